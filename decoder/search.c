@@ -12,7 +12,8 @@ void(linnet_search_settings_default)(struct linnet_search_settings *settings, si
                                                          .symbol_threshold = INFINITY,
                                                          .score_threshold = INFINITY,
                                                          .language_model_weight = 1,
-                                                         .unknown_penalty = INFINITY};
+                                                         .unknown_penalty = INFINITY,
+                                                         .prior_scale = 0.5f};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
@@ -53,8 +54,9 @@ static enum linnet_status judge_symbols(const struct linnet_search *s, const cha
                        name, s->names[1]);
   while (first < count && linnet_ngram_find(s->ngram, s->names[first]) != LINNET_NOT_FOUND)
     first++;
-  linnet_log(s->context, LINNET_LOG_WARNING, "language model: %s: lacks %zu of %zu symbols, such as '%s': %s", name,
-             missing, count, s->names[first], has_unknown(s) ? "they count as <unk>" : "they cannot be recognised");
+  linnet_log(s->context, LINNET_LOG_WARNING, "language model: %s: %zu of %zu symbols are missing, such as '%s': %s",
+             name, missing, count, s->names[first],
+             has_unknown(s) ? "they count as <unk>" : "they cannot be recognised");
   return LINNET_OK;
 }
 
@@ -63,18 +65,18 @@ static enum linnet_status judge_words(const struct linnet_search *s, const char 
                                       size_t missing, size_t words) {
   if (missing >= words)
     return linnet_fail(s->context, LINNET_ERROR_FORMAT,
-                       "%s: has none of the words of %s: is it over words, and in upper case?", name, lexicon);
+                       "%s: has none of the words of %s: is it a model of words, and in upper case?", name, lexicon);
   if (missing > 0 && !has_unknown(s))
     linnet_log(s->context, LINNET_LOG_WARNING,
-               "language model: %s: lacks %zu of %zu words of %s, and has no %s: they cannot be recognised", name,
-               missing, words, lexicon, LINNET_UNKNOWN_WORD);
+               "language model: %s: %zu of %zu words of %s are missing, and it has no %s: they cannot be recognised",
+               name, missing, words, lexicon, LINNET_UNKNOWN_WORD);
   return LINNET_OK;
 }
 
 static enum linnet_status load_symbol_model(struct linnet_search *s, const struct linnet_source *source) {
   size_t missing = 0;
   LINNET_TRY(load_ngram(s, source, s->names, s->num_symbols, &missing));
-  s->beam.model = &s->model;
+  s->beam.model = s->model;
   return judge_symbols(s, linnet_source_name(source), missing);
 }
 
@@ -112,7 +114,7 @@ static enum linnet_status load_language(struct linnet_search *s, const struct li
   if (status == LINNET_OK)
     status = grammar ? load_grammar(s, &settings->grammar) : load_word_model(s, settings, names, tokens);
   linnet_free(s->context, names);
-  s->words.model = &s->model;
+  s->words.model = s->model;
   s->words.lookahead = s->lookahead;
   return status == LINNET_OK ? status : linnet_fail_setting(s->context, grammar ? "grammar" : "language model", status);
 }
@@ -139,10 +141,10 @@ static enum linnet_status find_silences(struct linnet_search *s, const struct li
     const char *name = settings->silences[i];
     size_t symbol = name ? linnet_symbols_find(s->vocabulary.symbols, name) : LINNET_NOT_FOUND;
     if (symbol < 1 || symbol == LINNET_NOT_FOUND)
-      return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
-                         "silence %s: not one of the symbols: 'linnet info --symbols MODEL' or the file of the symbols "
-                         "lists them",
-                         name ? name : "NULL");
+      return linnet_fail(
+          s->context, LINNET_ERROR_ARGUMENT,
+          "silence %s: is not one of the symbols, which 'linnet info --symbols MODEL' or the file of the symbols lists",
+          name ? name : "NULL");
     s->silences[i] = (int)symbol;
   }
   s->words.silences = s->silences;
@@ -162,6 +164,8 @@ static enum linnet_status open_words(struct linnet_search *s, const struct linne
   s->words.unknown_penalty = settings->unknown_penalty;
   s->words.recombine = settings->num_alternatives == 1 && !settings->lattice;
   s->words.calibrations = s->calibrated ? &s->calibrations : NULL;
+  s->words.priors = s->priors;
+  s->words.prior_scale = settings->prior_scale;
   LINNET_TRY(linnet_vocabulary_open(&s->vocabulary, s->context, s->names, s->num_symbols, &settings->lexicon));
   LINNET_TRY(find_silences(s, settings));
   LINNET_TRY(load_language(s, settings));
@@ -181,6 +185,8 @@ static enum linnet_status open_symbols(struct linnet_search *s, const struct lin
   s->beam.model_weight = settings->language_model_weight;
   s->beam.insertion_bonus = settings->insertion_bonus;
   s->beam.calibrations = s->calibrated ? &s->calibrations : NULL;
+  s->beam.priors = s->priors;
+  s->beam.prior_scale = settings->prior_scale;
   if (!linnet_source_given(&settings->language_model))
     return LINNET_OK;
   enum linnet_status status = load_symbol_model(s, &settings->language_model);
@@ -196,6 +202,8 @@ static size_t choose_beam(const struct linnet_search_settings *settings) {
 }
 
 static enum linnet_status open_kind(struct linnet_search *s, const struct linnet_search_settings *settings) {
+  if (s->kind != LINNET_SEARCH_GREEDY)
+    LINNET_TRY(linnet_search_load_priors(s, settings));
   switch (s->kind) {
   case LINNET_SEARCH_SYMBOLS:
     return open_symbols(s, settings, choose_beam(settings));
@@ -233,21 +241,21 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
   const bool words = settings->kind == LINNET_SEARCH_WORDS;
   if ((unsigned)settings->kind > LINNET_SEARCH_WORDS || num_symbols < 1 || num_symbols > MAX_SYMBOLS)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_search_create: kind %d of a search, %zu symbols: must be 0 to 2, 1 to %d",
+                       "linnet_search_create: kind %d of a search, %zu symbols; they must be 0 to 2 and 1 to %d",
                        (int)settings->kind, num_symbols, MAX_SYMBOLS);
   if (settings->num_alternatives < 1 || (settings->num_silences > 0 && !settings->silences))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_search_create: no alternatives, where 1 is the minimum, or silences that are NULL");
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "linnet_search_create: the number of alternatives must be at least 1, and the silences not NULL");
   if (words && !linnet_source_given(&settings->lexicon))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "words need pronunciations: name a lexicon, such as CMUdict "
                        "(https://github.com/cmusphinx/cmudict)");
   if (words && linnet_source_given(&settings->grammar) && linnet_source_given(&settings->language_model))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "a grammar takes the place of a language model; choose one of them");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "a grammar replaces a language model; choose one of them");
   if (!words && (linnet_source_given(&settings->lexicon) || linnet_source_given(&settings->grammar) ||
                  linnet_source_given(&settings->hotwords)))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "lexicon, grammar and hotwords are for a search for words");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "lexicon, grammar and hotwords need a search for words");
   return LINNET_OK;
 }
 
@@ -267,7 +275,7 @@ enum linnet_status linnet_search_create(struct linnet_context *context, const ch
                                         const struct linnet_search_settings *settings, struct linnet_search **search) {
   struct linnet_search_settings full;
   if (!context || !names || !search)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_create: an argument is NULL");
   *search = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, search, settings, &full));
   LINNET_TRY(check(context, &full, num_symbols));
@@ -304,6 +312,7 @@ void linnet_search_destroy(struct linnet_search *s) {
   linnet_vocabulary_close(&s->vocabulary);
   linnet_free(s->context, s->lookahead);
   linnet_free(s->context, s->silences);
+  linnet_free(s->context, s->priors);
   linnet_free(s->context, s->names);
   linnet_free(s->context, s);
 }

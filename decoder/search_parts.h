@@ -17,10 +17,11 @@ struct linnet_search {
   const char **names; /* (num_symbols) */
   struct linnet_calibrations calibrations;
   bool calibrated;
-  struct linnet_beam_settings beam;         /* of LINNET_SEARCH_SYMBOLS */
-  struct linnet_word_search_settings words; /* of LINNET_SEARCH_WORDS */
-  struct linnet_vocabulary vocabulary;      /* this and all that follow: of LINNET_SEARCH_WORDS */
-  struct linnet_language_model model;       /* the settings point here if there is a language model */
+  float *priors;                             /* (num_symbols); NULL: none */
+  struct linnet_beam_settings beam;          /* of LINNET_SEARCH_SYMBOLS */
+  struct linnet_word_search_settings words;  /* of LINNET_SEARCH_WORDS */
+  struct linnet_vocabulary vocabulary;       /* this and all that follow: of LINNET_SEARCH_WORDS */
+  const struct linnet_language_model *model; /* of `binding` or `grammar`, or NULL */
   struct linnet_ngram *ngram;
   struct linnet_ngram_binding *binding;
   struct linnet_grammar *grammar;
@@ -33,5 +34,9 @@ struct linnet_search {
 /* Whether the best hypothesis so far has words and the last of them is complete; true for searches without words. False
  * without memory, too. */
 bool linnet_search_stream_ends_word(struct linnet_search_stream *stream);
+
+/* Loads the priors that the settings name, if any (search_priors.c). The search must have its symbols. */
+enum linnet_status linnet_search_load_priors(struct linnet_search *search,
+                                             const struct linnet_search_settings *settings);
 
 #endif

@@ -33,7 +33,7 @@ static enum linnet_status create_decoder(struct linnet_search_stream *s) {
 enum linnet_status linnet_search_stream_create(struct linnet_context *context, const struct linnet_search *search,
                                                struct linnet_search_stream **stream) {
   if (!context || !search || !stream)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_stream_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_stream_create: an argument is NULL");
   struct linnet_search_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
   if (!s)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream of a search");
@@ -79,7 +79,8 @@ void linnet_search_stream_destroy(struct linnet_search_stream *s) {
 enum linnet_status linnet_search_stream_accept(struct linnet_search_stream *s, const float *log_posteriors,
                                                size_t frames) {
   if (!s || (!log_posteriors && frames > 0))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_search_stream_accept: NULL argument");
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_search_stream_accept: an argument is NULL");
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE,
                        "the search was finished: call linnet_search_stream_reset first");
@@ -106,7 +107,8 @@ bool linnet_search_stream_ends_word(struct linnet_search_stream *s) {
 
 enum linnet_status linnet_search_stream_lattice(const struct linnet_search_stream *s, struct linnet_lattice *lattice) {
   if (!s || !lattice)
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_search_stream_lattice: NULL argument");
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_search_stream_lattice: an argument is NULL");
   if (s->greedy)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "greedy decoding has no lattice: choose another search");
   return s->words ? linnet_lattice_add_words(lattice, s->words) : linnet_lattice_add_beam(lattice, s->beam);
@@ -190,7 +192,7 @@ static enum linnet_status collect_words(struct linnet_search_stream *s) {
   struct linnet_word_hypothesis h;
   size_t count = linnet_word_search_num_hypotheses(s->words), maximum = s->search->num_alternatives;
   if (count == 0)
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory to rank hypotheses");
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for ranking hypotheses");
   for (size_t i = 0; i < count && i < maximum; i++) {
     LINNET_TRY(linnet_word_search_hypothesis(s->words, i, &h));
     LINNET_TRY(add_words(s, &h));
@@ -212,7 +214,8 @@ static void point_to_spans(struct linnet_search_stream *s) {
 enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, double frame_seconds,
                                                const struct linnet_result **result) {
   if (!s || !result)
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_search_stream_result: NULL argument");
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_search_stream_result: an argument is NULL");
   s->result = (struct linnet_result){.seconds = (double)(s->first + s->frames) * frame_seconds,
                                      .is_final = s->finished,
                                      .start = (double)s->first * frame_seconds};

@@ -63,7 +63,7 @@ static enum linnet_status align(struct linnet_context *context, const struct lin
   const struct linnet_output_format *format = linnet_output_format_find("textgrid");
   struct rows rows = {.symbols = linnet_model_num_symbols(model)};
   struct linnet_aligned_text *text = NULL;
-  struct linnet_output output = {.id = "recording"};
+  struct linnet_output output = {.size = sizeof output, .id = "recording"};
   enum linnet_status status = linnet_aligned_text_create(context, aligner, argv[4], "TEXT", &text);
   if (status == LINNET_OK && (status = hear(context, recognizer, argv[3], &rows, &output.seconds)) == LINNET_OK)
     status = linnet_aligned_text_align(text, rows.values, rows.frames, linnet_model_frame_seconds(model),

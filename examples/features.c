@@ -1,6 +1,7 @@
 /* Recognises features that another program computed; needs only linnet::core: features MODEL < ROWS
  * ROWS are numbers as text; each frame has as many as the model has inputs. If the model expects features normalised
- * per speaker or utterance, the other program has to normalise them; this one applies statistics that are in the model.
+ * per speaker or utterance, or with running statistics, the other program has to normalise them; this one applies
+ * global statistics, which are in the model.
  * Prints the phones that a beam search finds, with their times. */
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +34,8 @@ static float *read_numbers(size_t *count) {
 /* Applies global mean and variance if the model has them. */
 static void normalise(const struct linnet_model *model, float *features, size_t count) {
   const struct linnet_cmvn *cmvn = linnet_model_cmvn(model);
-  for (size_t i = 0; cmvn && i < count; i++) {
+  const int global = linnet_model_features(model)->cmvn == LINNET_CMVN_GLOBAL;
+  for (size_t i = 0; global && i < count; i++) {
     const size_t d = i % (size_t)cmvn->dim;
     const double mean = cmvn->sum[d] / cmvn->count, variance = cmvn->square[d] / cmvn->count - mean * mean;
     const int scaled = linnet_model_features(model)->cmvn_variance && variance > 0;

@@ -137,11 +137,11 @@ enum linnet_status linnet_endpoint_hear(struct linnet_endpoint *e, const float *
   return LINNET_OK;
 }
 
-/* Counts the frames of features that the next row depends on, as far as there are any: so the result does not depend on
- * how many came at once. */
-static void count_quiet(struct linnet_endpoint *e) {
+/* Counts the frames of features that the next row depends on, up to those that the network has taken. */
+static void count_quiet(struct linnet_endpoint *e, uint64_t taken) {
   e->wanted += e->frames.stride;
-  for (; e->heard < e->wanted + e->frames.lookahead && e->seen < e->num_loud; e->heard++)
+  const uint64_t end = e->wanted + e->frames.lookahead < taken ? e->wanted + e->frames.lookahead : taken;
+  for (; e->heard < end && e->seen < e->num_loud; e->heard++)
     e->quiet = e->loud[e->seen++] ? 0 : e->quiet + 1;
 }
 
@@ -170,10 +170,10 @@ static bool is_end(const struct linnet_endpoint *e, linnet_word_end_fn ends_word
   return false;
 }
 
-bool linnet_endpoint_step(struct linnet_endpoint *e, const float *log_posteriors, linnet_word_end_fn ends_word,
-                          void *user) {
+bool linnet_endpoint_step(struct linnet_endpoint *e, const float *log_posteriors, uint64_t taken,
+                          linnet_word_end_fn ends_word, void *user) {
   const bool silence = is_silence(e, log_posteriors);
-  count_quiet(e);
+  count_quiet(e, taken);
   e->length++;
   e->silence = silence ? e->silence + 1 : 0;
   e->speech = e->speech || !silence;

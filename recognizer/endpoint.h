@@ -41,9 +41,11 @@ enum linnet_status linnet_endpoint_hear(struct linnet_endpoint *endpoint, const 
 /* Whether the last word is complete; asked only if all other conditions of a rule hold. */
 typedef bool (*linnet_word_end_fn)(void *user);
 
-/* Takes a row of log-posteriors. Returns true if it ends the segment; a new segment then begins with the next row. */
-bool linnet_endpoint_step(struct linnet_endpoint *endpoint, const float *log_posteriors, linnet_word_end_fn ends_word,
-                          void *user);
+/* Takes a row of log-posteriors, which the network gave after `taken` frames of features: later ones do not count for
+ * it, even if they were heard. So the result does not depend on how many frames came at once. Returns true if the row
+ * ends the segment; a new segment then begins with the next row. */
+bool linnet_endpoint_step(struct linnet_endpoint *endpoint, const float *log_posteriors, uint64_t taken,
+                          linnet_word_end_fn ends_word, void *user);
 
 /* Starts again: a new stream. */
 void linnet_endpoint_reset(struct linnet_endpoint *endpoint);

@@ -8,7 +8,9 @@
 
 #include "base/base.h"
 #include "recognizer/posterior_stream.h"
+#include "recognizer/recognizer_parts.h"
 #include "recognizer/silence.h"
+#include "recognizer/silence_lengths.h"
 
 enum { CHUNK = 16000 }; /* samples per call of the filterbank */
 
@@ -23,27 +25,32 @@ struct linnet_stream {
   void *sink_user;
   linnet_feature_fn listener; /* may be NULL */
   void *listener_user;
-  uint64_t first_row;             /* index of the first row of the recurrence in the utterance */
-  bool restarts;                  /* the recurrence starts anew before the next frame */
-  float *log_p;                   /* (num_symbols), of the recurrence */
-  float *features;                /* (frames, num_mel), not yet recognised */
-  size_t frames, capacity;        /* capacity in elements */
-  uint64_t samples, stored;       /* number of accepted samples, and of frames accepted as features */
-  struct linnet_cmvn speaker;     /* count 0: not set */
+  uint64_t first_row;         /* index of the first row of the recurrence in the utterance */
+  bool restarts;              /* the recurrence starts anew before the next frame */
+  uint64_t taken;             /* number of frames that the network has taken */
+  float *log_p;               /* (num_symbols), of the recurrence */
+  float *features;            /* (frames, num_mel), not yet recognised */
+  size_t frames, capacity;    /* capacity in elements */
+  uint64_t samples, stored;   /* number of accepted samples, and of frames accepted as features */
+  struct linnet_cmvn speaker; /* count 0: not set */
+  struct linnet_cmvn running; /* for LINNET_CMVN_RUNNING: after the frames so far */
+  struct linnet_silence_lengths lengths;
   struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
   bool finished;
   enum linnet_status decoding; /* the status and the sentence with which decode() stopped the network */
   char reason[512];
 };
 
-/* Whether frames can be recognised as soon as they arrive. */
-static bool runs_along(const struct linnet_model *model) {
-  enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
-  return linnet_model_is_causal(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+static void reset_running(struct linnet_stream *s) {
+  const struct linnet_feature_config *config = linnet_model_features(s->model);
+  if (config->cmvn != LINNET_CMVN_RUNNING)
+    return;
+  s->running = *linnet_model_cmvn(s->model);
+  linnet_cmvn_scale(&s->running, config->cmvn_prior);
 }
 
 static enum linnet_status create_network(struct linnet_stream *s) {
-  if (!runs_along(s->model))
+  if (!linnet_runs_along(s->model))
     return linnet_encoder_create(s->context, s->model, &s->encoder);
   s->log_p = linnet_alloc(s->context, linnet_model_num_symbols(s->model), sizeof *s->log_p);
   if (!s->log_p)
@@ -54,12 +61,14 @@ static enum linnet_status create_network(struct linnet_stream *s) {
 enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
                                         struct linnet_stream **stream) {
   if (!context || !model || !stream)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_stream_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_stream_create: an argument is NULL");
   struct linnet_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
   if (!s)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
   s->context = context;
   s->model = model;
+  reset_running(s);
+  s->lengths = linnet_silence_lengths_of(linnet_model_features(model), NULL, NULL);
   enum linnet_status status = linnet_fbank_create(context, &linnet_model_features(model)->fbank, &s->fbank);
   if (status == LINNET_OK)
     status = create_network(s);
@@ -83,7 +92,9 @@ static void normalise(struct linnet_stream *s) {
   const struct linnet_feature_config *config = linnet_model_features(s->model);
   struct linnet_cmvn own;
   const struct linnet_cmvn *statistics = linnet_model_cmvn(s->model);
-  if (config->cmvn == LINNET_CMVN_NONE)
+  if (config->cmvn == LINNET_CMVN_RUNNING)
+    linnet_cmvn_run(&s->running, config->cmvn_frames, config->cmvn_variance, s->features, s->frames);
+  if (config->cmvn == LINNET_CMVN_NONE || config->cmvn == LINNET_CMVN_RUNNING)
     return;
   if (!statistics && config->cmvn == LINNET_CMVN_SPEAKER && s->speaker.count > 0)
     statistics = &s->speaker;
@@ -148,6 +159,7 @@ static enum linnet_status restart(struct linnet_stream *s) {
 static enum linnet_status step_along(struct linnet_stream *s, const float *features) {
   if (s->restarts)
     LINNET_TRY(restart(s));
+  s->taken++;
   enum linnet_status status = linnet_recurrence_step(s->recurrence, features, s->log_p);
   return status == LINNET_OK ? decode_row(s) : status == LINNET_AGAIN ? LINNET_OK : status;
 }
@@ -195,13 +207,13 @@ static enum linnet_status check_open(const struct linnet_stream *s, bool mixed) 
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
   if (mixed)
-    return linnet_fail(s->context, LINNET_ERROR_STATE, "an utterance is samples or features, not both");
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "an utterance consists of samples or of features, not of both");
   return LINNET_OK;
 }
 
 enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: NULL argument");
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: an argument is NULL");
   LINNET_TRY(check_open(s, s->stored > 0));
   for (size_t done = 0; done < n; done += CHUNK)
     LINNET_TRY(accept_chunk(s, samples + done, n - done < CHUNK ? n - done : CHUNK));
@@ -211,13 +223,14 @@ enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *sa
 enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const float *features, size_t frames,
                                                  size_t dim) {
   if (!s || (!features && frames > 0))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept_features: NULL argument");
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_stream_accept_features: an argument is NULL");
   LINNET_TRY(check_open(s, s->samples > 0));
   if (frames == 0)
     return LINNET_OK;
   if (dim != num_mel(s))
-    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "features of %zu values, but the model hears %zu", dim,
-                       num_mel(s));
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "the features have %zu values, but the model expects %zu",
+                       dim, num_mel(s));
   LINNET_TRY(reserve(s, frames));
   memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
   s->frames += frames;
@@ -227,8 +240,9 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
 
 enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const struct linnet_cmvn *cmvn) {
   if (!s || (cmvn && (cmvn->dim != num_mel(s) || !(cmvn->count > 0))))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "statistics of %zu dimensions and %g frames",
-                       cmvn ? cmvn->dim : (size_t)0, cmvn ? cmvn->count : 0);
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "the CMVN statistics have %zu dimensions and %g frames", cmvn ? cmvn->dim : (size_t)0,
+                       cmvn ? cmvn->count : 0);
   s->speaker.count = 0;
   if (cmvn)
     s->speaker = *cmvn;
@@ -240,6 +254,15 @@ enum linnet_status linnet_stream_set_calibrations(struct linnet_stream *s,
   return s ? linnet_greedy_set_calibrations(s->greedy, calibrations) : LINNET_ERROR_ARGUMENT;
 }
 
+enum linnet_status linnet_stream_set_silence(struct linnet_stream *s, const double *max_silence,
+                                             const double *edge_silence) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(linnet_silence_lengths_check(s->context, "linnet_stream_set_silence", max_silence, edge_silence));
+  s->lengths = linnet_silence_lengths_of(linnet_model_features(s->model), max_silence, edge_silence);
+  return LINNET_OK;
+}
+
 void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, void *user) {
   s->sink = sink;
   s->sink_user = user;
@@ -248,6 +271,10 @@ void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, v
 void linnet_stream_set_listener(struct linnet_stream *s, linnet_feature_fn listener, void *user) {
   s->listener = listener;
   s->listener_user = user;
+}
+
+uint64_t linnet_stream_num_taken(const struct linnet_stream *s) {
+  return s->taken;
 }
 
 void linnet_stream_restart_network(struct linnet_stream *s) {
@@ -269,15 +296,21 @@ static enum linnet_status run_heard(struct linnet_stream *s) {
   return LINNET_OK;
 }
 
+static size_t frames_of(const struct linnet_stream *s, double seconds) {
+  return (size_t)(seconds * 1000 / linnet_model_features(s->model)->fbank.frame_shift);
+}
+
 /* Silence must be found before normalisation. */
 static enum linnet_status run_encoder(struct linnet_stream *s) {
-  const struct linnet_feature_config *config = linnet_model_features(s->model);
   LINNET_TRY(call_listener(s));
-  size_t keep = (size_t)(config->max_silence * 1000 / config->fbank.frame_shift);
-  if (keep > 0)
-    LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, num_mel(s), keep, linnet_model_stride(s->model),
-                                   &s->silence));
+  const struct linnet_silence_rule rule = {.keep = frames_of(s, s->lengths.max_silence),
+                                           .edges = s->lengths.edge_silence > 0,
+                                           .edge = frames_of(s, s->lengths.edge_silence),
+                                           .stride = linnet_model_stride(s->model)};
+  if (rule.keep > 0 || rule.edges)
+    LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, num_mel(s), rule, &s->silence));
   normalise(s);
+  s->taken = s->frames;
   enum linnet_status status =
       s->silence ? run_heard(s) : linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
   linnet_silence_destroy(s->silence);
@@ -289,7 +322,7 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   if (s->finished)
-    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished before");
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
   s->finished = true;
   if (s->recurrence)
     return finish_along(s);
@@ -325,6 +358,8 @@ void linnet_stream_reset(struct linnet_stream *s) {
     linnet_recurrence_reset(s->recurrence);
   s->first_row = 0;
   s->restarts = false;
+  s->taken = 0;
+  reset_running(s);
   s->frames = 0;
   s->samples = s->stored = 0;
   s->finished = false;

@@ -15,7 +15,7 @@ static enum linnet_status load_model(struct linnet_recognizer *r, const struct l
   if (r->model)
     return LINNET_OK;
   if (!linnet_source_given(source))
-    return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "a recognizer needs a model: name a file");
+    return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "a recognizer needs a model: name its file");
   LINNET_TRY(source->data ? linnet_model_load_memory(r->context, source->data, source->bytes,
                                                      linnet_source_name(source), &r->own_model)
                           : linnet_model_load(r->context, source->path, &r->own_model));
@@ -54,23 +54,29 @@ static enum linnet_status read_stream_settings(struct linnet_recognizer *r,
   return r->has_endpoints ? linnet_endpoint_read(r->context, settings->endpoint, &r->endpoints) : LINNET_OK;
 }
 
+static enum linnet_status open_parts(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings) {
+  LINNET_TRY(linnet_silence_lengths_check(r->context, "the recognizer's settings", settings->max_silence,
+                                          settings->edge_silence));
+  LINNET_TRY(read_stream_settings(r, settings));
+  LINNET_TRY(load_model(r, settings));
+  r->lengths =
+      linnet_silence_lengths_of(linnet_model_features(r->model), settings->max_silence, settings->edge_silence);
+  return open_search(r, settings->search);
+}
+
 enum linnet_status linnet_recognizer_create(struct linnet_context *context,
                                             const struct linnet_recognizer_settings *settings,
                                             struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_settings full;
   if (!context || !settings || !recognizer)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_create: an argument is NULL");
   *recognizer = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, recognizer, settings, &full));
   struct linnet_recognizer *r = linnet_calloc(context, 1, sizeof *r);
   if (!r)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recognizer");
   r->context = context;
-  enum linnet_status status = read_stream_settings(r, &full);
-  if (status == LINNET_OK)
-    status = load_model(r, &full);
-  if (status == LINNET_OK)
-    status = open_search(r, full.search);
+  enum linnet_status status = open_parts(r, &full);
   if (status == LINNET_OK)
     *recognizer = r;
   else
@@ -87,8 +93,7 @@ const struct linnet_search *linnet_recognizer_search(const struct linnet_recogni
 }
 
 int linnet_recognizer_is_incremental(const struct linnet_recognizer *r) {
-  enum linnet_cmvn_kind cmvn = linnet_model_features(r->model)->cmvn;
-  return linnet_model_is_causal(r->model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+  return linnet_runs_along(r->model);
 }
 
 void linnet_recognizer_destroy(struct linnet_recognizer *r) {

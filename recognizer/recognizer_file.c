@@ -10,57 +10,49 @@
 #include "base/file_read.h"
 #include "base/source.h"
 #include "model/format/bounded_json.h"
+#include "recognizer/endpoint_json.h"
+#include "recognizer/silence_lengths.h"
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 4, .values = 512};
-
-static const char *const keys[] = {"model",
-                                   "search",
-                                   "lexicon",
-                                   "language_model",
-                                   "grammar",
-                                   "hotwords",
-                                   "silences",
-                                   "num_alternatives",
-                                   "beam",
-                                   "top_symbols",
-                                   "symbol_threshold",
-                                   "score_threshold",
-                                   "language_model_weight",
-                                   "insertion_bonus",
-                                   "word_bonus",
-                                   "unknown_penalty",
-                                   LINNET_CALIBRATION_KEY,
-                                   LINNET_WORD_CALIBRATION_KEY,
-                                   "partial_interval",
-                                   "endpoint",
-                                   NULL};
-enum { REQUIRED_KEYS = 1 };
 
 static const char *const kind_names[] = {
     [LINNET_SEARCH_GREEDY] = "greedy", [LINNET_SEARCH_SYMBOLS] = "symbols", [LINNET_SEARCH_WORDS] = "words"};
 
+/* Of a member of the search settings with the same name. */
+#define KEY(name, kind)                                                                                                \
+  { .key = #name, .type = LINNET_JSON_##kind, .offset = offsetof(struct linnet_search_settings, name) }
+
+static const struct linnet_json_key keys[] = {{.key = "model"},
+                                              {.key = "search",
+                                               .type = LINNET_JSON_NAME,
+                                               .offset = offsetof(struct linnet_search_settings, kind),
+                                               .names = LINNET_NAMES(kind_names)},
+                                              {.key = "lexicon"},
+                                              {.key = "language_model"},
+                                              {.key = "grammar"},
+                                              {.key = "hotwords"},
+                                              {.key = "silences"},
+                                              KEY(num_alternatives, SIZE),
+                                              KEY(beam, SIZE),
+                                              KEY(top_symbols, SIZE),
+                                              KEY(symbol_threshold, FLOAT),
+                                              KEY(score_threshold, FLOAT),
+                                              KEY(language_model_weight, FLOAT),
+                                              KEY(insertion_bonus, FLOAT),
+                                              KEY(word_bonus, FLOAT),
+                                              KEY(unknown_penalty, FLOAT),
+                                              {.key = "priors"},
+                                              KEY(prior_scale, FLOAT),
+                                              {.key = "max_silence"},
+                                              {.key = "edge_silence"},
+                                              {.key = "partial_interval"},
+                                              {.key = "endpoint"},
+                                              {.key = LINNET_CALIBRATION_KEY},
+                                              {.key = LINNET_WORD_CALIBRATION_KEY}};
+static const struct linnet_json_table table = {"recognizer", keys, sizeof keys / sizeof *keys};
+enum { REQUIRED_KEYS = 1 };
+
 /* --- values ------------------------------------------------------------------------------------------------------- */
-
-static void read_float(struct linnet_json_object *object, const char *key, float *value) {
-  double wide = *value;
-  linnet_json_read_double(object, key, &wide);
-  *value = (float)wide;
-}
-
-static void read_search(struct linnet_json_object *object, struct linnet_search_settings *search) {
-  unsigned kind = search->kind;
-  linnet_json_read_name(object, "search", (struct linnet_names){kind_names, 3}, &kind);
-  search->kind = (enum linnet_search_kind)kind;
-  linnet_json_read_size(object, "num_alternatives", &search->num_alternatives);
-  linnet_json_read_size(object, "beam", &search->beam);
-  linnet_json_read_size(object, "top_symbols", &search->top_symbols);
-  read_float(object, "symbol_threshold", &search->symbol_threshold);
-  read_float(object, "score_threshold", &search->score_threshold);
-  read_float(object, "language_model_weight", &search->language_model_weight);
-  read_float(object, "insertion_bonus", &search->insertion_bonus);
-  read_float(object, "word_bonus", &search->word_bonus);
-  read_float(object, "unknown_penalty", &search->unknown_penalty);
-}
 
 static void read_silences(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
   const json_t *list = json_object_get(object->value, "silences");
@@ -90,59 +82,35 @@ static void read_calibration(struct linnet_json_object *object, const char *key,
   linnet_json_read_double(&map, "slope", &calibration->slope);
   linnet_json_read_double(&map, "offset", &calibration->offset);
   if (map.status == LINNET_OK && (!(calibration->slope > 0) || !isfinite(calibration->slope)))
-    map.status = linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: \"slope\" is %g, it must be above 0",
+    map.status = linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: \"slope\" is %g; it must be above 0",
                              object->name, key, calibration->slope);
   object->status = map.status;
   file->search.calibrations = &file->calibrations;
 }
 
-static void read_flag(struct linnet_json_object *object, const char *key, int *value) {
-  bool flag = *value != 0;
-  linnet_json_read_bool(object, key, &flag);
-  *value = flag;
-}
-
-static enum linnet_status read_rule(const struct linnet_json_object *endpoint, const json_t *value,
-                                    struct linnet_endpoint_rule *rule) {
-  static const char *const names[] = {"speech", "word", "silence", "quiet", "length", NULL};
-  struct linnet_json_object object =
-      linnet_json_object(endpoint->context, endpoint->name, "a rule of endpoint", value, names, 0);
-  *rule = (struct linnet_endpoint_rule){.speech = 0};
-  read_flag(&object, "speech", &rule->speech);
-  read_flag(&object, "word", &rule->word);
-  linnet_json_read_double(&object, "silence", &rule->silence);
-  linnet_json_read_double(&object, "quiet", &rule->quiet);
-  linnet_json_read_double(&object, "length", &rule->length);
-  return object.status;
-}
-
-static enum linnet_status read_rules(const struct linnet_json_object *endpoint, struct linnet_recognizer_file *file) {
-  const json_t *list = json_object_get(endpoint->value, "rules");
-  const size_t count = json_array_size(list);
-  if (endpoint->status != LINNET_OK || !list)
-    return endpoint->status;
-  if (!json_is_array(list) || count > LINNET_ENDPOINT_MAX_RULES)
-    return linnet_fail(endpoint->context, LINNET_ERROR_FORMAT,
-                       "%s: endpoint: \"rules\" is not a list of at most %d rules", endpoint->name,
-                       LINNET_ENDPOINT_MAX_RULES);
-  for (size_t i = 0; i < count; i++)
-    LINNET_TRY(read_rule(endpoint, json_array_get(list, i), &file->rules[i]));
-  file->endpoint.rules = file->rules;
-  file->endpoint.num_rules = count;
-  return LINNET_OK;
-}
-
 static void read_endpoint(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
-  static const char *const names[] = {"rules", "silence_probability", "restart", NULL};
-  const json_t *value = json_object_get(object->value, "endpoint");
-  if (object->status != LINNET_OK || !value)
+  linnet_json_read_double(object, "partial_interval", &file->settings.partial_interval);
+  if (object->status != LINNET_OK || !json_object_get(object->value, "endpoint"))
     return;
-  struct linnet_json_object endpoint = linnet_json_object(object->context, object->name, "endpoint", value, names, 0);
-  linnet_endpoint_settings_default(&file->endpoint);
-  read_float(&endpoint, "silence_probability", &file->endpoint.silence_probability);
-  read_flag(&endpoint, "restart", &file->endpoint.restart);
-  object->status = read_rules(&endpoint, file);
+  object->status = linnet_endpoint_json_read(object, "endpoint", &file->endpoint, file->rules);
   file->settings.endpoint = &file->endpoint;
+}
+
+/* Of the key's number, or NULL: the key is missing. */
+static const double *read_seconds(struct linnet_json_object *object, const char *key, double *seconds) {
+  linnet_json_read_double(object, key, seconds);
+  return json_object_get(object->value, key) ? seconds : NULL;
+}
+
+static void read_lengths(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
+  struct linnet_recognizer_settings *settings = &file->settings;
+  if (object->status != LINNET_OK)
+    return;
+  settings->max_silence = read_seconds(object, "max_silence", &file->max_silence);
+  settings->edge_silence = read_seconds(object, "edge_silence", &file->edge_silence);
+  if (object->status == LINNET_OK)
+    object->status =
+        linnet_silence_lengths_check(object->context, object->name, settings->max_silence, settings->edge_silence);
 }
 
 /* --- paths -------------------------------------------------------------------------------------------------------- */
@@ -167,7 +135,8 @@ static void read_sources(struct linnet_json_object *object, struct linnet_recogn
                                           {"lexicon", &file->search.lexicon},
                                           {"language_model", &file->search.language_model},
                                           {"grammar", &file->search.grammar},
-                                          {"hotwords", &file->search.hotwords}};
+                                          {"hotwords", &file->search.hotwords},
+                                          {"priors", &file->search.priors}};
   for (size_t i = 0; i < LINNET_RECOGNIZER_SOURCES; i++) {
     const char *path = NULL;
     linnet_json_read_string(object, sources[i].key, &path);
@@ -191,13 +160,12 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   file->settings.search = &file->search;
   LINNET_TRY(linnet_json_parse(context, text, bytes, name, limits, &root));
   file->root = root;
-  struct linnet_json_object object = linnet_json_object(context, name, "recognizer", root, keys, REQUIRED_KEYS);
-  read_search(&object, &file->search);
+  struct linnet_json_object object = linnet_json_read(context, name, root, &table, REQUIRED_KEYS, &file->search);
   read_silences(&object, file);
   read_calibration(&object, LINNET_CALIBRATION_KEY, file, &file->calibrations.phones);
   read_calibration(&object, LINNET_WORD_CALIBRATION_KEY, file, &file->calibrations.words);
-  linnet_json_read_double(&object, "partial_interval", &file->settings.partial_interval);
   read_endpoint(&object, file);
+  read_lengths(&object, file);
   read_sources(&object, file);
   return object.status;
 }
@@ -233,7 +201,7 @@ enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, c
                                                struct linnet_recognizer_file **result) {
   char name[LINNET_PATH_BYTES];
   if (!context || !path || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_file_load: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_file_load: an argument is NULL");
   *result = NULL;
   LINNET_TRY(find_file(context, path, name));
   struct linnet_recognizer_file *file = linnet_calloc(context, 1, sizeof *file);
@@ -264,7 +232,7 @@ enum linnet_status linnet_recognizer_load(struct linnet_context *context, const 
                                           struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_file *file;
   if (!context || !path || !recognizer)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load: an argument is NULL");
   *recognizer = NULL;
   LINNET_TRY(linnet_recognizer_file_load(context, path, &file));
   enum linnet_status status = linnet_recognizer_create(context, &file->settings, recognizer);

@@ -4,7 +4,7 @@
 
 #include <linnet/recognizer.h>
 
-enum { LINNET_RECOGNIZER_SOURCES = 5, LINNET_RECOGNIZER_SILENCES = 64 };
+enum { LINNET_RECOGNIZER_SOURCES = 6, LINNET_RECOGNIZER_SILENCES = 64 };
 
 struct linnet_recognizer_file {
   struct linnet_context *context;
@@ -13,6 +13,7 @@ struct linnet_recognizer_file {
   struct linnet_calibrations calibrations;
   struct linnet_endpoint_settings endpoint;
   struct linnet_endpoint_rule rules[LINNET_ENDPOINT_MAX_RULES];
+  double max_silence, edge_silence;
   const char *silences[LINNET_RECOGNIZER_SILENCES];
   char *paths[LINNET_RECOGNIZER_SOURCES]; /* including the folder */
   void *root;                             /* the JSON document, which owns the strings */

@@ -113,7 +113,8 @@ static enum linnet_status search(struct linnet_recognizer_stream *s, const float
 /* What happens after a row depends on the rows alone, not on how many came at once. */
 static enum linnet_status search_row(struct linnet_recognizer_stream *s, const float *log_posteriors) {
   LINNET_TRY(search(s, log_posteriors, 1));
-  if (s->endpoint && linnet_endpoint_step(s->endpoint, log_posteriors, ends_word, s->search))
+  if (s->endpoint &&
+      linnet_endpoint_step(s->endpoint, log_posteriors, linnet_stream_num_taken(s->audio), ends_word, s->search))
     return end_segment(s);
   return s->partial_rows > 0 && s->row % s->partial_rows == 0 ? call_hook(s) : LINNET_OK;
 }
@@ -237,7 +238,7 @@ enum linnet_status linnet_recognizer_stream_run_file(struct linnet_recognizer_st
                                                      const struct linnet_result **result) {
   if (!s || !path || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
-                       "linnet_recognizer_stream_run_file: NULL argument");
+                       "linnet_recognizer_stream_run_file: an argument is NULL");
   linnet_recognizer_stream_reset(s);
   LINNET_TRY(feed_file(s, path, audio));
   return linnet_recognizer_stream_result(s, result);
@@ -249,7 +250,8 @@ enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stre
                                                    const struct linnet_result **result) {
   const struct linnet_result *found;
   if (!s || !result)
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_recognizer_stream_result: NULL argument");
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_recognizer_stream_result: an argument is NULL");
   LINNET_TRY(linnet_search_stream_result(s->search, linnet_stream_frame_seconds(s->audio), &found));
   s->result = *found;
   if (s->finished || !is_by_row(s))
@@ -276,6 +278,7 @@ static enum linnet_status create_endpoint(struct linnet_recognizer_stream *s) {
   const size_t stride = linnet_model_stride(r->model);
   const struct linnet_endpoint_frames frames = {.dim = linnet_model_features(r->model)->fbank.num_mel,
                                                 .stride = stride,
+                                                .lookahead = stride * linnet_model_lookahead(r->model),
                                                 .feature_seconds =
                                                     linnet_model_frame_seconds(r->model) / (double)stride};
   LINNET_TRY(linnet_endpoint_create(s->context, &r->endpoints, &frames, r->search->words.silences,
@@ -294,13 +297,15 @@ enum linnet_status linnet_recognizer_stream_create(struct linnet_context *contex
                                                    const struct linnet_recognizer *recognizer,
                                                    struct linnet_recognizer_stream **stream) {
   if (!context || !recognizer || !stream)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_stream_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_stream_create: an argument is NULL");
   struct linnet_recognizer_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
   if (!s)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
   s->context = context;
   s->recognizer = recognizer;
   enum linnet_status status = linnet_stream_create(context, recognizer->model, &s->audio);
+  if (status == LINNET_OK)
+    status = linnet_stream_set_silence(s->audio, &recognizer->lengths.max_silence, &recognizer->lengths.edge_silence);
   if (status == LINNET_OK)
     status = linnet_search_stream_create(context, recognizer->search, &s->search);
   if (status == LINNET_OK)

@@ -1,4 +1,4 @@
-/* Finds long silences, removes their frames before the encoder, and inserts blanks for them after it. */
+/* Finds silences, removes their frames before the encoder, and inserts blanks for them after it. */
 #include "recognizer/silence.h"
 
 #include <math.h>
@@ -11,36 +11,104 @@ static const double silence_range = 35; /* dB below the level of the utterance *
 
 enum { BLANK_ROWS = 16 };
 
+/* Output frame g consists of `stride` frames from first_frame(g) on. */
 struct linnet_silence {
   struct linnet_context *context;
   size_t stride, groups, next; /* number of output frames, and the index of the next one for the sink */
+  size_t skipped, blank;       /* frames, and output frames, before the first whole one; below `stride`, 0 or 1 */
   unsigned char *heard;        /* (groups) */
   float *blanks;               /* (BLANK_ROWS, symbols), created when first needed */
 };
 
-/* Marks the groups within `margin` frames of speech. */
-static void mark(struct linnet_silence *s, const float *features, size_t frames, size_t dim, size_t margin) {
-  double threshold = linnet_speech_threshold(features, frames, dim, silence_range);
-  for (size_t t = 0; t < frames; t++)
-    if (linnet_frame_level(features + t * dim, dim) > threshold) {
-      size_t first = t > margin ? t - margin : 0, last = t + margin < frames ? t + margin : frames - 1;
-      memset(s->heard + first / s->stride, 1, last / s->stride - first / s->stride + 1);
+static size_t first_frame(const struct linnet_silence *s, size_t group) {
+  return (group - s->blank) * s->stride + s->skipped;
+}
+
+/* Moves the limits of output frames by at most half of one, so that one of them is at `frame`. */
+static void align(struct linnet_silence *s, size_t frame) {
+  s->skipped = frame % s->stride;
+  s->blank = 2 * s->skipped > s->stride;
+}
+
+/* Marks the groups of the frames from `first` to `last`. */
+static void mark(struct linnet_silence *s, size_t first, size_t last) {
+  first = first < s->skipped ? s->skipped : first;
+  if (last < first)
+    return;
+  size_t from = (first - s->skipped) / s->stride + s->blank, to = (last - s->skipped) / s->stride + s->blank;
+  to = to < s->groups ? to : s->groups - 1;
+  if (from <= to)
+    memset(s->heard + from, 1, to - from + 1);
+}
+
+struct frames {
+  size_t first, last;
+};
+
+/* The frames within `margin` of these, and inside `limit`. */
+static struct frames widen(struct frames frames, size_t margin, struct frames limit) {
+  struct frames wide = {limit.first, limit.last};
+  if (frames.first > limit.first + margin)
+    wide.first = frames.first - margin;
+  if (limit.last - frames.last > margin)
+    wide.last = frames.last + margin;
+  return wide;
+}
+
+struct utterance {
+  const float *features; /* (frames, dim) */
+  size_t frames, dim;
+  double threshold;
+};
+
+static bool has_speech(const struct utterance *u, size_t t) {
+  return (double)linnet_frame_level(u->features + t * u->dim, u->dim) > u->threshold;
+}
+
+/* From the first to the last frame with speech; false if there is none. */
+static bool find_speech(const struct utterance *u, struct frames *speech) {
+  size_t first = 0, last = u->frames;
+  while (first < last && !has_speech(u, first))
+    first++;
+  while (last > first && !has_speech(u, last - 1))
+    last--;
+  *speech = (struct frames){first, last - 1};
+  return first < last;
+}
+
+static void mark_heard(struct linnet_silence *s, const struct utterance *u, const struct linnet_silence_rule *rule) {
+  struct frames speech, limit = {0, u->frames - 1};
+  if (!find_speech(u, &speech))
+    return;
+  if (rule->edges) {
+    limit = widen(speech, rule->edge, limit);
+    mark(s, limit.first, rule->keep > 0 ? speech.first : limit.last);
+    mark(s, speech.last, limit.last);
+  }
+  for (size_t t = speech.first; rule->keep > 0 && t <= speech.last; t++)
+    if (has_speech(u, t)) {
+      struct frames heard = widen((struct frames){t, t}, rule->keep / 2, limit);
+      mark(s, heard.first, heard.last);
     }
 }
 
 enum linnet_status linnet_silence_find(struct linnet_context *context, const float *features, size_t frames, size_t dim,
-                                       size_t keep, size_t stride, struct linnet_silence **silence) {
-  size_t groups = (frames + stride - 1) / stride;
+                                       struct linnet_silence_rule rule, struct linnet_silence **silence) {
+  const struct utterance u = {features, frames, dim, linnet_speech_threshold(features, frames, dim, silence_range)};
+  size_t groups = (frames + rule.stride - 1) / rule.stride;
   struct linnet_silence *s = linnet_calloc(context, 1, sizeof *s);
   *silence = NULL;
   if (s)
-    *s = (struct linnet_silence){context, stride, groups, 0, linnet_calloc(context, groups, 1), NULL};
+    *s = (struct linnet_silence){
+        .context = context, .stride = rule.stride, .groups = groups, .heard = linnet_calloc(context, groups, 1)};
   if (!s || !s->heard) {
     linnet_free(context, s);
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu frames", frames);
   }
-  mark(s, features, frames, dim, keep / 2);
-  if (memchr(s->heard, 0, groups))
+  if (rule.edges)
+    align(s, linnet_loudest_frame(features, frames, dim));
+  mark_heard(s, &u, &rule);
+  if (memchr(s->heard, 0, groups) || s->skipped > 0)
     *silence = s;
   else
     linnet_silence_destroy(s);
@@ -58,11 +126,11 @@ void linnet_silence_destroy(struct linnet_silence *s) {
 size_t linnet_silence_remove(const struct linnet_silence *s, float *features, size_t frames, size_t dim) {
   size_t left = 0;
   for (size_t g = 0; g < s->groups; g++) {
-    size_t first = g * s->stride, count = frames - first < s->stride ? frames - first : s->stride;
-    if (s->heard[g]) {
-      memmove(features + left * dim, features + first * dim, count * dim * sizeof *features);
-      left += count;
-    }
+    if (!s->heard[g])
+      continue;
+    size_t first = first_frame(s, g), count = frames - first < s->stride ? frames - first : s->stride;
+    memmove(features + left * dim, features + first * dim, count * dim * sizeof *features);
+    left += count;
   }
   return left;
 }

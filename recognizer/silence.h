@@ -1,17 +1,29 @@
-/* Shortens long silences: removes their frames from the input of the network, and inserts blanks for them into its
+/* Shortens silences: removes their frames from the input of the network, and inserts blanks for them into its
  * output. */
 #ifndef LINNET_SILENCE_H
 #define LINNET_SILENCE_H
 
 #include <linnet/encoder.h>
 
+#include <stdbool.h>
+
 struct linnet_silence; /* the output frames of an utterance that are left out */
 
-/* Finds long silences in features (frames, dim), which are log-mel energies before normalisation. Of a silence longer
- * than `keep` frames, `keep` / 2 frames stay at each end. An output frame consists of `stride` input frames. *silence
- * is NULL if nothing is left out. Release it with linnet_silence_destroy. */
+struct linnet_silence_rule {
+  size_t keep;   /* Of a silence longer than this many frames, half of it stays at each end; 0: all silences stay */
+  bool edges;    /* Whether the beginning and the end of the utterance have a rule of their own: */
+  size_t edge;   /* this many frames stay before the first and after the last frame with speech, */
+                 /* and an output frame begins at the middle of the loudest 20 frames. */
+  size_t stride; /* input frames of an output frame */
+};
+
+/* Finds silences in features (frames, dim), which are log-mel energies before normalisation. With `edges`, what the
+ * network gets does not depend on the length of the silence around speech, if this length is a whole number of frames
+ * above `edge`; less than `stride` frames at either end may be left out although they are close to speech, and an
+ * output frame is then up to `stride` / 2 frames early or late. *silence is NULL if nothing is left out. Release it
+ * with linnet_silence_destroy. */
 enum linnet_status linnet_silence_find(struct linnet_context *context, const float *features, size_t frames, size_t dim,
-                                       size_t keep, size_t stride, struct linnet_silence **silence);
+                                       struct linnet_silence_rule rule, struct linnet_silence **silence);
 void linnet_silence_destroy(struct linnet_silence *silence);
 
 /* Removes these silences from features (frames, dim) in place, and returns the number of remaining frames. */

@@ -6,8 +6,8 @@
 
 /* --- failing ------------------------------------------------------------------------------------------------------ */
 
-/* Torture by allocation: a scenario is run with the first, second, third ... allocation failing until none fails. Each
- * run must report LINNET_ERROR_MEMORY with a sentence and leave nothing behind. */
+/* Failing allocations: a scenario runs with the first, second, third ... allocation failing, until none fails. Each
+ * run must report LINNET_ERROR_MEMORY with a sentence and free all memory. */
 
 struct failing_allocator {
   size_t left;  /* allocations that still succeed */

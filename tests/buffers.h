@@ -6,7 +6,7 @@
 
 enum { GUARD = 64 };
 
-/* A bit pattern (a NaN) that no op computes: guards, gaps and outputs not yet written hold it. */
+/* A bit pattern (a NaN) that no op computes, for guards, gaps and outputs that are not written yet. */
 static inline float poison(void) {
   const uint32_t bits = 0x7fa5a5a5;
   float x;

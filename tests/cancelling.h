@@ -1,11 +1,11 @@
-/* A call is cancelled at its first, second, third ... poll until it gets to its end: it must say so, leave nothing
- * behind, and the same call after it must give the bytes of one that was never cancelled. */
+/* A call is cancelled at its first, second, third ... poll, until it reaches its end. It must report that it was
+ * cancelled and free its memory, and the same call after it must give the same bytes as an uncancelled one. */
 #ifndef LINNET_CANCELLING_H
 #define LINNET_CANCELLING_H
 
 #include "allocators.h"
 
-/* Says yes once, at poll `stop_at`; what a call does afterwards must not depend on later answers. */
+/* Cancels once, at poll `stop_at`; the call must not depend on later answers. */
 struct cancelling {
   struct failing_allocator allocator;
   size_t polls, stop_at;
@@ -50,8 +50,7 @@ static inline void cancelling_begin(struct cancelling *c, size_t stop_at) {
   c->stage = LINNET_STAGE_NETWORK;
 }
 
-/* Makes the call on `object`, and what must come before it, such as a reset; writes what it found into `out` (bytes).
- */
+/* Prepares `object`, for example by a reset, makes the call, and writes the result to `out` (bytes). */
 typedef enum linnet_status (*cancelling_call)(void *object, void *out);
 
 static inline void check_cancelling(const char *name, struct cancelling *c, struct linnet_context *context,

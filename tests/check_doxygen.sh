@@ -1,11 +1,11 @@
 #!/bin/bash
-# Makes the reference of the public headers in build/doxygen/html. A warning is an error. Exit 77: no doxygen.
+# Makes the reference of the public headers in build/doxygen/html. A warning is an error. Exit 77: doxygen is missing.
 set -euo pipefail
 export LC_ALL=C
 
 cd "$(dirname "$0")/.."
 if ! command -v doxygen >/dev/null; then
-	echo 'SKIPPED: no doxygen'
+	echo 'SKIPPED: doxygen is not installed'
 	exit 77
 fi
 mkdir -p build

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Checks the layout of all C sources. --fix formats them instead. Exit 77: no clang-format of the version whose output
-# the tree is in (other versions break some lines elsewhere).
+# Checks the layout of all C sources. --fix formats them instead. Exit 77: clang-format of the right version is missing;
+# other versions break some lines differently.
 set -euo pipefail
 export LC_ALL=C
 version=14
@@ -14,7 +14,7 @@ for program in clang-format-$version clang-format; do
 	fi
 done
 if [ -z "$formatter" ]; then
-	echo "SKIPPED: no clang-format $version"
+	echo "SKIPPED: clang-format $version is not installed"
 	exit 77
 fi
 
@@ -27,8 +27,8 @@ if [ "${1-}" = --fix ]; then
 	exit
 fi
 if ! places=$(sources | xargs -0 "$formatter" --dry-run -Werror 2>&1); then
-	echo 'Laid out differently (number of places, file):'
+	echo 'Files that clang-format would change (number of changes, file):'
 	sed -n 's/^\([^: ]*\):[0-9]*:[0-9]*: error: .*/\1/p' <<<"$places" | sort | uniq -c
-	echo 'tests/check_format.sh --fix lays them out.'
+	echo 'tests/check_format.sh --fix formats them.'
 	exit 1
 fi

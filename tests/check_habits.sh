@@ -13,6 +13,7 @@ Usage: tests/check_habits.sh
   paths     no absolute path of a developer's machine
   sources   CMake lists its sources: no file(GLOB), and every source file is named by a CMakeLists.txt (those of tests
             may be named by a script instead)
+  growth    structures of callbacks in public headers begin with `size`
 
 Prints what is wrong as FILE:LINE: and fails.
 END
@@ -23,7 +24,7 @@ case "${1-}" in
 esac
 cd "$(dirname "$0")/.."
 
-# files NAME...: those whose names match one of the patterns, without what is built, or made by recipes.
+# files NAME...: files whose names match one of the patterns, without files of builds and recipes.
 files() {
 	local pattern tests=()
 	for pattern; do tests+=(-o -name "$pattern"); done
@@ -34,7 +35,7 @@ files() {
 code=('*.c' '*.h' '*.cu' '*.cpp' '*.sh' '*.py' '*.awk' '*.cmake' '*.cmake.in' '*.pc.in' CMakeLists.txt '.clang-*' .editorconfig
 	Doxyfile '*.rules')
 
-# Behind "#!"; a Python file may begin with its docstring instead.
+# The comment may come after "#!"; a Python file may begin with a docstring instead.
 opening_comments() {
 	files "${code[@]}" | xargs -0 awk '
 		FNR == 1 { found = 0 }
@@ -42,7 +43,7 @@ opening_comments() {
 		FNR == 1 && /^#!/ { next }
 		{ found = 1 }
 		!/^(\/\*|\/\/|#|""")/ || /^# *(include|if|ifdef|ifndef|define|pragma)/ {
-			print FILENAME ":" FNR ": no opening comment: say what the file is for"
+			print FILENAME ":" FNR ": the opening comment is missing: describe the file"
 		}'
 }
 
@@ -70,7 +71,7 @@ globs() {
 	files CMakeLists.txt '*.cmake' | xargs -0 grep -nE '\bGLOB(_RECURSE)?\b' | sed 's/$/ (list the files)/' || true
 }
 
-# The names of sources in the CMake files given, relative to the root, as extended regular expressions: ${...} within a
+# The names of sources in the given CMake files, relative to the root, as extended regular expressions: ${...} within a
 # name is any text without a slash.
 named_sources() {
 	xargs -0 awk '
@@ -113,12 +114,30 @@ unnamed_sources() {
 		!(name in named)' <(echo "$tests") -
 }
 
+# A program fills such a structure, and may be older or newer than the library.
+fixed_callbacks() {
+	find include -name '*.h' -print0 | sort -z | xargs -0 awk '
+		/^struct [a-z0-9_]+ \{/ {
+			name = $2
+			line = FNR
+			sized = callbacks = 0
+		}
+		/^  size_t size;/ { sized = 1 }
+		/^  [^*]*\(\*[a-z_]+\)\(/ && !/^  \/\*/ { callbacks = 1 }
+		/^};/ {
+			if (name != "" && callbacks && !sized)
+				print FILENAME ":" line ": struct " name " has callbacks and no `size`"
+			name = ""
+		}'
+}
+
 found=$(
 	opening_comments
 	long_lines
 	blanks
 	absolute_paths
 	globs
+	fixed_callbacks
 	unnamed_sources | sed 's/$/: no CMakeLists.txt names it/'
 )
 if [ -n "$found" ]; then

@@ -25,7 +25,7 @@ END
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 
-# Sources that git knows, or, in an unpacked archive, all of them.
+# Sources that git tracks, or all sources in an unpacked archive.
 sources() {
 	if git -C "$1" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
 		git -C "$1" ls-files --cached --others --exclude-standard
@@ -58,7 +58,7 @@ check() { # ROOT
 				length(rest) >= length(p) - star && substr(rest, length(rest) - (length(p) - star) + 1) == substr(p, star + 1)
 		}
 
-		# The file that an #include names: beside the including one, or under a root of the build.
+		# The file that an #include names: in the folder of the including file, or under a root of the build.
 		function resolve(from, name,    folder) {
 			folder = from
 			sub(/[^\/]*$/, "", folder)
@@ -79,7 +79,7 @@ check() { # ROOT
 				if (line !~ /^[ \t]/) {
 					name = word[1]
 					arrow = 0
-					if (name in known) fail(path ": layer " name " is there twice")
+					if (name in known) fail(path ": layer " name " appears twice")
 					known[name] = 1
 					allowed[name, name] = 1
 					layers++
@@ -130,13 +130,13 @@ check() { # ROOT
 		}'
 }
 
-# Appends a line to a file of the copy, expects that the check finds it, and takes it back: plant FILE LINE WHAT.
+# plant FILE LINE WHAT: appends a line to a file of the copy, expects that the check finds it, and removes it again.
 plant() {
 	local file=$copy/$1 output
 	cp "$file" "$copy.saved"
 	printf '%s\n' "$2" >>"$file"
 	if output=$(check "$copy"); then
-		echo "not found in $1: $2"
+		echo "the check did not find in $1: $2"
 		exit 1
 	fi
 	if ! grep -qF -- "$3" <<<"$output"; then
@@ -156,7 +156,7 @@ self_test() { # ROOT
 	cp "$1/docs/architecture.md" "$copy/docs"
 	sources "$1" | (cd "$1" && xargs cp --parents -t "$copy")
 	check "$copy" >/dev/null || {
-		echo 'the tree itself has back edges; run check_layers.sh'
+		echo 'the tree has back edges; run check_layers.sh'
 		exit 1
 	}
 	plant lib/base/file.c '#include "model/config.h"' 'base may not include model'
@@ -168,10 +168,10 @@ self_test() { # ROOT
 	plant recognizer/posterior_stream.c '#include "tests/test.h"' 'a header of the tests'
 	sed -i 's/^base .* lib\/base\/ /&-> model /' "$copy/docs/architecture.md"
 	if check "$copy" >"$copy.output" || ! grep -q 'draw model above it' "$copy.output"; then
-		echo 'a drawing with a circle was not found'
+		echo 'the check did not find a circle in the drawing'
 		exit 1
 	fi
-	echo 'All back edges that were planted were found'
+	echo 'The check found all planted back edges'
 }
 
 copy=''

@@ -9,7 +9,7 @@ if ! command -v shellcheck >/dev/null; then
 	exit 77
 fi
 
-# Those named *.sh, and those that say so in their first line.
+# Files named *.sh, and files whose first line names a shell.
 shell_scripts() {
 	find .ci recipes tests tools docs -path '*/exp' -prune -o -type f -print0 |
 		while IFS= read -r -d '' file; do

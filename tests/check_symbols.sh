@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks what a library shows to the linker; see usage.
+# Checks which symbols a library exports; see usage.
 set -euo pipefail
 export LC_ALL=C
 

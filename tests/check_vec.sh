@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks that every vector kernel is a source that opens alone, as an editor or clang-tidy does; see usage.
+# Checks that every vector kernel compiles alone, as editors and clang-tidy need it; see usage.
 set -euo pipefail
 export LC_ALL=C
 
@@ -33,14 +33,14 @@ for file in lib/ops/*_vec.h lib/ops/vec.h frontend/features/fbank_kernels.c; do
 		# shellcheck disable=SC2086 # a set is several options
 		"$compiler" -fsyntax-only -Iinclude -Ilib -I. $set -x c "$file" 2>"$output" || {
 			bad=1
-			echo "$file does not open alone ($compiler${set:+, $set}):"
+			echo "$file does not compile alone ($compiler${set:+, $set}):"
 			grep -m 3 error "$output" || head -3 "$output"
 		}
 	done
 	count=$((count + 1))
 done
 [ $count -gt 10 ] || {
-	echo "only $count files found"
+	echo "found only $count files"
 	exit 1
 }
-[ $bad = 0 ] && echo "$count files open alone"
+[ $bad = 0 ] && echo "$count files compile alone"

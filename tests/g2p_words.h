@@ -1,4 +1,4 @@
-/* Joint-sequence models for tests: a lexicon, and what is known of their file. */
+/* Joint-sequence models for tests: a lexicon, and the layout of their files. */
 #ifndef LINNET_TEST_G2P_WORDS_H
 #define LINNET_TEST_G2P_WORDS_H
 
@@ -63,7 +63,7 @@ static inline enum linnet_status g2p_train_words(struct linnet_context *context,
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* What tests and fuzz targets know of the file of joint-sequence models (decoder/g2p/g2p_file.c). */
+/* The layout of the file of joint-sequence models, for tests and fuzz targets (decoder/g2p/g2p_file.c). */
 
 enum { G2P_HEADER = 80, G2P_BYTES = 64, G2P_SUM = 72 };
 

@@ -31,14 +31,14 @@ while [ $# -gt 0 ]; do
 	-h | --help) usage && exit 0 ;;
 	--packages | --build | --jobs | --seconds)
 		[ $# -ge 2 ] || {
-			echo "gpu.sh: $1 wants a value; see --help" >&2
+			echo "gpu.sh: $1 needs a value; see --help" >&2
 			exit 2
 		}
 		printf -v "${1#--}" %s "$2"
 		shift
 		;;
 	*)
-		echo "gpu.sh: no option $1; see --help" >&2
+		echo "gpu.sh: $1: is not an option; see --help" >&2
 		exit 2
 		;;
 	esac
@@ -62,24 +62,24 @@ skip() {
 	row "$1" skipped '' "$2"
 }
 
-# last_line LOG: of what CTest printed, that of the test
+# last_line LOG: the last line of the test in the output of CTest
 last_line() {
 	sed -E 's/^[0-9]+: //' "$1" | awk '/^The following tests|^[0-9]+% tests|^ *[0-9]+\/[0-9]+ Test/ {exit} NF {line = $0} END {print substr(line, 1, 78)}'
 }
 
-# why_skipped LOG STATUS: whether, and why, a step was skipped
+# why_skipped LOG STATUS: prints why a step was skipped; fails if it was not
 why_skipped() {
 	sed -nE 's/^([0-9]+: )?SKIPPED: //p; s/.*(Device not supported).*/compute-sanitizer: \1/p' "$1" | sed -n 1p
 }
 
-# step NAME LIMIT COMMAND...: runs a command for at most so many seconds, and not beyond those of everything; false if it
-# did not pass. Its output goes to a log.
+# step NAME LIMIT COMMAND...: runs a command for at most LIMIT seconds, and within the limit for all; false if it did not
+# pass. Its output goes to a log.
 step() {
 	local name=$1 limit=$2 log=$build/$1.log since=$SECONDS status=0 why
 	shift 2
 	[ $((seconds - SECONDS)) -ge "$limit" ] || limit=$((seconds - SECONDS))
 	if [ "$limit" -lt 1 ]; then
-		skip "$name" "no time left of $seconds s"
+		skip "$name" "the $seconds s for all steps are over"
 		return 1
 	fi
 	timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null || status=$?
@@ -88,7 +88,7 @@ step() {
 		skip "$name" "$why"
 		return 1
 	elif [[ $status = 124 && $name == *check-* ]] && ! grep -qE '^=========.*(Invalid|[Ee]rror|[Hh]azard)|FAILED' "$log"; then
-		skip "$name" "stopped after $limit seconds; nothing was found so far"
+		skip "$name" "stopped after $limit seconds without a finding"
 		return 1
 	elif [ "$status" = 0 ]; then
 		row "$name" passed $((SECONDS - since)) "$(last_line "$log")"
@@ -113,7 +113,7 @@ finish() {
 	exit 0
 }
 
-# find_tool NAME: in the path or in the CUDA toolkit
+# find_tool NAME: finds a program in PATH or in the CUDA toolkit
 find_tool() {
 	local folder
 	command -v "$1" && return
@@ -126,7 +126,7 @@ find_tool() {
 	return 1
 }
 
-# Points pkg-config at the carried packages alone, so that the machine's own are not mixed in.
+# Makes pkg-config use only the packages of --packages, not those of the machine.
 use_packages() {
 	local folder program folders=()
 	for folder in "$packages"/usr/{lib,share}/pkgconfig "$packages"/usr/lib/*/pkgconfig; do
@@ -143,13 +143,13 @@ use_packages() {
 	done
 }
 
-# wheel_folders NAME: folders of that name in what Python has of NVIDIA's packages, such as nvidia-cudnn-cu13
+# wheel_folders NAME: folders of that name in NVIDIA's Python packages, such as nvidia-cudnn-cu13
 wheel_folders() {
 	python3 -c 'import glob, sys, sysconfig
 print(":".join(glob.glob(sysconfig.get_paths()["purelib"] + "/nvidia/*/" + sys.argv[1])))' "$1" 2>/dev/null || true
 }
 
-# Where the machine itself has no cuDNN, or the toolkit no header of cuBLASLt, PyTorch's are taken.
+# Uses PyTorch's cuDNN and cuBLASLt if the machine has no cuDNN or the toolkit has no header of cuBLASLt.
 use_wheels() {
 	local folders
 	if [[ $(ldconfig -p 2>/dev/null) != *libcudnn.so* ]] && folders=$(wheel_folders lib) && [ -n "$folders" ]; then
@@ -167,14 +167,14 @@ configure() {
 	step configure 60 env "CUDACXX=$nvcc" cmake -S "$root" -B "$build" "-DCMAKE_CUDA_ARCHITECTURES=$architecture" "${options[@]}"
 }
 
-# Those that emulate a device on the CPU, which takes longer, are the last.
+# Tests that emulate a device on the CPU take longer and come last.
 names_of_tests() {
 	local names
 	names=$(ctest --test-dir "$build" -N -R '^test_cuda' | sed -n 's/^ *Test *#[0-9]*: //p')
 	grep -v '_emulated$' <<<"$names" || true
 	grep '_emulated$' <<<"$names" || true
 }
-# CUBLAS_WORKSPACE_CONFIG: what gives cuDNN the same bytes in every run (docs/cuda.md).
+# CUBLAS_WORKSPACE_CONFIG makes results of cuDNN the same in every run (docs/cuda.md).
 run_test() {
 	step "$1" 150 env CUBLAS_WORKSPACE_CONFIG=:4096:2 ctest --test-dir "$build" -V -R "^$1\$" || true
 }
@@ -182,7 +182,7 @@ sanitize() { # TEST
 	local tool sanitizer
 	for tool in memcheck racecheck; do
 		if [ -z "$device" ]; then
-			skip "$tool-$1" 'no device'
+			skip "$tool-$1" 'there is no device'
 		elif ! sanitizer=$(find_tool compute-sanitizer); then
 			skip "$tool-$1" 'compute-sanitizer is not installed'
 		else
@@ -196,9 +196,9 @@ names_of_benchmarks() { find "$root/tests/bench" -name 'bench_cuda*.c' -exec bas
 device=$(nvidia-smi --query-gpu=name,memory.total,compute_cap --format=csv,noheader 2>/dev/null | sed q) || device=''
 architecture=$(sed -nE 's/.*, *([0-9]+)\.([0-9]+)$/\1\2/p' <<<"$device")
 architecture=${architecture:-90}
-if [ -n "$device" ]; then row device found '' "$device"; else skip device 'no device (nvidia-smi tells of none)'; fi
+if [ -n "$device" ]; then row device found '' "$device"; else skip device 'there is no device (nvidia-smi lists none)'; fi
 nvcc=${CUDACXX:-$(find_tool nvcc)} || {
-	skip nvcc 'nvcc is neither in PATH nor in $CUDA_PATH/bin or /usr/local/cuda/bin: there is nothing to build'
+	skip nvcc 'nvcc is neither in PATH nor in $CUDA_PATH/bin or /usr/local/cuda/bin, so nothing can be built'
 	finish
 }
 row nvcc found '' "$("$nvcc" --version | sed -n 's/.*\(release .*\),.*/\1/p'), code for sm_$architecture"
@@ -211,7 +211,7 @@ read -r -d '' -a benchmarks <<<"$(names_of_benchmarks)" || true
 [ ${#tests[@]} -gt 0 ] || skip tests 'there is no test_cuda*'
 targets=(${tests[@]+"${tests[@]}"} ${benchmarks[@]+"${benchmarks[@]}"})
 ! grep -q '^LINNET_TOOLS:BOOL=ON' "$build/CMakeCache.txt" || targets+=(linnet_tool)
-# A target that does not build takes only its own steps with it; what could not be built fails there, too.
+# If a target does not build, only its own steps fail.
 for target in "${targets[@]}"; do
 	step "build-$target" 240 cmake --build "$build" --parallel "$jobs" --target "$target" || true
 done
@@ -220,10 +220,10 @@ for name in ${tests[@]+"${tests[@]}"}; do
 	[[ $name == *_emulated ]] || run_test "$name"
 done
 
-# measure NAME LIMIT COMMAND...: a step whose output is wanted.
+# measure NAME LIMIT COMMAND...: a step whose output is printed.
 measure() {
 	if [ -z "$device" ]; then
-		skip "$1" 'no device'
+		skip "$1" 'there is no device'
 		return
 	fi
 	rm -f "$build/$1.log"

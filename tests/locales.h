@@ -1,4 +1,4 @@
-/* Locales for tests of what must not depend on them. */
+/* Locales for tests of functions that must not depend on the locale. */
 #ifndef LINNET_TEST_LOCALES_H
 #define LINNET_TEST_LOCALES_H
 
@@ -11,8 +11,8 @@
 static const char *const test_locales[] = {"de_DE.UTF-8", "tr_TR.UTF-8", "fa_IR.UTF-8"};
 enum { TEST_LOCALES = sizeof test_locales / sizeof *test_locales };
 
-/* Sets a locale; one that is not installed is made by localedef, if that and its sources are there (Debian: locales).
- * False, with a notice, if there is none. */
+/* Sets a locale. Makes one that is not installed with localedef, if its sources are installed (Debian: locales).
+ * Returns false, with a notice, if there is none. */
 static inline bool test_set_locale(const char *name) {
   static const char folder[] = TEST_BINARY_DIR "/locales";
   char path[sizeof folder + 32], command[sizeof folder + 256];

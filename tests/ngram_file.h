@@ -10,7 +10,7 @@
 
 /* --- the binary form ---------------------------------------------------------------------------------------------- */
 
-/* What tests and fuzz targets know of the binary form of n-gram models (decoder/ngram/ngram_binary.c). */
+/* The layout of the binary form of n-gram models, for tests and fuzz targets (decoder/ngram/ngram_binary.c). */
 
 enum { NGRAM_HEADER = 128, NGRAM_BODY_SUM = 88, NGRAM_HEADER_SUM = 120 };
 
@@ -31,7 +31,7 @@ static inline void ngram_file_seal(void *file, size_t bytes) {
 
 enum { GZIP_BLOCK = 65535, GZIP_FRAME = 18 };
 
-/* Bytes of a member that holds `size` bytes. */
+/* Bytes of a gzip member with `size` bytes of content. */
 static inline size_t gzip_bytes(size_t size) {
   size_t blocks = size > 0 ? (size + GZIP_BLOCK - 1) / GZIP_BLOCK : 1;
   return GZIP_FRAME + 5 * blocks + size;

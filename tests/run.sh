@@ -43,7 +43,7 @@ while [ $# -gt 0 ]; do
 		shift
 		;;
 	*)
-		echo "run.sh: no option $1; see --help" >&2
+		echo "run.sh: $1: is not an option; see --help" >&2
 		exit 2
 		;;
 	esac
@@ -59,7 +59,7 @@ check=$PWD/build/check logs=$PWD/build/logs
 mkdir -p "$check" "$logs"
 passed=0 failed=0 skipped=0
 
-# One line on what has been done: report WHAT RESULT SINCE.
+# report WHAT RESULT SINCE: prints one line on a finished step.
 report() {
 	printf '%-44s %s (%d s)\n' "$1" "$2" $((SECONDS - $3))
 }
@@ -70,7 +70,7 @@ show_log() { # LOG LINES
 	printf -- '---\n'
 }
 
-# step NAME WHAT COMMAND...: one check; its output goes to a log. Exit status 77 means that it was skipped.
+# step NAME WHAT COMMAND...: runs one check; its output goes to a log. Exit status 77 means that it was skipped.
 step() {
 	local log=$logs/$1.log what=$2 since=$SECONDS status=0
 	shift 2
@@ -94,7 +94,7 @@ step() {
 	esac
 }
 
-# Configures and builds: build NAME WHAT PRESET OPTIONS... (No -Werror with sanitizers: with them GCC warns of variables
+# build NAME WHAT PRESET OPTIONS...: configures and builds. (No -Werror with sanitizers: with them GCC warns of variables
 # that are never used before they are set.)
 build() {
 	step "$1" "$2" configure_and_build "$check/$1" "${@:3}"
@@ -104,12 +104,12 @@ configure_and_build() {
 	cmake --preset "$2" -B "$1" "${launchers[@]}" "${@:3}" && cmake --build "$1" --parallel "$jobs"
 }
 
-# Runs the tests of a build, each of which counts: run_tests NAME WHAT OPTIONS...
+# run_tests NAME WHAT OPTIONS...: runs the tests of a build and counts each of them.
 run_tests() {
 	local log=$logs/$1-tests.log what=$2 since=$SECONDS status=0 counts
 	ctest --test-dir "$check/$1" --output-on-failure --no-tests=error --parallel "$jobs" "${@:3}" \
 		>"$log" 2>&1 </dev/null || status=$?
-	# Lines such as " 3/25 Test #16: name ....   Passed    0.16 sec"; what has no result that we know has failed.
+	# Lines such as " 3/25 Test #16: name ....   Passed    0.16 sec"; a line without a known result counts as failed.
 	read -r -a counts < <(awk '
 		/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / {
 			if (/ Passed +[0-9.]+ sec/) passed++
@@ -129,7 +129,7 @@ run_tests() {
 
 echo "Logs are in ${logs#"$PWD"/}"
 recipes/common/packages.sh build tests recipe >"$logs/packages.log" 2>&1 </dev/null || {
-	echo 'Some packages could not be installed; going on with what is there'
+	echo 'Some packages could not be installed; the tests run without them'
 	show_log "$logs/packages.log" 20
 }
 
@@ -150,8 +150,8 @@ if build release 'Release build' release -DLINNET_WERROR=ON -DCMAKE_EXPORT_COMPI
 	step tidy 'clang-tidy' tests/check_tidy.sh ${full:+--full} --jobs "$jobs" "$check/release" || true
 fi
 
-# Builds where pkg-config finds these modules alone: build_with "MODULE..." NAME OPTIONS... jansson's headers are moved:
-# those that the compiler finds by itself come after some that do not compile.
+# build_with "MODULE..." NAME OPTIONS...: builds with a pkg-config that finds only these modules. jansson's headers are in
+# another folder; those that the compiler finds by itself come after some that do not compile.
 build_with() {
 	local module only=$check/only-$2
 	rm -rf "$only" && mkdir -p "$only/include" "$only/trap"
@@ -163,7 +163,7 @@ build_with() {
 		-DLINNET_WERROR=ON -DLINNET_CUDA=OFF "${@:3}"
 }
 
-# Options of CTest that choose what a configuration changes: all of it with --full.
+# Options of CTest that select the tests that depend on a configuration; with --full, all tests.
 only() {
 	[ -n "$full" ] || printf '%s\n' -R "$1"
 }

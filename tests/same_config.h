@@ -1,5 +1,5 @@
-/* Whether configurations are equal, field by field: what lies between the fields of a struct has no defined value, so
- * that bytes cannot be compared. */
+/* Whether configurations are equal, field by field: padding between fields has no defined value, so bytes cannot be
+ * compared. */
 #ifndef LINNET_TEST_SAME_CONFIG_H
 #define LINNET_TEST_SAME_CONFIG_H
 
@@ -17,7 +17,8 @@ static inline bool test_same_features(const struct linnet_feature_config *a, con
          x->frame_shift == y->frame_shift && x->num_mel == y->num_mel && x->low_frequency == y->low_frequency &&
          x->high_frequency == y->high_frequency && x->preemphasis == y->preemphasis && x->dither == y->dither &&
          x->dither_seed == y->dither_seed && a->cmvn == b->cmvn && a->cmvn_variance == b->cmvn_variance &&
-         a->cmvn_frames == b->cmvn_frames && a->max_silence == b->max_silence;
+         a->cmvn_frames == b->cmvn_frames && a->max_silence == b->max_silence && a->edge_silence == b->edge_silence &&
+         a->cmvn_prior == b->cmvn_prior;
 }
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { UTTERANCES = 24, SYMBOLS = 5, DIM = 4, MAX_LABELS = 6, FRAMES_PER_LABEL = 7 };
 
-/* Who masks features: nobody, the trainer, or features() itself. */
+/* Masks of features come from: nobody, the trainer, or features(). */
 enum masking { UNMASKED, MASKED, MASKED_FEATURES };
 
 /* Each label is a few frames with its own pattern. */
@@ -52,10 +52,10 @@ static inline const int *corpus_labels(void *user, size_t u, size_t *count) {
 
 /* A band, and two spans of frames, the second up to the end or beyond; half of the utterances are masked. */
 enum { MASKS = 3 };
-static inline void corpus_masks(void *user, size_t u, uint64_t epoch, size_t frames,
+static inline void corpus_masks(void *user, size_t u, uint64_t epoch, unsigned view, size_t frames,
                                 struct linnet_feature_mask *masks) {
   const struct corpus *c = user;
-  struct test_random random = {c->seed * 7000 + epoch * UTTERANCES + u};
+  struct test_random random = {c->seed * 7000 + epoch * UTTERANCES + u + view * 1000000};
   if (test_below(&random, 2))
     return;
   size_t last = test_below(&random, 6);
@@ -66,7 +66,7 @@ static inline void corpus_masks(void *user, size_t u, uint64_t epoch, size_t fra
 
 static inline void mask_features(void *user, size_t u, uint64_t epoch, float *x, size_t frames) {
   struct linnet_feature_mask masks[MASKS] = {{0}};
-  corpus_masks(user, u, epoch, frames, masks);
+  corpus_masks(user, u, epoch, 0, frames, masks);
   for (size_t i = 0; i < frames * DIM; i++)
     for (size_t m = 0; m < MASKS; m++) {
       size_t t = i / DIM, channel = i % DIM;
@@ -122,7 +122,8 @@ static const char lsh[] = TRANSFORMER "\"layers\": 2, \"convolution\": 3, \"atte
                                       "\"lsh_buckets\": 4, \"lsh_chunk\": 8}";
 static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\": 16, \"layers\": 2, \"stack\": 2, "
                             "\"dropout\": 0.1}";
-static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8}";
+static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8, "
+                                         "\"convolution\": 5, \"convolution_lookahead\": [1, 0]}";
 static const char mapped[] = TRANSFORMER "\"layers\": 2, \"feature_map\": \"positive\", \"features\": 8}";
 static const char post_norm[] = "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"stack\": 2, "
                                 "\"dropout\": 0.1, \"layers\": 2, \"norm\": \"post\", \"convolution\": 3, "
@@ -148,7 +149,8 @@ struct run {
   size_t polls;        /* atomic */
   uint64_t model_seed;
   struct corpus train, dev;
-  double first_loss, last_loss;
+  double consistency, average_decay;
+  double first_loss, last_loss, last_consistency;
   uint64_t steps;
   enum linnet_status status;
   char error[512], log[2048]; /* the log's lines, of this process */
@@ -177,10 +179,11 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   if (epoch->epoch == 1)
     run->first_loss = epoch->dev_loss;
   run->last_loss = epoch->dev_loss;
+  run->last_consistency = epoch->consistency;
   return 0;
 }
 
-/* Trains in `folder`, continuing what is there. */
+/* Trains in `folder`; continues a training in it. */
 static inline void train_with(struct linnet_context *context, struct run *run, const char *folder) {
   struct linnet_train_settings settings;
   struct linnet_trainer *trainer = NULL;
@@ -190,6 +193,8 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.num_epochs = run->epochs;
   settings.num_kept_models = run->keep_models;
   settings.seed = run->model_seed;
+  settings.consistency = run->consistency;
+  settings.average_decay = run->average_decay;
   struct linnet_train_model model = {
       .size = sizeof model, .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);

@@ -27,13 +27,13 @@ static inline void test_each_table(void (*body)(const struct linnet_ops *ops)) {
   }
 }
 
-/* Prints a measured error and checks it. `name` says what it is of. */
+/* Prints a measured error and checks it; `name` describes it. */
 static inline void test_bound(const char *table, const char *name, double error, double bound) {
   printf("%-10s %-34s error %.2e, bound %.1e\n", table, name, error, bound);
   CHECK(error <= bound, "%s, %s: error %.3e, bound %.1e", table, name, error, bound);
 }
 
-/* malloc that ends the test when there is no memory; n may be 0. */
+/* malloc that ends the test when memory runs out; n may be 0. */
 static inline void *test_alloc(size_t n, size_t bytes) {
   void *block = malloc(n * bytes + 1);
   if (!block) {

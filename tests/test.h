@@ -28,7 +28,7 @@ static int test_checks, test_failures;
     }                                                                                                                  \
   } while (0)
 
-/* REQUIRE: like CHECK, but what follows makes no sense without it. */
+/* REQUIRE: like CHECK, but ends the test. */
 #define REQUIRE(condition, ...)                                                                                        \
   do {                                                                                                                 \
     int test_failures_before_ = test_failures;                                                                         \
@@ -37,7 +37,7 @@ static int test_checks, test_failures;
       exit(1);                                                                                                         \
   } while (0)
 
-/* Ends main: prints the counts; a test that checked nothing has failed. */
+/* For the end of main: prints the counts. A test without any check fails. */
 static inline int test_result(void) {
   printf("%d checks, %d failures\n", test_checks, test_failures);
   return test_failures > 0 || test_checks == 0;

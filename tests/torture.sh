@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tortures Linnet; see usage.
+# Stress tests of Linnet; see usage.
 set -euo pipefail
 export LC_ALL=C
 
@@ -50,7 +50,7 @@ while [ $# -gt 0 ]; do
 		;;
 	kills | allocations | null | disk | fuzz | day | tsan) parts+=("$1") ;;
 	*)
-		echo "torture.sh: no option or part $1; see --help" >&2
+		echo "torture.sh: $1: is not an option or part; see --help" >&2
 		exit 2
 		;;
 	esac
@@ -87,7 +87,7 @@ result() {
 	echo "$1: $2: $verdict ($((SECONDS - since)) s)"
 }
 
-# quietly COMMAND...: into the log of the part.
+# quietly COMMAND...: writes the output to the log of the part.
 quietly() {
 	echo "+ $*" >>"$log"
 	"$@" >>"$log" 2>&1 </dev/null
@@ -98,7 +98,7 @@ complain() {
 	complaints=$((complaints + 1))
 }
 
-# --- what the parts use ----------------------------------------------------------------------------------------------
+# --- shared functions ------------------------------------------------------------------------------------------------
 
 launcher=()
 ! command -v ccache >/dev/null || launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
@@ -119,7 +119,7 @@ fi
 build=$(cd "$build" && pwd)
 linnet=$build/tools/linnet
 
-# A data folder of stored features: data_folder DIR UTTERANCES SEED. Each of three phones is a band of its own.
+# data_folder DIR UTTERANCES SEED: a data folder of stored features. Each of three phones has its own band.
 data_folder() {
 	mkdir -p "$1"
 	awk -v n="$2" -v seed="$3" -v ark="$1/feats.ark" -v scp="$1/feats.scp" -v phones="$1/phones" '
@@ -168,8 +168,8 @@ prepare() {
 
 # --- kills -----------------------------------------------------------------------------------------------------------
 
-# What must be the same: losses (not seconds), batches, models, and which files there are but for checkpoints, of which
-# one more may be kept, and temporary files of the process that was killed.
+# Prints all that must be the same: losses (not seconds), batches, models, and the names of files, except for checkpoints,
+# of which there may be one more, and temporary files of the killed process.
 summary() { # EXP
 	sed 's/"train_seconds.*"frames"/"frames"/; s/"peak_megabytes.*//' "$1/log.jsonl"
 	cat "$1/batches.txt"
@@ -177,8 +177,8 @@ summary() { # EXP
 	(cd "$1" && ls) | grep -v -e '\.tmp\.' -e '^checkpoint' -e '\.torture$'
 }
 
-# Kills the training in EXP after so many milliseconds, or once it writes a file whose name begins so. Succeeds if the
-# training came to its end before. The names of files that are being written have more behind them, such as ".tmp.PID".
+# Kills the training in EXP after some milliseconds, or when it writes a file whose name begins with NAME. Succeeds if the
+# training finished before. Unfinished files have a suffix such as ".tmp.PID".
 kill_training() { # EXP MILLISECONDS|NAME
 	local process status=0 moment=$2
 	"${training[@]}" "$1" >>"$log" 2>&1 &
@@ -258,9 +258,9 @@ part_null() {
 	result null "$(sed -n 's/ functions exported.*//p' "$log" | tail -n 1) public functions" $complaints
 }
 
-# --- a disk that fills -----------------------------------------------------------------------------------------------
+# --- a full disk ----------------------------------------------------------------------------------------------------
 
-# on_disk KIB COMMAND...: the command in $work/disk, where so many KiB can be written.
+# on_disk KIB COMMAND...: runs the command in $work/disk, which has space for KIB KiB.
 on_disk() {
 	local size=$1 status=0
 	shift
@@ -280,8 +280,8 @@ leave_disk() {
 	mounted=''
 }
 
-# fills NAME OUTPUTS COMMAND...: with 4, 8, 12 ... KiB until it succeeds. OUTPUTS may not be there after a failure (names
-# with a "+" may be: they are whole or grow).
+# fills NAME OUTPUTS COMMAND...: runs it with 4, 8, 12 ... KiB until it succeeds. After a failure, OUTPUTS must not exist
+# (those with a "+" may: they are complete or grow).
 fills() {
 	local name=$1 outputs=$2 size=0 step=4 status=1 output
 	shift 2

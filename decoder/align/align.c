@@ -31,8 +31,8 @@ static enum linnet_status check_variant(const struct linnet_align_maker *m, size
   for (size_t i = 0; i < variant->num_labels; i++)
     if (variant->labels[i] < 1 || (size_t)variant->labels[i] >= m->symbols)
       return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
-                         "linnet_alignment_create: label %d of word %zu, must be 1 to %zu", variant->labels[i], w,
-                         m->symbols - 1);
+                         "linnet_alignment_create: label %d of word %zu is out of range; it must be 1 to %zu",
+                         variant->labels[i], w, m->symbols - 1);
   return LINNET_OK;
 }
 
@@ -41,7 +41,7 @@ static enum linnet_status check_words(const struct linnet_align_maker *m) {
     const struct linnet_align_word *word = &m->words[w];
     if (!word->variants || word->num_variants < 1 || word->num_variants > LINNET_ALIGN_MAX_VARIANTS)
       return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
-                         "linnet_alignment_create: word %zu has %zu pronunciations, must be 1 to %d", w,
+                         "linnet_alignment_create: word %zu has %zu pronunciations; it must have 1 to %d", w,
                          word->num_variants, LINNET_ALIGN_MAX_VARIANTS);
     for (size_t v = 0; v < word->num_variants; v++)
       LINNET_TRY(check_variant(m, w, &word->variants[v]));
@@ -53,10 +53,10 @@ static enum linnet_status check_settings(struct linnet_align_maker *m) {
   const struct linnet_align_settings *s = &m->settings;
   /* With negative costs or NaN, the best path would always leave the text. */
   if (!(s->jump_cost >= 0) || !(s->frame_cost >= 0) || isnan(s->doubt))
-    return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_alignment_create: settings: jump_cost %g and frame_cost %g must not be "
-                       "negative, doubt %g",
-                       (double)s->jump_cost, (double)s->frame_cost, (double)s->doubt);
+    return linnet_fail(
+        m->context, LINNET_ERROR_ARGUMENT,
+        "linnet_alignment_create: settings: jump_cost %g and frame_cost %g must be at least 0, and doubt %g a number",
+        (double)s->jump_cost, (double)s->frame_cost, (double)s->doubt);
   return linnet_calibrations_copy(m->context, "linnet_alignment_create", s->calibrations, &m->calibrations);
 }
 
@@ -66,7 +66,7 @@ static enum linnet_status check_length(const struct linnet_align_maker *m) {
     return LINNET_OK;
   return linnet_fail(m->context, LINNET_ERROR_LIMIT,
                      "the text needs at least %zu frames and the audio has %zu: is it the text of this recording? "
-                     "A text with more than was said can be aligned with jumps allowed",
+                     "If the text has more words than the audio, allow jumps",
                      needed, m->frames);
 }
 
@@ -94,7 +94,7 @@ static enum linnet_status search(struct linnet_align_maker *m) {
     bool found = m->path.score > -INFINITY;
     if (problem.band >= m->graph.count || (found && !m->path.near_edge))
       break;
-    linnet_log(m->context, LINNET_LOG_INFO, "alignment: %s a band of %zu states: doubled",
+    linnet_log(m->context, LINNET_LOG_INFO, "alignment: %s a band of %zu states: the band is doubled",
                found ? "the path comes near the edge of" : "no path in", problem.band);
   }
   if (m->path.score == -INFINITY)
@@ -131,9 +131,8 @@ enum linnet_status linnet_alignment_create(struct linnet_context *context, const
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_alignment_create: an argument is NULL");
   if (symbols < 1 || symbols > MAX_SYMBOLS || frames >= UINT32_MAX)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_alignment_create: %zu symbols, must be 1 to %d; %zu "
-                       "frames",
-                       symbols, MAX_SYMBOLS, frames);
+                       "linnet_alignment_create: %zu symbols; there must be 1 to %d; %zu frames", symbols, MAX_SYMBOLS,
+                       frames);
   struct linnet_align_maker m = {.context = context,
                                  .log_posteriors = log_posteriors,
                                  .frames = frames,

@@ -211,9 +211,10 @@ enum linnet_status linnet_align_viterbi(const struct linnet_align_problem *p, st
   path->near_edge = false;
   path->score = -INFINITY;
   enum linnet_status status =
-      reserve(&s) ? find_path(&s, path)
-                  : linnet_fail(p->context, LINNET_ERROR_MEMORY,
-                                "out of memory to align %zu frames with a band of %zu states", p->frames, s.band);
+      reserve(&s)
+          ? find_path(&s, path)
+          : linnet_fail(p->context, LINNET_ERROR_MEMORY,
+                        "out of memory for an alignment of %zu frames with a band of %zu states", p->frames, s.band);
   release(&s);
   return status;
 }

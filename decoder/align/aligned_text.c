@@ -37,7 +37,8 @@ enum linnet_status linnet_text_aligner_create(struct linnet_context *context, co
                                               struct linnet_text_aligner **aligner) {
   struct linnet_text_aligner_settings full;
   if (!context || !names || !aligner || num_symbols < 1)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_text_aligner_create: NULL argument, or no symbols");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_text_aligner_create: an argument is NULL, or there are no symbols");
   *aligner = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, text_aligner, settings, &full));
   struct linnet_text_aligner *a = linnet_calloc(context, 1, sizeof *a);
@@ -134,7 +135,7 @@ static enum linnet_status read_phones(struct linnet_aligned_text *t, const char 
 static enum linnet_status create(struct linnet_context *context, const struct linnet_text_aligner *aligner,
                                  const char *text, const char *name, bool words, struct linnet_aligned_text **result) {
   if (!context || !aligner || !text || !name || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_aligned_text_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_aligned_text_create: an argument is NULL");
   struct linnet_aligned_text *t = *result = linnet_calloc(context, 1, sizeof *t);
   if (!t)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for its text", name);
@@ -216,7 +217,8 @@ const struct linnet_alignment *linnet_aligned_text_alignment(const struct linnet
 
 enum linnet_status linnet_aligned_text_describe(const struct linnet_aligned_text *t, struct linnet_output *output) {
   if (!t || !output)
-    return linnet_fail(t ? t->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_aligned_text_describe: NULL argument");
+    return linnet_fail(t ? t->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_aligned_text_describe: an argument is NULL");
   if (!t->phone_spans)
     return linnet_fail(t->context, LINNET_ERROR_STATE, "the text is not aligned: call linnet_aligned_text_align first");
   output->phones = t->phone_spans;

@@ -53,12 +53,12 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
                                           struct linnet_calibration *calibration) {
   size_t right = 0;
   if (!calibration || (count > 0 && (!confidence || !correct)))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_calibration_fit: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_calibration_fit: an argument is NULL");
   for (size_t i = 0; i < count; i++)
     right += correct[i] != 0;
   if (right == 0 || right == count)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "calibration needs right and wrong results: %zu of %zu are right", right, count);
+                       "calibration needs both right and wrong results: %zu of %zu are right", right, count);
   struct linnet_calibration c = {1, 0};
   for (int step = 0; step < MAX_STEPS && newton_step(confidence, correct, count, &c) > 1e-9;)
     step++;
@@ -81,8 +81,8 @@ enum linnet_status linnet_calibrations_copy(struct linnet_context *context, cons
     from = &unchanged;
   if (!is_valid(&from->phones) || !is_valid(&from->words))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "%s: calibrations of slope %g and offset %g, slope %g and offset %g: slopes must be above 0, "
-                       "all must be finite",
+                       "%s: the calibrations have slope %g and offset %g, slope %g and offset %g: slopes must be above "
+                       "0, and all values finite",
                        caller, from->phones.slope, from->phones.offset, from->words.slope, from->words.offset);
   *to = *from;
   return LINNET_OK;

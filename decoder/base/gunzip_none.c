@@ -6,7 +6,7 @@ enum linnet_status linnet_gunzip_open(struct linnet_context *context, const char
   (void)pull, (void)user;
   *gunzip = NULL;
   return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
-                     "%s: compressed by gzip, which this build (without zlib) cannot read: use gunzip first", name);
+                     "%s: is compressed by gzip, but this build has no zlib: use gunzip first", name);
 }
 
 enum linnet_status linnet_gunzip_read(struct linnet_gunzip *gunzip, void *buffer, size_t capacity, size_t *bytes) {

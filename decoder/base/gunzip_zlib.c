@@ -26,13 +26,13 @@ enum linnet_status linnet_gunzip_open(struct linnet_context *context, const char
   *gunzip = NULL;
   struct linnet_gunzip *g = linnet_calloc(context, 1, sizeof *g);
   if (!g)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory to decompress", name);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for decompression", name);
   *g = (struct linnet_gunzip){.context = context, .name = name, .pull = pull, .user = user, .between = true};
   g->stream = (z_stream){.zalloc = allocate, .zfree = release, .opaque = context};
   enum { GZIP_ONLY = 16 };
   if (inflateInit2(&g->stream, GZIP_ONLY + MAX_WBITS) != Z_OK) {
     linnet_free(context, g);
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory to decompress", name);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for decompression", name);
   }
   *gunzip = g;
   return LINNET_OK;
@@ -46,9 +46,9 @@ static enum linnet_status check_member(struct linnet_gunzip *g) {
     g->stream.avail_in--;
   }
   if (g->stream.avail_in > 0 && (g->padding || *g->stream.next_in != 0x1F))
-    return linnet_fail(
-        g->context, LINNET_ERROR_FORMAT,
-        "%s: bytes that are not gzip follow the gzip data: gunzip the file, check it and compress it again", g->name);
+    return linnet_fail(g->context, LINNET_ERROR_FORMAT,
+                       "%s: other bytes follow the gzip data: decompress the file, check it and compress it again",
+                       g->name);
   return LINNET_OK;
 }
 
@@ -68,7 +68,7 @@ static enum linnet_status refill(struct linnet_gunzip *g) {
 
 static enum linnet_status explain(const struct linnet_gunzip *g, int code) {
   if (code == Z_MEM_ERROR)
-    return linnet_fail(g->context, LINNET_ERROR_MEMORY, "%s: out of memory to decompress", g->name);
+    return linnet_fail(g->context, LINNET_ERROR_MEMORY, "%s: out of memory for decompression", g->name);
   return linnet_fail(g->context, LINNET_ERROR_FORMAT, "%s: damaged gzip data%s%s: fetch or compress the file again",
                      g->name, g->stream.msg ? ": " : "", g->stream.msg ? g->stream.msg : "");
 }

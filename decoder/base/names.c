@@ -104,7 +104,8 @@ enum linnet_status linnet_names_add(struct linnet_names *names, const char *text
     *fresh = found == LINNET_NOT_FOUND;
   if (found == LINNET_NOT_FOUND) {
     if (names->count >= LINNET_NAMES_MAX)
-      return linnet_fail(names->context, LINNET_ERROR_LIMIT, "more than %d different names", LINNET_NAMES_MAX);
+      return linnet_fail(names->context, LINNET_ERROR_LIMIT, "there are more than %d different names",
+                         LINNET_NAMES_MAX);
     found = names->count;
     if (!append(names, text, length, hash_text(text, length)))
       return linnet_fail(names->context, LINNET_ERROR_MEMORY, "out of memory after %zu names", names->count);

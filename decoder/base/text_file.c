@@ -126,7 +126,7 @@ static enum linnet_status pull_piece(void *user, const unsigned char **data, siz
 /* --- line by line: opening ---------------------------------------------------------------------------------------- */
 
 static enum linnet_status out_of_memory(const struct linnet_lines *l) {
-  return linnet_fail(l->context, LINNET_ERROR_MEMORY, "%s: out of memory to read lines", l->name);
+  return linnet_fail(l->context, LINNET_ERROR_MEMORY, "%s: out of memory for reading lines", l->name);
 }
 
 /* Reads the beginning: recognises gzip by its first two bytes, and skips a byte order mark. */
@@ -182,7 +182,7 @@ static enum linnet_status fill(struct linnet_lines *l) {
   l->start = 0;
   size_t space = LINNET_LINE_BYTES - l->end, bytes = 0;
   if (space == 0)
-    return linnet_fail(l->context, LINNET_ERROR_LIMIT, "%s:%zu: a line of more than %d bytes", l->name, l->line + 1,
+    return linnet_fail(l->context, LINNET_ERROR_LIMIT, "%s:%zu: the line has more than %d bytes", l->name, l->line + 1,
                        LINNET_LINE_BYTES);
   LINNET_TRY(l->gunzip ? linnet_gunzip_read(l->gunzip, l->buffer + l->end, space, &bytes)
                        : read_raw(l, l->buffer + l->end, space, &bytes));

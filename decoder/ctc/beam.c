@@ -1,7 +1,6 @@
 /* The object of the prefix beam search: its memory, what goes in, and what comes out. */
 #include <math.h>
 
-#include "base/arena.h"
 #include "base/settings.h"
 #include "decoder/ctc/beam_search.h"
 
@@ -12,24 +11,19 @@ void(linnet_beam_settings_default)(struct linnet_beam_settings *settings, size_t
                                                 .beam = 50,
                                                 .symbol_threshold = INFINITY,
                                                 .score_threshold = INFINITY,
-                                                .model_weight = 1};
+                                                .model_weight = 1,
+                                                .prior_scale = 0.5f};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- memory of a fixed size --------------------------------------------------------------------------------------- */
 
-static void lay_out_side(struct linnet_arena *arena, size_t beam, struct linnet_beam_side *side) {
-  side->blank = linnet_arena_take(arena, beam, sizeof *side->blank);
-  side->symbol = linnet_arena_take(arena, beam, sizeof *side->symbol);
-  side->weight = linnet_arena_take(arena, beam, sizeof *side->weight);
-  side->score = linnet_arena_take(arena, beam, sizeof *side->score);
-  side->entries = linnet_arena_take(arena, beam, sizeof *side->entries);
-  side->tokens = linnet_arena_take(arena, beam, sizeof *side->tokens);
-}
-
-static void lay_out(struct linnet_arena *arena, struct linnet_beam *b) {
-  lay_out_side(arena, b->beam, &b->sides[0]);
-  lay_out_side(arena, b->beam, &b->sides[1]);
+static void lay_out(void *search, struct linnet_arena *arena) {
+  struct linnet_beam *b = search;
+  for (size_t i = 0; i < 2; i++) {
+    linnet_beam_side_lay_out(&b->sides[i], arena, b->beam);
+    b->sides[i].entries = linnet_arena_take(arena, b->beam, sizeof *b->sides[i].entries);
+  }
   b->stay.symbol_factor = linnet_arena_take(arena, b->beam, sizeof *b->stay.symbol_factor);
   b->stay.blank = linnet_arena_take(arena, b->beam, sizeof *b->stay.blank);
   b->stay.symbol = linnet_arena_take(arena, b->beam, sizeof *b->stay.symbol);
@@ -39,35 +33,30 @@ static void lay_out(struct linnet_arena *arena, struct linnet_beam *b) {
 }
 
 static enum linnet_status allocate(struct linnet_beam *b) {
-  struct linnet_arena arena = {0};
-  lay_out(&arena, b);
-  arena.size = arena.used;
-  arena.base = b->block = arena.used == SIZE_MAX ? NULL : linnet_alloc(b->context, arena.used, 1);
-  if (!arena.base || !linnet_tree_pool_grow(&b->trie.pool, 4 * b->beam + 1) ||
-      !linnet_tree_pool_grow(&b->records, 4 * b->beam))
-    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a beam of %zu prefixes", b->beam);
-  arena.used = 0;
-  lay_out(&arena, b);
-  b->block_bytes = arena.used;
-  return LINNET_OK;
+  if (linnet_beam_block_create(&b->block, b->context, lay_out, b) &&
+      linnet_tree_pool_grow(&b->trie.pool, 4 * b->beam + 1) && linnet_tree_pool_grow(&b->records, 4 * b->beam))
+    return LINNET_OK;
+  return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a beam of %zu prefixes", b->beam);
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status check(struct linnet_context *context, size_t symbols, const struct linnet_beam_settings *s) {
   if (!context || symbols < 1 || symbols > MAX_SYMBOLS)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: %zu symbols, must be 1 to %d", symbols,
-                       MAX_SYMBOLS);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: %zu symbols; there must be 1 to %d",
+                       symbols, MAX_SYMBOLS);
   if (s->beam < 1 || s->beam > LINNET_BEAM_MAX)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: a beam of %zu, must be 1 to %d", s->beam,
-                       LINNET_BEAM_MAX);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: the beam is %zu; it must be 1 to %d",
+                       s->beam, LINNET_BEAM_MAX);
   if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: thresholds %g and %g, must be at least 0",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_beam_create: the thresholds are %g and %g; they must be at least 0",
                        (double)s->symbol_threshold, (double)s->score_threshold);
   if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->insertion_bonus) <= 100))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_beam_create: model weight %g and insertion bonus %g, must be 0 to 1000 and -100 to 100",
-                       (double)s->model_weight, (double)s->insertion_bonus);
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "linnet_beam_create: the model weight is %g and the insertion bonus %g; they must be 0 to 1000 and -100 to 100",
+        (double)s->model_weight, (double)s->insertion_bonus);
   return LINNET_OK;
 }
 
@@ -94,6 +83,9 @@ enum linnet_status linnet_beam_create(struct linnet_context *context, size_t sym
   linnet_tree_pool_create(&b->records, context, sizeof(struct linnet_alignment_record));
   enum linnet_status status =
       linnet_calibrations_copy(context, "linnet_beam_create", settings->calibrations, &b->calibrations);
+  if (status == LINNET_OK)
+    status = linnet_row_priors_create(&b->priors, context, "linnet_beam_create", settings->priors, symbols,
+                                      settings->prior_scale);
   if (status == LINNET_OK)
     status = allocate(b);
   if (status == LINNET_OK) /* a slot for each prefix of this frame and of the next */
@@ -131,50 +123,38 @@ void linnet_beam_destroy(struct linnet_beam *beam) {
   if (!beam)
     return;
   linnet_fusion_destroy(&beam->fusion);
+  linnet_row_priors_destroy(&beam->priors, beam->context);
   linnet_tree_pool_destroy(&beam->trie.pool);
   linnet_tree_pool_destroy(&beam->records);
   linnet_free(beam->context, beam->segments);
-  linnet_free(beam->context, beam->block);
+  linnet_free(beam->context, beam->block.memory);
   linnet_free(beam->context, beam);
 }
 
 size_t linnet_beam_memory_bytes(const struct linnet_beam *beam) {
-  return sizeof *beam + beam->block_bytes + linnet_fusion_memory(&beam->fusion) +
-         linnet_tree_pool_memory(&beam->trie.pool) + linnet_tree_pool_memory(&beam->records) +
-         beam->max_segments * sizeof *beam->segments;
+  return sizeof *beam + beam->block.bytes + linnet_fusion_memory(&beam->fusion) +
+         linnet_row_priors_memory(&beam->priors, beam->choice.symbols) + linnet_tree_pool_memory(&beam->trie.pool) +
+         linnet_tree_pool_memory(&beam->records) + beam->max_segments * sizeof *beam->segments;
 }
 
 /* --- frames ------------------------------------------------------------------------------------------------------- */
 
-static void collect_records(struct linnet_beam *beam) {
-  for (size_t i = 0; i < beam->now->count; i++)
-    linnet_tokens_mark(&beam->now->tokens[i], &beam->records);
-  linnet_tree_pool_sweep(&beam->records);
-  linnet_tree_pool_unmark(&beam->records);
-}
-
-static void collect_nodes(struct linnet_beam *beam) {
-  for (size_t i = 0; i < beam->now->count; i++)
-    linnet_tree_pool_mark(&beam->trie.pool, beam->now->entries[i].node);
-  linnet_trie_sweep(&beam->trie);
-}
-
-/* Makes capacity for more items. First frees those that are no longer needed. If this freed less than half of all
- * items, the pool also grows, because it would soon be full again. */
-static bool reserve(struct linnet_beam *beam, struct linnet_tree_pool *pool, size_t items,
-                    void (*collect)(struct linnet_beam *)) {
-  if (linnet_tree_pool_left(pool) >= items)
+/* Makes capacity for more nodes; first frees those that are no longer needed. False without memory. */
+static bool reserve_nodes(struct linnet_beam *beam, size_t nodes) {
+  struct linnet_tree_pool *pool = &beam->trie.pool;
+  if (linnet_tree_pool_left(pool) >= nodes)
     return true;
-  collect(beam);
-  size_t left = linnet_tree_pool_left(pool);
-  return (left >= items && left >= pool->capacity / 2) || linnet_tree_pool_grow(pool, 2 * pool->capacity);
+  for (size_t i = 0; i < beam->now->count; i++)
+    linnet_tree_pool_mark(pool, beam->now->entries[i].node);
+  linnet_trie_sweep(&beam->trie);
+  return linnet_beam_pool_suffices(pool, nodes) || linnet_tree_pool_grow(pool, linnet_beam_pool_larger(pool, nodes));
 }
 
 enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log_posteriors, size_t frames) {
   if (!beam)
     return LINNET_ERROR_ARGUMENT;
   if (!log_posteriors && frames > 0)
-    return linnet_fail(beam->context, LINNET_ERROR_ARGUMENT, "linnet_beam_accept: no posteriors");
+    return linnet_fail(beam->context, LINNET_ERROR_ARGUMENT, "linnet_beam_accept: the posteriors are NULL");
   if (beam->finished)
     return linnet_fail(beam->context, LINNET_ERROR_STATE, "the search was finished: call linnet_beam_reset first");
   if (frames > UINT32_MAX - 1 - beam->frames)
@@ -182,8 +162,7 @@ enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log
   linnet_poll_begin(beam->context);
   for (size_t t = 0; t < frames; t++) {
     LINNET_TRY(linnet_poll_check(beam->context));
-    if (!reserve(beam, &beam->trie.pool, beam->beam, collect_nodes) ||
-        !reserve(beam, &beam->records, 2 * beam->beam, collect_records))
+    if (!reserve_nodes(beam, beam->beam) || !linnet_beam_reserve_records(&beam->records, beam->now, 2 * beam->beam))
       return linnet_fail(beam->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", beam->frames);
     linnet_beam_frame(beam, log_posteriors + t * beam->choice.symbols);
   }
@@ -241,10 +220,12 @@ static void fill_segments(const struct linnet_beam *beam, uint32_t index, struct
 enum linnet_status linnet_beam_hypothesis(struct linnet_beam *beam, size_t index,
                                           struct linnet_hypothesis *hypothesis) {
   if (!beam || !hypothesis)
-    return linnet_fail(beam ? beam->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_beam_hypothesis: NULL argument");
+    return linnet_fail(beam ? beam->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_beam_hypothesis: an argument is NULL");
   if (index >= beam->now->count)
-    return linnet_fail(beam->context, LINNET_ERROR_ARGUMENT, "linnet_beam_hypothesis: index %zu of %zu hypotheses",
-                       index, beam->now->count);
+    return linnet_fail(beam->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_beam_hypothesis: index %zu is out of range; there are %zu hypotheses", index,
+                       beam->now->count);
   uint32_t entry = beam->finished ? beam->candidates[index].parent : (uint32_t)index;
   scores_of(beam, entry, hypothesis);
   struct linnet_segment *grown =

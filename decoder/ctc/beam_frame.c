@@ -12,7 +12,7 @@ struct frame {
 };
 
 static struct frame start_frame(struct linnet_beam *beam, const float *row) {
-  return (struct frame){.beam = beam, .row = linnet_row_read(row, beam->choice.symbols)};
+  return (struct frame){.beam = beam, .row = linnet_row_read(row, beam->choice.symbols, &beam->priors)};
 }
 
 /* --- the prefixes of the beam as they are ------------------------------------------------------------------------- */
@@ -135,14 +135,14 @@ static struct linnet_token *source_token(struct linnet_beam_side *now, uint32_t 
   return repeats ? &now->tokens[parent].blank : linnet_token_best(&now->tokens[parent]);
 }
 
-/* A token that comes from the parent's. `probability` is relative to the largest of the row, as all probabilities
- * here. */
-static void enter(const struct frame *f, uint32_t parent, struct linnet_token *source, double probability,
-                  struct linnet_token *to) {
+/* A token that comes from the parent's. `probability`, of the symbol, is relative to the largest of the row, as all
+ * probabilities here. */
+static void enter(const struct frame *f, uint32_t parent, struct linnet_token *source, uint32_t symbol,
+                  double probability, struct linnet_token *to) {
   struct linnet_beam *beam = f->beam;
   bool first = beam->now->entries[parent].node == LINNET_TRIE_ROOT;
   uint32_t before = first ? LINNET_TREE_NONE : linnet_token_record(source, &beam->records);
-  *to = linnet_token_enter(linnet_row_posterior(&f->row, probability), beam->frames, before);
+  *to = linnet_token_enter(linnet_row_posterior(&f->row, symbol, probability), beam->frames, before);
   to->probability = linnet_row_floor(source->probability * probability * f->token_scale);
 }
 
@@ -152,14 +152,15 @@ static void move_symbol_token(const struct frame *f, uint32_t i, struct linnet_t
   const struct linnet_beam_entry *entry = &now->entries[i];
   const struct linnet_token *old = &now->tokens[i].symbol;
   double probability = f->beam->stay.symbol_factor[i];
-  struct linnet_token *source =
-      entry->parent == LINNET_NO_ENTRY ? NULL : source_token(now, entry->parent, entry->symbol);
-  if (source && source->probability > old->probability) {
-    enter(f, entry->parent, source, probability, to);
-    return;
+  if (entry->parent != LINNET_NO_ENTRY) {
+    struct linnet_token *source = source_token(now, entry->parent, entry->symbol);
+    if (source->probability > old->probability) {
+      enter(f, entry->parent, source, entry->symbol, probability, to);
+      return;
+    }
   }
   *to = *old;
-  linnet_token_stay(to, linnet_row_posterior(&f->row, probability), f->beam->frames);
+  linnet_token_stay(to, linnet_row_posterior(&f->row, entry->symbol, probability), f->beam->frames);
   to->probability = linnet_row_floor(old->probability * probability * f->token_scale);
 }
 
@@ -195,7 +196,7 @@ static void make_entry(const struct frame *f, const struct linnet_candidate *c, 
                                                  .symbol = c->symbol,
                                                  .slot = slot,
                                                  .language = language};
-  enter(f, c->parent, source_token(now, c->parent, c->symbol), probability, &next->tokens[to].symbol);
+  enter(f, c->parent, source_token(now, c->parent, c->symbol), c->symbol, probability, &next->tokens[to].symbol);
 }
 
 /* A new prefix has no alignments that end in the blank yet; its token holds valid values. */
@@ -207,21 +208,6 @@ static void blank_token(const struct frame *f, const struct linnet_candidate *c,
   }
   pair->blank = pair->symbol;
   pair->blank.probability = 0;
-}
-
-/* Scales all probabilities so that those of the best prefix are near 1. */
-static void rescale(struct linnet_beam *beam) {
-  struct linnet_beam_side *next = beam->next;
-  int exponent, weight_exponent;
-  double scale = linnet_row_scale(next->blank[0] + next->symbol[0], &exponent);
-  double weight_scale = linnet_row_scale(next->weight[0], &weight_exponent);
-  beam->exponent += exponent;
-  for (size_t i = 0; i < next->count; i++) {
-    next->blank[i] *= scale;
-    next->symbol[i] *= scale;
-    next->weight[i] *= weight_scale;
-    next->score[i] = beam->candidates[i].score * (scale * weight_scale);
-  }
 }
 
 /* Finds the entries' parents: each node knows its entry of this frame. */
@@ -265,7 +251,7 @@ static void make_next(struct frame *f, size_t count) {
   }
   for (size_t i = 0; i < count; i++)
     blank_token(f, &beam->candidates[i], i);
-  rescale(beam);
+  linnet_beam_side_rescale(beam->next, beam->candidates, &beam->exponent);
   link_entries(beam);
   release_slots(beam);
   beam->log_scale += (double)f->row.largest;

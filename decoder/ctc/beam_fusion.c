@@ -1,15 +1,20 @@
 /* Combines the acoustic score of a prefix with its language model; asks the model once for each prefix and symbol. */
 #include "decoder/ctc/beam_fusion.h"
 
+#include "base/settings.h"
+
 enum { MAX_STATE_BYTES = 64, STATE_ALIGNMENT = 16, MAX_FACTORS = 1 << 28 };
 
-enum linnet_status linnet_model_check(struct linnet_context *context, const struct linnet_language_model *model) {
+enum linnet_status linnet_model_read(struct linnet_context *context, const struct linnet_language_model *given,
+                                     struct linnet_language_model *model) {
+  *model = (struct linnet_language_model){.size = sizeof *model};
+  LINNET_TRY(linnet_settings_read(context, "struct linnet_language_model", given, model, sizeof *model));
   if (!model->begin || !model->score || !model->finish)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the language model lacks a function");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: a function of the language model is NULL");
   if (model->state_bytes > MAX_STATE_BYTES)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "states of the language model have %zu bytes, at most %d are possible", model->state_bytes,
-                       MAX_STATE_BYTES);
+                       "linnet_beam_create: states of the language model have %zu bytes; they must have at most %d",
+                       model->state_bytes, MAX_STATE_BYTES);
   return LINNET_OK;
 }
 
@@ -32,15 +37,15 @@ static enum linnet_status allocate(struct linnet_fusion *f, const unsigned *toke
 enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct linnet_context *context,
                                         const struct linnet_beam_settings *settings, size_t symbols, size_t slots) {
   *fusion = (struct linnet_fusion){.context = context,
-                                   .model = settings->model,
                                    .weight = settings->model ? (double)settings->model_weight : 0.0,
                                    .bonus = settings->insertion_bonus,
                                    .max_factor = exp((double)settings->insertion_bonus),
                                    .symbols = symbols,
                                    .slots = slots};
-  if (!fusion->model)
+  if (!settings->model)
     return LINNET_OK;
-  LINNET_TRY(linnet_model_check(context, fusion->model));
+  LINNET_TRY(linnet_model_read(context, settings->model, &fusion->own));
+  fusion->model = &fusion->own;
   fusion->stride = (fusion->model->state_bytes + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
   return allocate(fusion, settings->tokens);
 }

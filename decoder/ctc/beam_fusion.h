@@ -11,7 +11,8 @@
 
 struct linnet_fusion {
   struct linnet_context *context;
-  const struct linnet_language_model *model; /* NULL: only the bonus, and all slots are 0 */
+  struct linnet_language_model own;
+  const struct linnet_language_model *model; /* `own`; NULL: only the bonus, and all slots are 0 */
   double weight, bonus;
   double max_factor;             /* the largest factor of any symbol: exp(bonus) */
   unsigned *tokens;              /* (symbols) */
@@ -27,8 +28,9 @@ static inline double linnet_model_checked(float score) {
   return score <= 0 ? (double)score : score > 0 ? 0.0 : -(double)INFINITY;
 }
 
-/* Whether a search can use the model. */
-enum linnet_status linnet_model_check(struct linnet_context *context, const struct linnet_language_model *model);
+/* Copies a caller's model, and checks that a search can use it. */
+enum linnet_status linnet_model_read(struct linnet_context *context, const struct linnet_language_model *given,
+                                     struct linnet_language_model *model);
 
 /* `slots`: the maximum number of prefixes. A fusion of zeros may be destroyed. */
 enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct linnet_context *context,

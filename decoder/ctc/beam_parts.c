@@ -126,8 +126,18 @@ size_t linnet_candidates_rank(struct linnet_candidate *candidates, size_t count,
 
 /* --- rows of posteriors ------------------------------------------------------------------------------------------- */
 
-struct linnet_row linnet_row_read(const float *values, size_t symbols) {
-  struct linnet_row row = {.values = values, .largest = -INFINITY};
+/* The row itself if there are no priors. */
+static const float *divide(const float *values, size_t symbols, const struct linnet_row_priors *priors) {
+  if (!values || !priors->priors)
+    return values;
+  for (size_t v = 0; v < symbols; v++)
+    priors->row[v] = values[v] - priors->logs[v];
+  return priors->row;
+}
+
+struct linnet_row linnet_row_read(const float *values, size_t symbols, const struct linnet_row_priors *priors) {
+  values = divide(values, symbols, priors);
+  struct linnet_row row = {.values = values, .largest = -INFINITY, .powers = priors->powers};
   for (size_t v = 0; v < symbols && values; v++)
     row.largest = linnet_row_sane(values[v]) > row.largest ? values[v] : row.largest;
   if (row.largest == -INFINITY) {
@@ -253,4 +263,61 @@ void linnet_tokens_mark(const struct linnet_token_pair *pair, struct linnet_tree
   linnet_tree_pool_mark(records, pair->symbol.record);
   linnet_tree_pool_mark(records, pair->blank.before);
   linnet_tree_pool_mark(records, pair->blank.record);
+}
+
+/* --- the beam ----------------------------------------------------------------------------------------------------- */
+
+void linnet_beam_side_lay_out(struct linnet_beam_side *side, struct linnet_arena *arena, size_t beam) {
+  side->blank = linnet_arena_take(arena, beam, sizeof *side->blank);
+  side->symbol = linnet_arena_take(arena, beam, sizeof *side->symbol);
+  side->weight = linnet_arena_take(arena, beam, sizeof *side->weight);
+  side->score = linnet_arena_take(arena, beam, sizeof *side->score);
+  side->tokens = linnet_arena_take(arena, beam, sizeof *side->tokens);
+}
+
+void linnet_beam_side_rescale(struct linnet_beam_side *side, const struct linnet_candidate *candidates,
+                              int64_t *exponent) {
+  int power, weight_power;
+  double scale = linnet_row_scale(side->blank[0] + side->symbol[0], &power);
+  double weight_scale = linnet_row_scale(side->weight[0], &weight_power);
+  *exponent += power;
+  for (size_t i = 0; i < side->count; i++) {
+    side->blank[i] *= scale;
+    side->symbol[i] *= scale;
+    side->weight[i] *= weight_scale;
+    side->score[i] = candidates[i].score * (scale * weight_scale);
+  }
+}
+
+bool linnet_beam_block_create(struct linnet_beam_block *block, struct linnet_context *context,
+                              linnet_beam_lay_out_fn lay_out, void *search) {
+  struct linnet_arena arena = {0};
+  lay_out(search, &arena);
+  arena.size = block->bytes = arena.used;
+  arena.base = block->memory = arena.used == SIZE_MAX ? NULL : linnet_calloc(context, arena.used, 1);
+  if (!arena.base)
+    return false;
+  arena.used = 0;
+  lay_out(search, &arena);
+  return true;
+}
+
+bool linnet_beam_pool_suffices(const struct linnet_tree_pool *pool, size_t items) {
+  size_t left = linnet_tree_pool_left(pool);
+  return left >= items && left >= pool->capacity / 2;
+}
+
+size_t linnet_beam_pool_larger(const struct linnet_tree_pool *pool, size_t items) {
+  return pool->capacity + (pool->capacity > items ? pool->capacity : items);
+}
+
+bool linnet_beam_reserve_records(struct linnet_tree_pool *records, const struct linnet_beam_side *now, size_t items) {
+  if (linnet_tree_pool_left(records) >= items)
+    return true;
+  for (size_t i = 0; i < now->count; i++)
+    linnet_tokens_mark(&now->tokens[i], records);
+  linnet_tree_pool_sweep(records);
+  linnet_tree_pool_unmark(records);
+  return linnet_beam_pool_suffices(records, items) ||
+         linnet_tree_pool_grow(records, linnet_beam_pool_larger(records, items));
 }

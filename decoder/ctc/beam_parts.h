@@ -1,5 +1,5 @@
 /* The parts that the prefix beam search and the search for words share: a frame's row of log-posteriors, sorted
- * candidates, prefixes as a trie, and tokens, which hold the best alignment of each. */
+ * candidates, prefixes as a trie, tokens, which hold the best alignment of each, and the arrays of a beam. */
 #ifndef LINNET_BEAM_PARTS_H
 #define LINNET_BEAM_PARTS_H
 
@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "decoder/base/tree_pool.h"
+#include "decoder/ctc/row_priors.h"
 
 /* --- exponentials ------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +52,8 @@ struct linnet_row {
   const float *values; /* (symbols); NULL: a certain blank */
   float largest;
   double blank;           /* exp(values[0] - largest) */
-  double posterior_scale; /* posterior = this * probability relative to the row's largest */
+  double posterior_scale; /* posterior = this * probability relative to the row's largest, without priors */
+  const double *powers;   /* (symbols): the factors of posteriors with priors; NULL: no priors */
 };
 
 /* The pruning of symbols, and the symbols that the present frame appends. */
@@ -73,10 +75,10 @@ static inline double linnet_row_floor(double probability) {
   return probability > LINNET_NOTHING ? probability : 0.0;
 }
 
-/* The posterior of a probability that is relative to the row's largest; above 1 it counts as 1, as in greedy
- * decoding. */
-static inline double linnet_row_posterior(const struct linnet_row *row, double probability) {
-  double value = row->posterior_scale * probability;
+/* The posterior of a symbol whose probability, after the division by its prior, is relative to the row's largest;
+ * above 1 it counts as 1, as in greedy decoding. */
+static inline double linnet_row_posterior(const struct linnet_row *row, uint32_t symbol, double probability) {
+  double value = row->posterior_scale * probability * (row->powers ? row->powers[symbol] : 1.0);
   return value < 1 ? value : 1;
 }
 
@@ -88,8 +90,9 @@ static inline double linnet_row_scale(double x, int *exponent) {
   return ldexp(1, -*exponent);
 }
 
-/* NULL and a row in which all symbols are impossible both count as a blank of probability 1. */
-struct linnet_row linnet_row_read(const float *values, size_t symbols);
+/* Divides the posteriors by the priors. NULL and a row in which all symbols are impossible both count as a blank of
+ * probability 1. The row is valid until the next one with the same priors. */
+struct linnet_row linnet_row_read(const float *values, size_t symbols, const struct linnet_row_priors *priors);
 
 /* The logarithm of a symbol's probability, relative to the row's largest; -infinity for symbol 0, because the root has
  * no symbol. */
@@ -208,5 +211,51 @@ static inline struct linnet_token linnet_token_enter(double posterior, uint32_t 
   return (struct linnet_token){
       .posteriors = posterior, .start = frame, .end = frame + 1, .before = before, .record = LINNET_TREE_NONE};
 }
+
+/* --- the beam ----------------------------------------------------------------------------------------------------- */
+
+struct linnet_beam_entry; /* of the prefix beam search */
+struct linnet_word_state; /* of the search for words */
+
+/* The hypotheses after a frame, best first. */
+struct linnet_beam_side {
+  size_t count;
+  double *blank, *symbol; /* (count): probabilities of the alignments that end in the blank, and in the last symbol */
+  double *weight;         /* (count): all other factors; score = (blank + symbol) * weight, without the scale */
+  double *score;          /* (count), not increasing */
+  struct linnet_token_pair *tokens; /* (count) */
+  union {                           /* (count): what else the search has of each */
+    struct linnet_beam_entry *entries;
+    struct linnet_word_state *states;
+  };
+};
+
+/* Takes the arrays of a side for `beam` hypotheses from an arena, except the one of the union. */
+void linnet_beam_side_lay_out(struct linnet_beam_side *side, struct linnet_arena *arena, size_t beam);
+
+/* Scales the probabilities of a new side by a power of two that brings those of the best hypothesis near 1, adds its
+ * exponent to *exponent, and sets the scores from the candidates (count) that became the hypotheses. */
+void linnet_beam_side_rescale(struct linnet_beam_side *side, const struct linnet_candidate *candidates,
+                              int64_t *exponent);
+
+/* Memory of a fixed size. All zeros: none. */
+struct linnet_beam_block {
+  void *memory;
+  size_t bytes;
+};
+
+/* Allocates the arrays that `lay_out` takes from its arena, as zeros. False without memory. Release with
+ * linnet_free(context, block->memory). */
+typedef void (*linnet_beam_lay_out_fn)(void *search, struct linnet_arena *arena);
+bool linnet_beam_block_create(struct linnet_beam_block *block, struct linnet_context *context,
+                              linnet_beam_lay_out_fn lay_out, void *search);
+
+/* Whether a pool has capacity for more items after a collection. If this freed less than half of all items, the answer
+ * is no, because the pool would soon be full again. The second function gives the capacity to grow to. */
+bool linnet_beam_pool_suffices(const struct linnet_tree_pool *pool, size_t items);
+size_t linnet_beam_pool_larger(const struct linnet_tree_pool *pool, size_t items);
+
+/* Makes capacity for more records; first frees those that no hypothesis needs. False without memory. */
+bool linnet_beam_reserve_records(struct linnet_tree_pool *records, const struct linnet_beam_side *now, size_t items);
 
 #endif

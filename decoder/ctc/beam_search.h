@@ -28,16 +28,6 @@ struct linnet_beam_entry {
   double language;                    /* log P_model */
 };
 
-/* The prefixes after a frame, best first. */
-struct linnet_beam_side {
-  size_t count;
-  double *blank, *symbol; /* (count): probabilities of the alignments that end in the blank, and in the last symbol */
-  double *weight;         /* (count): factor of fusion; score = (blank + symbol) * weight, but for the scale */
-  double *score;          /* (count), not increasing */
-  struct linnet_beam_entry *entries; /* (count) */
-  struct linnet_token_pair *tokens;  /* (count) */
-};
-
 /* The present prefixes of the beam after one more frame, before it is known which of them stay. */
 struct linnet_beam_stay {
   double *symbol_factor;          /* (count): probability of the last symbol at this frame */
@@ -55,6 +45,7 @@ struct linnet_beam {
   struct linnet_beam_stay stay;
   struct linnet_candidate *candidates; /* (max_candidates); once finished, `parent` is the entry of each rank */
   struct linnet_row_choice choice;     /* of the symbols that a frame appends */
+  struct linnet_row_priors priors;
   size_t max_candidates;
   uint32_t frames;  /* taken so far */
   double log_scale; /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
@@ -63,8 +54,7 @@ struct linnet_beam {
   struct linnet_calibrations calibrations;
   struct linnet_segment *segments; /* of the hypothesis asked for last */
   size_t max_segments;
-  void *block; /* what has a fixed size */
-  size_t block_bytes;
+  struct linnet_beam_block block; /* all arrays of fixed size */
 };
 
 /* Takes one row (symbols). The pools must have `beam` free nodes and 2 * beam free records. */

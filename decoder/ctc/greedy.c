@@ -24,8 +24,8 @@ enum linnet_status linnet_greedy_create(struct linnet_context *context, size_t s
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_greedy_create: the pointer for the result is NULL");
   *greedy = NULL;
   if (!context || symbols < 1 || symbols > MAX_SYMBOLS)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_greedy_create: %zu symbols, must be 1 to %d", symbols,
-                       MAX_SYMBOLS);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_greedy_create: %zu symbols; there must be 1 to %d",
+                       symbols, MAX_SYMBOLS);
   struct linnet_greedy *made = linnet_calloc(context, 1, sizeof *made);
   if (!made)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a greedy decoder");
@@ -41,7 +41,7 @@ enum linnet_status linnet_greedy_set_calibrations(struct linnet_greedy *greedy,
     return LINNET_ERROR_ARGUMENT;
   if (greedy->frame > 0)
     return linnet_fail(greedy->context, LINNET_ERROR_STATE,
-                       "the calibration of an utterance under way cannot change: call linnet_greedy_reset first");
+                       "the calibration cannot change within an utterance: call linnet_greedy_reset first");
   return linnet_calibrations_copy(greedy->context, "linnet_greedy_set_calibrations", calibrations,
                                   &greedy->calibrations);
 }
@@ -94,7 +94,7 @@ enum linnet_status linnet_greedy_accept(struct linnet_greedy *greedy, const floa
   if (!greedy)
     return LINNET_ERROR_ARGUMENT;
   if (!log_posteriors && frames > 0)
-    return linnet_fail(greedy->context, LINNET_ERROR_ARGUMENT, "linnet_greedy_accept: no posteriors");
+    return linnet_fail(greedy->context, LINNET_ERROR_ARGUMENT, "linnet_greedy_accept: the posteriors are NULL");
   for (size_t t = 0; t < frames; t++)
     if (!accept_row(greedy, log_posteriors + t * (size_t)greedy->symbols))
       return linnet_fail(greedy->context, LINNET_ERROR_MEMORY, "out of memory after %zu decoded symbols",
@@ -107,7 +107,8 @@ enum linnet_status linnet_greedy_drop(struct linnet_greedy *greedy, size_t count
     return LINNET_ERROR_ARGUMENT;
   if (count > 0 && count >= greedy->count)
     return linnet_fail(greedy->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_greedy_drop: %zu of %zu segments, but the last may still grow", count, greedy->count);
+                       "linnet_greedy_drop: cannot drop %zu of %zu segments, as the last one may still grow", count,
+                       greedy->count);
   if (count > 0)
     memmove(greedy->segments, greedy->segments + count, (greedy->count - count) * sizeof *greedy->segments);
   greedy->count -= count;

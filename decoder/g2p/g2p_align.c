@@ -35,7 +35,7 @@ struct aligner {
 };
 
 static enum linnet_status out_of_memory(const struct aligner *a) {
-  return linnet_fail(a->data->context, LINNET_ERROR_MEMORY, "out of memory to align %zu pronunciations",
+  return linnet_fail(a->data->context, LINNET_ERROR_MEMORY, "out of memory for the alignment of %zu pronunciations",
                      a->data->count);
 }
 

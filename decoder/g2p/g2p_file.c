@@ -168,7 +168,7 @@ static enum linnet_status save(struct linnet_context *context, const struct linn
     put_level(&w, quantized, level);
   put_sums(&w);
   enum linnet_status status =
-      w.failed ? linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory to write a model", path)
+      w.failed ? linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for writing a model", path)
                : write_file(&w, path);
   linnet_free(context, w.data);
   return status;
@@ -176,7 +176,7 @@ static enum linnet_status save(struct linnet_context *context, const struct linn
 
 enum linnet_status linnet_g2p_save(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path) {
   if (!context || !g2p || !path)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_g2p_save: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_g2p_save: an argument is NULL");
   if (g2p->ngram->shape.quantized)
     return save(context, g2p, g2p->ngram, path);
   struct linnet_ngram *quantized; /* a model from a file has at most 256 values, which do not change */
@@ -197,7 +197,7 @@ struct source {
 
 static enum linnet_status damaged(const struct source *s, const char *what) {
   return linnet_fail(s->context, LINNET_ERROR_FORMAT,
-                     "%s: %s: the file is damaged; train it again with linnet g2p --train", s->name, what);
+                     "%s: %s: the file is damaged; train the model again with 'linnet g2p --train'", s->name, what);
 }
 
 static enum linnet_status read_sizes(struct source *s) {
@@ -210,13 +210,14 @@ static enum linnet_status read_sizes(struct source *s) {
     good = good && linnet_reader_u32(&s->reader, &s->counts[k]);
   good = good && linnet_reader_u64(&s->reader, &bytes) && linnet_reader_u64(&s->reader, &sum);
   if (!good)
-    return damaged(s, "cut within the header");
+    return damaged(s, "truncated in the header");
   if (unused != 0)
-    return damaged(s, "the header");
+    return damaged(s, "the header is wrong");
   if (bytes != s->reader.size)
-    return linnet_fail(s->context, LINNET_ERROR_FORMAT,
-                       "%s: %zu bytes, but its header says %llu: the file is cut or has been added to", s->name,
-                       s->reader.size, (unsigned long long)bytes);
+    return linnet_fail(
+        s->context, LINNET_ERROR_FORMAT,
+        "%s: the file has %zu bytes, but its header announces %llu: the file is truncated or bytes were added", s->name,
+        s->reader.size, (unsigned long long)bytes);
   if (sum != linnet_g2p_checksum(s->reader.data + HEADER_BYTES, s->reader.size - HEADER_BYTES))
     return damaged(s, "the checksum is wrong");
   return LINNET_OK;
@@ -237,11 +238,11 @@ static enum linnet_status read_header(struct source *s) {
   uint32_t version;
   if (!linnet_reader_copy(&s->reader, magic, sizeof magic) || memcmp(magic, MAGIC, sizeof MAGIC) != 0)
     return linnet_fail(s->context, LINNET_ERROR_FORMAT,
-                       "%s: not a model of pronunciations; linnet g2p --train makes one", s->name);
+                       "%s: not a model of pronunciations; make one with 'linnet g2p --train'", s->name);
   if (!linnet_reader_u32(&s->reader, &version) || version != VERSION)
     return linnet_fail(s->context, LINNET_ERROR_UNSUPPORTED,
-                       "%s: another version of the format than %d; train it again with linnet g2p --train", s->name,
-                       VERSION);
+                       "%s: the version of the format is not %d; train the model again with 'linnet g2p --train'",
+                       s->name, VERSION);
   LINNET_TRY(read_sizes(s));
   return sizes_are_possible(s) ? LINNET_OK : damaged(s, "the header's counts are out of range");
 }
@@ -253,10 +254,10 @@ static enum linnet_status read_names(struct source *s, size_t count, struct linn
     const char *end = memchr(text, '\0', left < MAX_NAME + 1 ? left : MAX_NAME + 1);
     bool fresh = false;
     if (!end || end == text || text[strcspn(text, " \t\r\n\v\f")] != '\0')
-      return damaged(s, "the letters and phones");
+      return damaged(s, "the letters and phones are wrong");
     LINNET_TRY(linnet_names_add(names, text, (size_t)(end - text), &index, &fresh));
     if (!fresh)
-      return damaged(s, "a letter or phone comes twice");
+      return damaged(s, "a letter or phone appears twice");
     linnet_reader_take(&s->reader, (size_t)(end - text) + 1);
   }
   return LINNET_OK;
@@ -275,7 +276,7 @@ static bool unit_is_possible(const struct source *s, const uint16_t letters[2], 
 static enum linnet_status read_units(struct source *s, struct linnet_g2p *g2p) {
   const unsigned char *b = linnet_reader_take(&s->reader, (size_t)s->units * 8);
   if (!b)
-    return damaged(s, "cut within the units");
+    return damaged(s, "truncated in the units");
   g2p->units = linnet_alloc(s->context, s->units, sizeof *g2p->units);
   if (!g2p->units)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "%s: out of memory for %u units", s->name, s->units);
@@ -285,7 +286,7 @@ static enum linnet_status read_units(struct source *s, struct linnet_g2p *g2p) {
     uint16_t phones[2] = {(uint16_t)load_u16(b + 4), (uint16_t)load_u16(b + 6)};
     g2p->units[u] = linnet_g2p_key(letters, phones);
     if (!unit_is_possible(s, letters, phones) || (u > 0 && g2p->units[u] <= g2p->units[u - 1]))
-      return damaged(s, "the units");
+      return damaged(s, "the units are wrong");
   }
   return linnet_g2p_index(g2p);
 }
@@ -296,10 +297,10 @@ static enum linnet_status read_values(struct source *s, bool probabilities, floa
   for (size_t i = 0; i < NGRAM_CODES; i++) {
     uint32_t bits;
     if (!linnet_reader_u32(&s->reader, &bits))
-      return damaged(s, "cut within the values");
+      return damaged(s, "truncated in the values");
     memcpy(&values[i], &bits, sizeof bits);
     if (!(probabilities ? values[i] <= 0 : fabsf(values[i]) <= MAX_BACKOFF)) /* NaN, too */
-      return damaged(s, "the values");
+      return damaged(s, "the values are wrong");
   }
   return LINNET_OK;
 }
@@ -329,13 +330,13 @@ static enum linnet_status read_node(struct source *s, const struct level *level,
   size_t bytes = (level->number > 1 ? 2 : 0) + 1 + (level->inner ? 1 : 0);
   const unsigned char *at = linnet_reader_take(&s->reader, bytes);
   if (!at)
-    return damaged(s, "cut within the n-grams");
+    return damaged(s, "truncated in the n-grams");
   if (level->number > 1) {
     word = load_u16(at);
     at += 2;
   }
   if (word >= s->counts[0])
-    return damaged(s, "a word of an n-gram");
+    return damaged(s, "a word of an n-gram is wrong");
   return linnet_ngram_builder_add(b, level->number - 1,
                                   &(struct ngram_record){.parent = parent,
                                                          .word = word,
@@ -347,9 +348,9 @@ static enum linnet_status read_children(struct source *s, const struct level *le
                                         struct ngram_builder *b) {
   uint32_t children;
   if (!read_varint(&s->reader, &children))
-    return damaged(s, "the number of an n-gram's continuations");
+    return damaged(s, "the number of an n-gram's continuations is wrong");
   if (children > s->counts[level->number - 1] - b->levels[level->number - 1].count)
-    return damaged(s, "more n-grams than its header says");
+    return damaged(s, "more n-grams than the header announces");
   for (uint32_t i = 0; i < children; i++)
     LINNET_TRY(read_node(s, level, parent, 0, b));
   return LINNET_OK;
@@ -364,12 +365,13 @@ static enum linnet_status read_words(struct source *s, struct ngram_builder *b) 
   struct level level = {.number = 1, .inner = s->order > 1};
   LINNET_TRY(read_values_of(s, &level));
   for (uint32_t word = 0; word < s->counts[0]; word++) {
-    char name[G2P_NAME_BYTES];
+    char unit[G2P_NAME_BYTES];
+    const char *name = unit;
     size_t index;
     if (word < s->units)
-      linnet_g2p_unit_name(word, name);
+      linnet_g2p_unit_name(word, unit);
     else
-      strcpy(name, SPECIAL_WORDS[word - s->units]);
+      name = SPECIAL_WORDS[word - s->units];
     LINNET_TRY(linnet_names_add(&b->names, name, strlen(name), &index, NULL));
     LINNET_TRY(read_node(s, &level, 0, word, b));
   }
@@ -384,9 +386,9 @@ static enum linnet_status read_level(struct source *s, unsigned number, struct n
   for (size_t i = 0; i < before->count; i++)
     LINNET_TRY(read_children(s, &level, before->base + (uint32_t)i, b));
   if (b->levels[number - 1].count != s->counts[number - 1])
-    return damaged(s, "fewer n-grams than its header says");
+    return damaged(s, "fewer n-grams than the header announces");
   LINNET_TRY(linnet_ngram_builder_seal(b, number - 1, &duplicate));
-  return duplicate == SIZE_MAX ? LINNET_OK : damaged(s, "an n-gram comes twice");
+  return duplicate == SIZE_MAX ? LINNET_OK : damaged(s, "an n-gram appears twice");
 }
 
 static enum linnet_status read_ngrams(struct source *s, struct linnet_g2p *g2p) {
@@ -395,7 +397,7 @@ static enum linnet_status read_ngrams(struct source *s, struct linnet_g2p *g2p) 
   for (unsigned number = 2; number <= s->order && status == LINNET_OK; number++)
     status = read_level(s, number, &b);
   if (status == LINNET_OK && linnet_reader_left(&s->reader) > 0)
-    status = damaged(s, "bytes after the end");
+    status = damaged(s, "bytes follow the end");
   if (status == LINNET_OK)
     status = linnet_ngram_builder_finish(&b, &g2p->ngram);
   linnet_ngram_builder_clear(&b);
@@ -408,7 +410,7 @@ enum linnet_status linnet_g2p_load_memory(struct linnet_context *context, const 
     return LINNET_ERROR_ARGUMENT;
   *g2p = NULL;
   if (!name || (!data && bytes > 0))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no data of a model of pronunciations, or no name for it");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_g2p_load_memory: the data or the name is NULL");
   struct source s = {.context = context, .name = name, .reader = {.data = data, .size = bytes}};
   struct linnet_g2p *made;
   LINNET_TRY(read_header(&s));
@@ -432,7 +434,7 @@ enum linnet_status linnet_g2p_load(struct linnet_context *context, const char *p
     return LINNET_ERROR_ARGUMENT;
   *g2p = NULL;
   if (!path)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no path of a model of pronunciations");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_g2p_load: the path is NULL");
   void *data = NULL;
   size_t bytes = 0;
   LINNET_TRY(linnet_file_read(context, path, MAX_BYTES, &data, &bytes));

@@ -56,7 +56,7 @@ static enum linnet_status add_letter(struct search *s, const char *letter) {
     return LINNET_OK;
   }
   if (s->letter_count == G2P_MAX_LETTERS)
-    return linnet_fail(s->context, LINNET_ERROR_LIMIT, "a word of more than %d letters", G2P_MAX_LETTERS);
+    return linnet_fail(s->context, LINNET_ERROR_LIMIT, "the word has more than %d letters", G2P_MAX_LETTERS);
   s->letters[s->letter_count++] = (unsigned)index + 1;
   return LINNET_OK;
 }
@@ -326,7 +326,9 @@ enum linnet_status linnet_g2p_pronounce(const struct linnet_g2p *g2p, struct lin
     return LINNET_ERROR_ARGUMENT;
   *result = NULL;
   if (!word || nbest < 1 || nbest > LINNET_G2P_MAX_NBEST)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no word, or not 1 to %d pronunciations", LINNET_G2P_MAX_NBEST);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_g2p_pronounce: the word is NULL, or the number of pronunciations is not 1 to %d",
+                       LINNET_G2P_MAX_NBEST);
   struct search s = {.g2p = g2p, .context = context, .beam = MIN_BEAM + 2 * nbest};
   enum linnet_status status = take_letters(&s, word);
   if (status == LINNET_OK)

@@ -22,12 +22,12 @@ void(linnet_g2p_settings_default)(struct linnet_g2p_settings *settings, size_t s
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_g2p_settings *s) {
   if (s->order < 1 || s->order > NGRAM_MAX_ORDER)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the order of a model of pronunciations is 1 to %d",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the order of a model of pronunciations must be 1 to %d",
                        NGRAM_MAX_ORDER);
   if (s->num_iterations < 1 || s->num_iterations > 100)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "iterations: 1 to 100");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the number of iterations must be 1 to 100");
   if (!(s->prune >= 0 && s->prune < 1))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the threshold of pruning is 0 to 1");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the threshold of pruning must be 0 to 1");
   return LINNET_OK;
 }
 
@@ -79,7 +79,8 @@ static enum linnet_status add_symbol(struct g2p_data *data, struct linnet_names 
   size_t index;
   LINNET_TRY(linnet_names_add(names, text, strlen(text), &index, NULL));
   if (index + 1 > G2P_MAX_SYMBOLS)
-    return linnet_fail(data->context, LINNET_ERROR_LIMIT, "more than %d different letters or phones", G2P_MAX_SYMBOLS);
+    return linnet_fail(data->context, LINNET_ERROR_LIMIT, "there are more than %d different letters or phones",
+                       G2P_MAX_SYMBOLS);
   uint16_t *grown = linnet_grow(data->context, data->pool, &data->pool_capacity, data->pool_count + 1, sizeof *grown);
   if (!grown)
     return out_of_memory(data);
@@ -121,10 +122,11 @@ enum linnet_status linnet_g2p_trainer_add(struct linnet_g2p_trainer *t, const ch
   if (!t || !word || (!phones && count > 0))
     return LINNET_ERROR_ARGUMENT;
   if (t->finished)
-    return linnet_fail(t->data.context, LINNET_ERROR_STATE, "the model of pronunciations has been made already");
+    return linnet_fail(t->data.context, LINNET_ERROR_STATE,
+                       "the model of pronunciations was made before: create another trainer");
   for (size_t i = 0; i < count; i++)
     if (!is_phone(phones[i]))
-      return linnet_fail(t->data.context, LINNET_ERROR_FORMAT, "'%s': a phone that is empty or holds white space",
+      return linnet_fail(t->data.context, LINNET_ERROR_FORMAT, "'%s': a phone must not be empty or hold white space",
                          word);
   size_t letters = count_letters(word);
   if (letters == 0 || letters > G2P_MAX_LETTERS || count == 0 || count > letters * G2P_UNIT_PHONES) {
@@ -148,7 +150,7 @@ static enum linnet_status number_units(const struct g2p_alignments *alignments, 
     sequence[keyed[i].value] = (uint32_t)(units - 1);
   }
   if (units > G2P_MAX_UNITS)
-    return linnet_fail(g2p->context, LINNET_ERROR_LIMIT, "more than %d different units of letters and phones",
+    return linnet_fail(g2p->context, LINNET_ERROR_LIMIT, "there are more than %d different units of letters and phones",
                        G2P_MAX_UNITS);
   g2p->units = linnet_alloc(g2p->context, units, sizeof *g2p->units);
   if (!g2p->units)
@@ -253,10 +255,11 @@ enum linnet_status linnet_g2p_trainer_finish(struct linnet_g2p_trainer *t, struc
   *g2p = NULL;
   struct linnet_context *context = t->data.context;
   if (t->finished)
-    return linnet_fail(context, LINNET_ERROR_STATE, "the model of pronunciations has been made already");
+    return linnet_fail(context, LINNET_ERROR_STATE,
+                       "the model of pronunciations was made before: create another trainer");
   t->finished = true;
   if (t->data.count == 0)
-    return linnet_fail(context, LINNET_ERROR_FORMAT, "no pronunciations to learn from");
+    return linnet_fail(context, LINNET_ERROR_FORMAT, "there are no pronunciations to learn from");
   struct g2p_alignments alignments = {NULL, NULL};
   struct linnet_g2p *made = NULL;
   enum linnet_status status = linnet_g2p_align(&t->data, t->settings.num_iterations, &alignments);

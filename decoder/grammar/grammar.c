@@ -10,6 +10,7 @@ struct linnet_grammar {
   struct linnet_context *context;
   size_t tokens;
   struct linnet_automaton automaton;
+  struct linnet_language_model model;
 };
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
@@ -105,10 +106,10 @@ static enum linnet_status resolve_rule(struct linnet_grammar_source *source, str
                        e->line, name, name);
   if (rule->open)
     return linnet_fail(source->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: rule <%.100s> refers to itself: recursion is not possible, repeat with * or +",
+                       "%s:%zu: rule <%.100s> refers to itself: recursion is not supported; repeat with * or +",
                        source->name, e->line, name);
   if (depth.rules == MAX_RULE_DEPTH)
-    return linnet_fail(source->context, LINNET_ERROR_LIMIT, "%s:%zu: rules that refer to rules more than %d deep",
+    return linnet_fail(source->context, LINNET_ERROR_LIMIT, "%s:%zu: rules refer to rules more than %d deep",
                        source->name, e->line, MAX_RULE_DEPTH);
   if (!rule->resolved) {
     rule->open = true;
@@ -127,7 +128,7 @@ static enum linnet_status check_height(const struct linnet_grammar_source *sourc
     return LINNET_OK;
   return linnet_fail(source->context, LINNET_ERROR_LIMIT,
                      "%s:%zu: brackets and rules are nested more than %d deep once rules are written out: use fewer "
-                     "brackets, or fewer rules that refer to rules",
+                     "brackets or references",
                      source->name, line, MAX_HEIGHT);
 }
 
@@ -154,6 +155,41 @@ static enum linnet_status resolve(struct linnet_grammar_source *source, uint32_t
   return LINNET_OK;
 }
 
+/* --- the language model ------------------------------------------------------------------------------------------- */
+
+static void begin(const void *user, void *state) {
+  (void)user;
+  memset(state, 0, sizeof(uint32_t));
+}
+
+/* A token that the grammar does not accept does not change the state. */
+static float score(const void *user, const void *state, unsigned token, void *next) {
+  const struct linnet_automaton *a = &((const struct linnet_grammar *)user)->automaton;
+  uint32_t from;
+  memcpy(&from, state, sizeof from);
+  memcpy(next, &from, sizeof from);
+  uint32_t at = a->first[from], end = a->first[from + 1];
+  while (at < end) {
+    uint32_t middle = at + (end - at) / 2;
+    if (a->arcs[middle].token == token) {
+      memcpy(next, &a->arcs[middle].next, sizeof from);
+      return 0;
+    }
+    if (a->arcs[middle].token < token)
+      at = middle + 1;
+    else
+      end = middle;
+  }
+  return -INFINITY;
+}
+
+static float finish_sentence(const void *user, const void *state) {
+  const struct linnet_grammar *grammar = user;
+  uint32_t at;
+  memcpy(&at, state, sizeof at);
+  return grammar->automaton.final[at] ? 0 : -INFINITY;
+}
+
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 static enum linnet_status parse(struct linnet_grammar_source *source, struct linnet_text *text) {
@@ -163,9 +199,10 @@ static enum linnet_status parse(struct linnet_grammar_source *source, struct lin
     LINNET_TRY(parse_phrases(source, text));
   LINNET_TRY(resolve(source, source->root, (struct depth){0, 0}));
   if (source->expressions[source->root].impossible)
-    return linnet_fail(source->context, LINNET_ERROR_FORMAT,
-                       "%s: the grammar accepts nothing: write a sentence a line, or a public rule that is not <VOID>",
-                       source->name);
+    return linnet_fail(
+        source->context, LINNET_ERROR_FORMAT,
+        "%s: the grammar accepts nothing: write one sentence per line, or a public rule that is not <VOID>",
+        source->name);
   return LINNET_OK;
 }
 
@@ -184,6 +221,12 @@ static enum linnet_status finish(struct linnet_context *context, enum linnet_sta
   if (g) {
     g->context = context;
     g->tokens = linnet_lexicon_num_words(lexicon) + 2;
+    g->model = (struct linnet_language_model){.size = sizeof g->model,
+                                              .user = g,
+                                              .state_bytes = sizeof(uint32_t),
+                                              .begin = begin,
+                                              .score = score,
+                                              .finish = finish_sentence};
     status = linnet_automaton_create(&source, &g->automaton);
   }
   release_source(&source);
@@ -227,44 +270,10 @@ void linnet_grammar_destroy(struct linnet_grammar *grammar) {
   linnet_free(grammar->context, grammar);
 }
 
-/* --- the language model ------------------------------------------------------------------------------------------- */
+/* --- for a search ------------------------------------------------------------------------------------------------- */
 
-static void begin(const void *user, void *state) {
-  (void)user;
-  memset(state, 0, sizeof(uint32_t));
-}
-
-/* A token that the grammar does not accept does not change the state. */
-static float score(const void *user, const void *state, unsigned token, void *next) {
-  const struct linnet_automaton *a = &((const struct linnet_grammar *)user)->automaton;
-  uint32_t from;
-  memcpy(&from, state, sizeof from);
-  memcpy(next, &from, sizeof from);
-  uint32_t at = a->first[from], end = a->first[from + 1];
-  while (at < end) {
-    uint32_t middle = at + (end - at) / 2;
-    if (a->arcs[middle].token == token) {
-      memcpy(next, &a->arcs[middle].next, sizeof from);
-      return 0;
-    }
-    if (a->arcs[middle].token < token)
-      at = middle + 1;
-    else
-      end = middle;
-  }
-  return -INFINITY;
-}
-
-static float finish_sentence(const void *user, const void *state) {
-  const struct linnet_grammar *grammar = user;
-  uint32_t at;
-  memcpy(&at, state, sizeof at);
-  return grammar->automaton.final[at] ? 0 : -INFINITY;
-}
-
-struct linnet_language_model linnet_grammar_language_model(const struct linnet_grammar *grammar) {
-  return (struct linnet_language_model){
-      .user = grammar, .state_bytes = sizeof(uint32_t), .begin = begin, .score = score, .finish = finish_sentence};
+const struct linnet_language_model *linnet_grammar_language_model(const struct linnet_grammar *grammar) {
+  return &grammar->model;
 }
 
 void linnet_grammar_lookahead(const struct linnet_grammar *grammar, float *scores) {

@@ -1,5 +1,6 @@
 /* From a grammar's expressions to a deterministic automaton: by an automaton with empty arcs (Thompson 1968) and the
  * sets of its states (Rabin and Scott 1959). */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,7 +118,8 @@ static int compare_arcs(const void *left, const void *right) {
 }
 
 static enum linnet_status index_arcs(struct builder *b) {
-  qsort(b->arcs, b->num_arcs, sizeof *b->arcs, compare_arcs);
+  if (b->num_arcs > 0) /* else there is no array */
+    qsort(b->arcs, b->num_arcs, sizeof *b->arcs, compare_arcs);
   b->first = linnet_calloc(b->context, (size_t)b->states + 1, sizeof *b->first);
   b->marked = linnet_calloc(b->context, b->states, 1);
   b->stack = linnet_alloc(b->context, b->states, sizeof *b->stack);
@@ -147,8 +149,12 @@ static void push(struct builder *b, uint32_t state, size_t *count) {
 /* Adds the states that empty arcs reach to the set in `stack`, and sorts it. */
 static size_t close_set(struct builder *b, size_t count) {
   for (size_t i = 0; i < count; i++)
-    for (size_t arc = b->first[b->stack[i]]; arc < b->first[b->stack[i] + 1] && b->arcs[arc].token == 0; arc++)
+    for (size_t arc = b->first[b->stack[i]]; arc < b->first[b->stack[i] + 1]; arc++) {
+      assert(arc < b->num_arcs);
+      if (b->arcs[arc].token != 0)
+        break;
       push(b, b->arcs[arc].to, &count);
+    }
   for (size_t i = 0; i < count; i++)
     b->marked[b->stack[i]] = 0;
   qsort(b->stack, count, sizeof *b->stack, compare_states);

@@ -16,7 +16,7 @@ struct parser {
 
 static enum linnet_status syntax(const struct parser *p, const char *expected) {
   if (*p->at == '\0')
-    return linnet_fail(p->source->context, LINNET_ERROR_FORMAT, "%s:%zu: the grammar ends where %s should follow",
+    return linnet_fail(p->source->context, LINNET_ERROR_FORMAT, "%s:%zu: the grammar ends where %s is expected",
                        p->source->name, p->line, expected);
   return linnet_fail(p->source->context, LINNET_ERROR_FORMAT, "%s:%zu: expected %s at '%.*s'", p->source->name, p->line,
                      expected, (int)strcspn(p->at, "\r\n") < 20 ? (int)strcspn(p->at, "\r\n") : 20, p->at);
@@ -65,7 +65,7 @@ static enum linnet_status expect(struct parser *p, char c, const char *what) {
 /* Copies `length` characters and moves past them. */
 static enum linnet_status take(struct parser *p, size_t length, char *name) {
   if (length > MAX_NAME)
-    return linnet_fail(p->source->context, LINNET_ERROR_LIMIT, "%s:%zu: a name of %zu bytes: at most %d",
+    return linnet_fail(p->source->context, LINNET_ERROR_LIMIT, "%s:%zu: a name has %zu bytes; it must have at most %d",
                        p->source->name, p->line, length, MAX_NAME);
   memcpy(name, p->at, length);
   name[length] = '\0';
@@ -126,7 +126,7 @@ static enum linnet_status parse_rule_name(struct parser *p, char *name) {
 
 static enum linnet_status parse_reference(struct parser *p, uint32_t *expression) {
   char name[MAX_NAME + 1];
-  size_t rule;
+  size_t rule = 0;
   LINNET_TRY(parse_rule_name(p, name));
   if (strcmp(name, "NULL") == 0)
     return add(p, LINNET_EXPRESSION_SEQUENCE, 0, expression);
@@ -162,8 +162,8 @@ static enum linnet_status parse_quoted(struct parser *p, uint32_t *expression) {
 static enum linnet_status parse_group(struct parser *p, char end, uint32_t *expression) {
   enum linnet_status status = LINNET_OK;
   if (++p->nesting > MAX_NESTING)
-    return linnet_fail(p->source->context, LINNET_ERROR_LIMIT, "%s:%zu: brackets more than %d deep", p->source->name,
-                       p->line, MAX_NESTING);
+    return linnet_fail(p->source->context, LINNET_ERROR_LIMIT, "%s:%zu: brackets are nested more than %d deep",
+                       p->source->name, p->line, MAX_NESTING);
   accept(p, *p->at, &status);
   LINNET_TRY(status);
   LINNET_TRY(parse_alternatives(p, expression));
@@ -224,7 +224,7 @@ static enum linnet_status parse_sequence(struct parser *p, uint32_t *expression)
   LINNET_TRY(skip_weight(p));
   LINNET_TRY(add(p, LINNET_EXPRESSION_SEQUENCE, 0, expression));
   do {
-    uint32_t part;
+    uint32_t part = LINNET_NO_EXPRESSION;
     LINNET_TRY(parse_atom(p, &part));
     LINNET_TRY(parse_suffixes(p, &part));
     linnet_expression_append(p->source, *expression, part);
@@ -267,8 +267,8 @@ static enum linnet_status publish(struct parser *p, size_t rule) {
 /* [public] <name> = alternatives; */
 static enum linnet_status parse_rule(struct parser *p) {
   char name[MAX_NAME + 1];
-  size_t rule;
-  uint32_t body;
+  size_t rule = 0;
+  uint32_t body = LINNET_NO_EXPRESSION;
   bool is_public = keyword(p, "public");
   LINNET_TRY(skip_blanks(p));
   if (*p->at != '<')
@@ -305,11 +305,11 @@ enum linnet_status linnet_grammar_parse_jsgf(struct linnet_grammar_source *sourc
   while (*p.at) {
     if (strncmp(p.at, "import", 6) == 0)
       return linnet_fail(source->context, LINNET_ERROR_FORMAT,
-                         "%s:%zu: imports are not possible: put the rules into this file", source->name, p.line);
+                         "%s:%zu: imports are not supported: copy the rules to this file", source->name, p.line);
     LINNET_TRY(parse_rule(&p));
   }
   if (!p.any_public)
     return linnet_fail(source->context, LINNET_ERROR_FORMAT,
-                       "%s: no rule is public: write 'public' before what is to be accepted", source->name);
+                       "%s: no rule is public: write 'public' before the rules to be accepted", source->name);
   return LINNET_OK;
 }

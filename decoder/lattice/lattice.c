@@ -44,7 +44,7 @@ void linnet_lattice_destroy(struct linnet_lattice *lattice) {
 
 static enum linnet_status too_large(struct linnet_lattice *lattice, const char *what, size_t count) {
   return linnet_fail(lattice->context, LINNET_ERROR_LIMIT,
-                     "a lattice of more than %zu %s: prune the search more (fewer hypotheses, a lower threshold)",
+                     "the lattice has more than %zu %s: prune the search more (fewer hypotheses, a lower threshold)",
                      count, what);
 }
 
@@ -104,8 +104,9 @@ static enum linnet_status check_open(const struct linnet_lattice *lattice) {
 static enum linnet_status check_scores(const struct linnet_lattice *lattice, double acoustic, double language) {
   if (fabs(acoustic) <= MAX_SCORE && fabs(language) <= MAX_SCORE)
     return LINNET_OK;
-  return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "scores %g and %g of a lattice, must be -%g to %g",
-                     acoustic, language, MAX_SCORE, MAX_SCORE);
+  return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
+                     "the scores of a lattice are %g and %g; they must be -%g to %g", acoustic, language, MAX_SCORE,
+                     MAX_SCORE);
 }
 
 enum linnet_status linnet_lattice_add_state(struct linnet_lattice *lattice, size_t frame, size_t *state) {
@@ -122,9 +123,10 @@ enum linnet_status linnet_lattice_add_arc(struct linnet_lattice *lattice, size_t
   LINNET_TRY(check_scores(lattice, acoustic, language));
   size_t states = lattice->graph.state_count;
   if (from >= states || to >= states || symbol < 0)
-    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_lattice_add_arc: from %zu to %zu by symbol %d in a lattice of %zu states", from, to,
-                       symbol, states);
+    return linnet_fail(
+        lattice->context, LINNET_ERROR_ARGUMENT,
+        "linnet_lattice_add_arc: an arc from %zu to %zu with symbol %d is not possible in a lattice of %zu states",
+        from, to, symbol, states);
   const struct linnet_lattice_arc arc = {from, to, symbol, acoustic, language};
   lattice->last_count = 0; /* the caller may add other paths to its states now */
   return linnet_graph_add_arc(lattice, &lattice->graph, &arc);
@@ -135,7 +137,8 @@ enum linnet_status linnet_lattice_add_final(struct linnet_lattice *lattice, size
   LINNET_TRY(check_open(lattice));
   LINNET_TRY(check_scores(lattice, acoustic, language));
   if (state >= lattice->graph.state_count)
-    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_final: state %zu of %zu", state,
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_lattice_add_final: state %zu is out of range; there are %zu states", state,
                        lattice->graph.state_count);
   linnet_lattice_offer_final(&lattice->graph.states[state], (struct linnet_lattice_weight){acoustic, language});
   return LINNET_OK;
@@ -161,11 +164,11 @@ static enum linnet_status check_path(struct linnet_lattice *lattice, const struc
                                      size_t count) {
   LINNET_TRY(check_open(lattice));
   if (!segments && count > 0)
-    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_path: no segments");
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_path: the segments are NULL");
   for (size_t i = 0; i < count; i++)
     if (segments[i].symbol < 0)
-      return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_path: symbol %d",
-                         segments[i].symbol);
+      return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
+                         "linnet_lattice_add_path: symbol %d must be at least 0", segments[i].symbol);
   return LINNET_OK;
 }
 
@@ -186,7 +189,7 @@ enum linnet_status linnet_lattice_add_path(struct linnet_lattice *lattice, const
 enum linnet_status linnet_lattice_add_beam(struct linnet_lattice *lattice, struct linnet_beam *beam) {
   LINNET_TRY(check_open(lattice));
   if (!beam)
-    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_beam: no beam");
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_beam: the beam is NULL");
   for (size_t i = 0; i < linnet_beam_num_hypotheses(beam); i++) {
     struct linnet_hypothesis h;
     LINNET_TRY(linnet_beam_hypothesis(beam, i, &h));
@@ -209,7 +212,7 @@ static enum linnet_status add_sentence(struct linnet_lattice *lattice, const str
 enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice, struct linnet_word_search *search) {
   LINNET_TRY(check_open(lattice));
   if (!search)
-    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_words: no search");
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_words: the search is NULL");
   struct linnet_word_hypothesis h;
   size_t count = linnet_word_search_num_hypotheses(search), max_words = 0;
   for (size_t i = 0; i < count; i++) {

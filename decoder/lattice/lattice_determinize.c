@@ -31,7 +31,7 @@ struct subsets {
 };
 
 static enum linnet_status out_of_memory(const struct subsets *d) {
-  return linnet_fail(d->lattice->context, LINNET_ERROR_MEMORY, "out of memory to make a lattice deterministic");
+  return linnet_fail(d->lattice->context, LINNET_ERROR_MEMORY, "out of memory for a deterministic lattice");
 }
 
 /* LINNET_GROW(d, array, capacity, needed): false without memory. */
@@ -139,7 +139,8 @@ static enum linnet_status collect(struct subsets *d, size_t subset) {
 static enum linnet_status put_elements(struct subsets *d, size_t from, size_t to, size_t *count) {
   if (d->element_count + (to - from) > d->lattice->max_arcs)
     return linnet_fail(d->lattice->context, LINNET_ERROR_LIMIT,
-                       "the lattice is too ambiguous to be made deterministic: prune the search more");
+                       "the lattice is too ambiguous for determinization: prune the search more (fewer hypotheses, a "
+                       "lower threshold)");
   if (!LINNET_GROW(d, elements, element_capacity, d->element_count + (to - from)))
     return out_of_memory(d);
   struct element *elements = d->elements + d->element_count;

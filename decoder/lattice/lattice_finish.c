@@ -132,7 +132,8 @@ enum linnet_status linnet_lattice_finish(struct linnet_lattice *lattice,
   struct linnet_lattice_settings own;
   LINNET_TRY(LINNET_READ_SETTINGS(lattice->context, lattice, settings, &own));
   if (!(own.tolerance >= 0))
-    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_finish: a negative tolerance");
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_lattice_finish: the tolerance must be at least 0");
   if (lattice->finished)
     return linnet_fail(lattice->context, LINNET_ERROR_STATE, "the lattice was finished before");
   lattice->finished = true; /* also after a failure: the lattice takes no more arcs */

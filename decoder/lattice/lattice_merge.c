@@ -71,6 +71,6 @@ enum linnet_status linnet_lattice_merge(struct linnet_lattice *lattice, double s
   linnet_free(lattice->context, m.chosen);
   linnet_free(lattice->context, m.table);
   return good ? LINNET_OK
-              : linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory to merge %zu states of a lattice",
+              : linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for merging %zu states of a lattice",
                             g->state_count);
 }

@@ -6,6 +6,8 @@
  * and then follows the path of minimum cost from the start. */
 #include "decoder/lattice/lattice.h"
 
+#include <assert.h>
+
 #define MAX_CELLS ((size_t)1 << 28)
 
 struct oracle {
@@ -95,8 +97,10 @@ static void follow(const struct oracle *o, int *symbols, struct linnet_lattice_n
     }
     const struct linnet_lattice_arc *arc = &o->graph->arcs[index];
     score->num_insertions += step == STEP_INSERT;
-    if (step == STEP_PAIR)
+    if (step == STEP_PAIR) {
+      assert(offset < o->count);
       score->num_substitutions += o->reference[offset++] != label_of(o, arc->symbol);
+    }
     symbols[nearest->num_symbols++] = arc->symbol;
     state = arc->to;
   }
@@ -114,7 +118,7 @@ static enum linnet_status check(struct linnet_lattice *lattice, const int *refer
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "the lattice has no path");
   if (!linnet_mul_size(lattice->graph.state_count, count + 1, &cells) || cells > MAX_CELLS || count >= UINT32_MAX / 4)
     return linnet_fail(lattice->context, LINNET_ERROR_LIMIT,
-                       "a lattice of %zu states and a reference of %zu tokens: their product is more than %zu",
+                       "the lattice has %zu states and the reference %zu tokens: their product must be at most %zu",
                        lattice->graph.state_count, count, MAX_CELLS);
   return LINNET_OK;
 }

@@ -123,7 +123,7 @@ static enum linnet_status copy_state(const struct order *o, uint32_t old) {
 
 static enum linnet_status order(struct order *o) {
   if (!allocate(o))
-    return linnet_fail(o->lattice->context, LINNET_ERROR_MEMORY, "out of memory to order a lattice of %zu arcs",
+    return linnet_fail(o->lattice->context, LINNET_ERROR_MEMORY, "out of memory for ordering a lattice of %zu arcs",
                        o->lattice->graph.num_arcs);
   sort_arcs(o);
   reach(o);

@@ -71,7 +71,7 @@ void linnet_lattice_reader_destroy(struct linnet_lattice_reader *reader) {
 /* --- fields ------------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status malformed(const struct linnet_lattice_reader *r, const char *what, const char *text) {
-  return linnet_fail(r->context, LINNET_ERROR_FORMAT, "%s:%zu: %s '%.60s': not a lattice as Kaldi writes it in text",
+  return linnet_fail(r->context, LINNET_ERROR_FORMAT, "%s:%zu: %s '%.60s': this is not a lattice in Kaldi's text form",
                      r->lines.name, r->lines.line, what, text);
 }
 
@@ -170,7 +170,7 @@ static enum linnet_status read_id(struct linnet_lattice_reader *r) {
     LINNET_TRY(linnet_lines_next(&r->lines, &line));
   } while ((count = cut(line, columns)) == 0);
   if (count != 1)
-    return malformed(r, "more than an utterance's id behind", columns[0]);
+    return malformed(r, "more than an utterance id after", columns[0]);
   linnet_free(r->context, r->id);
   r->id = linnet_strdup(r->context, columns[0]);
   return r->id ? LINNET_OK : linnet_fail(r->context, LINNET_ERROR_MEMORY, "out of memory for an id");
@@ -184,7 +184,7 @@ static enum linnet_status read_lines(struct linnet_lattice_reader *r, struct lin
     if (count == 0)
       return LINNET_OK;
     if (count > MAX_COLUMNS)
-      return malformed(r, "too many columns behind", columns[0]);
+      return malformed(r, "too many columns after", columns[0]);
     LINNET_TRY((count <= 2 ? read_final : read_arc)(r, columns, count, lattice));
   }
   return status == LINNET_END ? LINNET_OK : status;

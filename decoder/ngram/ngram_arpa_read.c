@@ -55,7 +55,7 @@ static enum linnet_status next_line(struct arpa *a, const char *wanted) {
   enum linnet_status status = linnet_lines_next(&a->lines, &a->line);
   bool inside = status == LINNET_OK && !a->lines.ended && !is_line(a->line, "\\end\\");
   if (status == LINNET_END || inside)
-    return FAIL(a, LINNET_ERROR_FORMAT, "the file ends before '%s': it is cut, fetch or make it again", wanted);
+    return FAIL(a, LINNET_ERROR_FORMAT, "the file ends before '%s': it is truncated; fetch or make it again", wanted);
   return status;
 }
 
@@ -101,10 +101,11 @@ static enum linnet_status read_header_count(struct arpa *a) {
     return FAIL(a, LINNET_ERROR_FORMAT, "expected 'ngram %u=COUNT' or '\\1-grams:'", next);
   if (order != next || next > NGRAM_MAX_ORDER)
     return FAIL(a, order > NGRAM_MAX_ORDER && order == next ? LINNET_ERROR_LIMIT : LINNET_ERROR_FORMAT,
-                "order %llu: orders are 1 to %d, one after another; %s", (unsigned long long)order, NGRAM_MAX_ORDER,
-                order > NGRAM_MAX_ORDER ? "estimate a model of lower order" : "the header is damaged");
+                "order %llu is wrong: orders count up from 1 to at most %d; %s", (unsigned long long)order,
+                NGRAM_MAX_ORDER,
+                order > NGRAM_MAX_ORDER ? "estimate a model of a lower order" : "the header is damaged");
   if (count == 0 && next == 1)
-    return FAIL(a, LINNET_ERROR_FORMAT, "no words: a model has at least one%s", "");
+    return FAIL(a, LINNET_ERROR_FORMAT, "the number of words is 0; a model has at least one%s", "");
   a->counts[a->builder.order++] = count;
   return LINNET_OK;
 }
@@ -120,7 +121,7 @@ static enum linnet_status read_header(struct arpa *a) {
     LINNET_TRY(next_text(a, "\\1-grams:"));
   }
   if (a->builder.order == 0)
-    return FAIL(a, LINNET_ERROR_FORMAT, "no 'ngram 1=COUNT' after '\\data\\'%s", "");
+    return FAIL(a, LINNET_ERROR_FORMAT, "'ngram 1=COUNT' is missing after '\\data\\'%s", "");
   return LINNET_OK;
 }
 
@@ -132,7 +133,7 @@ static enum linnet_status read_value(struct arpa *a, const char *text, const cha
   if (!linnet_parse_number(text, &number))
     return FAIL(a, LINNET_ERROR_FORMAT, "%s '%.40s' is not a number: correct it, or make the model again", what, text);
   if (number > maximum)
-    return FAIL(a, LINNET_ERROR_FORMAT, "%s %.40s is more than %g: logarithms to base 10 are expected", what, text,
+    return FAIL(a, LINNET_ERROR_FORMAT, "%s %.40s is above %g: logarithms to base 10 are expected", what, text,
                 maximum);
   *value = (float)(number * LN10);
   return LINNET_OK;
@@ -145,14 +146,14 @@ static enum linnet_status read_word(struct arpa *a, unsigned order, const char *
   if (order > 1) {
     index = linnet_names_find(&a->builder.names, text, strlen(text));
     if (index == LINNET_NOT_FOUND)
-      return FAIL(a, LINNET_ERROR_FORMAT,
-                  "word '%.100s' is not among the unigrams: add it there, or take this line out", text);
+      return FAIL(a, LINNET_ERROR_FORMAT, "word '%.100s' is not among the unigrams: add it there, or remove this line",
+                  text);
     *word = a->builder.rank[index];
     return LINNET_OK;
   }
   LINNET_TRY(linnet_names_add(&a->builder.names, text, strlen(text), &index, &fresh));
   if (!fresh)
-    return FAIL(a, LINNET_ERROR_FORMAT, "word '%.100s' is there twice: take one of the lines out", text);
+    return FAIL(a, LINNET_ERROR_FORMAT, "word '%.100s' appears twice: remove one of the lines", text);
   *word = (uint32_t)index;
   return LINNET_OK;
 }
@@ -162,8 +163,8 @@ static enum linnet_status read_words(struct arpa *a, unsigned order, char **rest
   for (unsigned k = 0; k < order; k++) {
     const char *text = next_token(rest);
     if (!text)
-      return FAIL(a, LINNET_ERROR_FORMAT, "%u words where an n-gram has %u: complete this line, or take it out", k,
-                  order);
+      return FAIL(a, LINNET_ERROR_FORMAT,
+                  "the line has %u words, but an n-gram has %u: complete this line, or remove it", k, order);
     LINNET_TRY(read_word(a, order, text, &words[k]));
   }
   record->word = words[order - 1];
@@ -180,10 +181,10 @@ static enum linnet_status read_backoff(struct arpa *a, unsigned order, char **re
   if (text)
     LINNET_TRY(read_value(a, text, "back-off weight", 99, &record->backoff));
   if (next_token(rest))
-    return FAIL(a, LINNET_ERROR_FORMAT, "more than %u words and a back-off weight: take out what follows them", order);
+    return FAIL(a, LINNET_ERROR_FORMAT, "more than %u words and a back-off weight: remove the rest of the line", order);
   if (order == a->builder.order && record->backoff != 0)
     return FAIL(a, LINNET_ERROR_FORMAT,
-                "an n-gram of the highest order, %u, has no back-off weight: take its last number out", order);
+                "an n-gram of the highest order, %u, has no back-off weight: remove its last number", order);
   return LINNET_OK;
 }
 
@@ -203,9 +204,8 @@ static enum linnet_status seal(struct arpa *a, unsigned order, size_t first_line
     return linnet_ngram_builder_sort_words(&a->builder);
   LINNET_TRY(linnet_ngram_builder_seal(&a->builder, order - 1, &duplicate));
   if (duplicate != SIZE_MAX)
-    return linnet_fail(a->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: this %u-gram is there twice: take one of the lines out", a->lines.name,
-                       first_line + duplicate, order);
+    return linnet_fail(a->context, LINNET_ERROR_FORMAT, "%s:%zu: this %u-gram appears twice: remove one of the lines",
+                       a->lines.name, first_line + duplicate, order);
   return LINNET_OK;
 }
 
@@ -215,19 +215,20 @@ static enum linnet_status read_section(struct arpa *a, unsigned order) {
   char title[16];
   snprintf(title, sizeof title, "\\%u-grams:", order);
   if (!is_line(a->line, title))
-    return FAIL(a, LINNET_ERROR_FORMAT, "expected '%s'; more or fewer orders than the header says?", title);
+    return FAIL(a, LINNET_ERROR_FORMAT, "expected '%s'; are there more or fewer orders than the header announces?",
+                title);
   unsigned long long count = a->counts[order - 1];
   size_t first_line = a->lines.line + 1;
   for (uint64_t i = 0; i < count; i++) {
     LINNET_TRY(next_line(a, "\\end\\"));
     if (is_blank(a->line) || a->line[0] == '\\')
-      return FAIL(a, LINNET_ERROR_FORMAT, "only %llu of %llu %u-grams: correct 'ngram %u=' or the n-grams",
+      return FAIL(a, LINNET_ERROR_FORMAT, "there are only %llu of %llu %u-grams: correct 'ngram %u=' or the n-grams",
                   (unsigned long long)i, count, order, order);
     LINNET_TRY(read_ngram(a, order));
   }
   LINNET_TRY(next_text(a, "\\end\\"));
   if (a->line[strspn(a->line, SEPARATORS)] != '\\')
-    return FAIL(a, LINNET_ERROR_FORMAT, "more than %llu %u-grams: correct 'ngram %u='", count, order, order);
+    return FAIL(a, LINNET_ERROR_FORMAT, "there are more than %llu %u-grams: correct 'ngram %u='", count, order, order);
   return seal(a, order, first_line);
 }
 
@@ -236,7 +237,7 @@ static enum linnet_status read_all(struct arpa *a, struct linnet_ngram **ngram) 
   for (unsigned order = 1; order <= a->builder.order; order++)
     LINNET_TRY(read_section(a, order));
   if (!is_line(a->line, "\\end\\"))
-    return FAIL(a, LINNET_ERROR_FORMAT, "expected '\\end\\'; more orders than the header says?%s", "");
+    return FAIL(a, LINNET_ERROR_FORMAT, "expected '\\end\\'; are there more orders than the header announces?%s", "");
   LINNET_TRY(linnet_lines_check(&a->lines));
   return linnet_ngram_builder_finish(&a->builder, ngram);
 }

@@ -63,7 +63,7 @@ static void write_model(const struct linnet_ngram *m, FILE *stream) {
 enum linnet_status linnet_ngram_save_arpa(struct linnet_context *context, const struct linnet_ngram *m,
                                           const char *path) {
   if (!context || !m || !path)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_save_arpa: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_save_arpa: an argument is NULL");
   struct linnet_output_file output;
   struct linnet_c_locale locale;
   LINNET_TRY(linnet_output_file_open(context, path, &output));

@@ -77,15 +77,17 @@ static enum linnet_status read_header(struct linnet_context *context, const void
   struct header h;
   struct ngram_layout layout;
   if (bytes < HEADER_BYTES)
-    return damaged(context, name, "cut within the header");
+    return damaged(context, name, "truncated in the header");
   memcpy(&h, data, sizeof h);
   if (h.byte_order == OTHER_ORDER)
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
-                       "%s: written on a machine of another byte order; convert it again from ARPA on this one", name);
+                       "%s: was written on a machine of another byte order; convert it again from ARPA on this machine",
+                       name);
   if (h.version != VERSION)
-    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
-                       "%s: version %u of the binary form, this is %d; convert it again from ARPA", name, h.version,
-                       VERSION);
+    return linnet_fail(
+        context, LINNET_ERROR_UNSUPPORTED,
+        "%s: is version %u of the binary form, but this version of Linnet reads %d; convert it again from ARPA", name,
+        h.version, VERSION);
   if (h.byte_order != BYTE_ORDER_MARK || h.header_sum != header_sum(&h))
     return damaged(context, name, "the header's checksum is wrong");
   *shape = (struct ngram_shape){.order = h.order, .quantized = h.quantized != 0, .text_bytes = h.text_bytes};
@@ -94,9 +96,10 @@ static enum linnet_status read_header(struct linnet_context *context, const void
   if (!linnet_ngram_layout(shape, &layout) || h.quantized > 1)
     return damaged(context, name, "the header's counts are out of range");
   if (layout.total != bytes - HEADER_BYTES || h.file_bytes != bytes)
-    return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: %zu bytes, but its header says %llu: the file is cut or has been added to", name, bytes,
-                       (unsigned long long)h.file_bytes);
+    return linnet_fail(
+        context, LINNET_ERROR_FORMAT,
+        "%s: the file has %zu bytes, but its header announces %llu: the file is truncated or bytes were added", name,
+        bytes, (unsigned long long)h.file_bytes);
   if (h.body_sum != linnet_ngram_checksum((const char *)data + HEADER_BYTES, layout.total))
     return damaged(context, name, "the checksum is wrong");
   return LINNET_OK;
@@ -171,7 +174,7 @@ enum linnet_status linnet_ngram_load(struct linnet_context *context, const char 
     return LINNET_ERROR_ARGUMENT;
   *ngram = NULL;
   if (!path)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no path of a language model");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_load: the path is NULL");
   void *mapping = NULL;
   size_t bytes = 0;
   LINNET_TRY(map_file(context, path, &mapping, &bytes));
@@ -193,7 +196,7 @@ enum linnet_status linnet_ngram_load_memory(struct linnet_context *context, cons
     return LINNET_ERROR_ARGUMENT;
   *ngram = NULL;
   if (!name || (!data && bytes > 0))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no data of a language model, or no name for it");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_load_memory: the data or the name is NULL");
   if (is_binary(data, bytes))
     return open_binary(context, data, bytes, name, false, ngram);
   return linnet_ngram_read_arpa_memory(context, data, bytes, name, ngram);
@@ -209,7 +212,7 @@ static const void *body_of(const struct linnet_ngram *m) {
 enum linnet_status linnet_ngram_save_binary(struct linnet_context *context, const struct linnet_ngram *m,
                                             const char *path) {
   if (!context || !m || !path)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_save_binary: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_save_binary: an argument is NULL");
   size_t bytes = linnet_ngram_memory_bytes(m);
   struct header header = {.version = VERSION,
                           .byte_order = BYTE_ORDER_MARK,

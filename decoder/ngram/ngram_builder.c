@@ -94,7 +94,7 @@ enum linnet_status linnet_ngram_builder_seal(struct ngram_builder *b, unsigned i
   size_t parents;
   parents_of(b, index, &base, &parents);
   if (level->count > 0x7FFFFFFE - (base + parents))
-    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "more than 2^31 n-grams: prune the model");
+    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "there are more than 2^31 n-grams: prune the model");
   level->base = base + (uint32_t)parents;
   level->first = linnet_alloc(b->context, parents + 1, sizeof *level->first);
   struct linnet_keyed *keyed = linnet_alloc(b->context, level->count, sizeof *keyed);
@@ -168,8 +168,10 @@ static void fill_text(const struct ngram_builder *b, const struct body *body) {
     length[b->rank[i]] = (uint32_t)strlen(linnet_names_text(&b->names, i)) + 1;
   for (size_t i = 0; i < b->names.count; i++)
     body->offsets[i + 1] += body->offsets[i];
-  for (size_t i = 0; i < b->names.count; i++)
-    strcpy(body->text + body->offsets[b->rank[i]], linnet_names_text(&b->names, i));
+  for (size_t i = 0; i < b->names.count; i++) {
+    const uint32_t *offset = body->offsets + b->rank[i];
+    memcpy(body->text + offset[0], linnet_names_text(&b->names, i), offset[1] - offset[0]);
+  }
 }
 
 static void fill_nodes(const struct ngram_builder *b, const struct body *body) {

@@ -106,10 +106,11 @@ enum linnet_status linnet_ngram_estimator_create(struct linnet_context *context,
   LINNET_TRY(LINNET_READ_SETTINGS(context, ngram_estimator, settings, &own));
   settings = &own;
   if (settings->order < 1 || settings->order > NGRAM_MAX_ORDER)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the order of a language model is 1 to %d", NGRAM_MAX_ORDER);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the order of a language model must be 1 to %d",
+                       NGRAM_MAX_ORDER);
   if (!(settings->prune >= 0 && settings->prune < 1))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "the threshold of pruning is 0 (none) to below 1, such as 1e-8; this one is %g",
+                       "the threshold of pruning must be 0 (none) or above and below 1, such as 1e-8; it is %g",
                        settings->prune);
   struct linnet_ngram_estimator *e = linnet_calloc(context, 1, sizeof *e);
   if (!e)
@@ -149,13 +150,14 @@ void linnet_ngram_estimator_destroy(struct linnet_ngram_estimator *e) {
 static enum linnet_status check_word(const struct linnet_ngram_estimator *e, const char *word) {
   size_t length = word ? strlen(word) : 0;
   if (length == 0 || word[strcspn(word, " \t\r\n\v\f")] != '\0')
-    return linnet_fail(e->context, LINNET_ERROR_FORMAT, "a word that is empty or holds white space");
+    return linnet_fail(e->context, LINNET_ERROR_FORMAT, "a word is empty or holds white space");
   if (length > MAX_WORD)
-    return linnet_fail(e->context, LINNET_ERROR_LIMIT, "a word of %zu bytes: at most %d", length, MAX_WORD);
+    return linnet_fail(e->context, LINNET_ERROR_LIMIT, "a word has %zu bytes; it must have at most %d", length,
+                       MAX_WORD);
   for (size_t i = 0; i < SPECIALS; i++)
     if (strcmp(word, SPECIAL_WORDS[i]) == 0)
       return linnet_fail(e->context, LINNET_ERROR_FORMAT,
-                         "'%s' stands for something else in a language model: take it out of the text", word);
+                         "'%s' has a special meaning in a language model: remove it from the text", word);
   return LINNET_OK;
 }
 
@@ -164,11 +166,11 @@ enum linnet_status linnet_ngram_estimator_add(struct linnet_ngram_estimator *e, 
   if (!e || (!words && count > 0))
     return LINNET_ERROR_ARGUMENT;
   if (e->finished)
-    return linnet_fail(e->context, LINNET_ERROR_STATE, "the language model has been made already");
+    return linnet_fail(e->context, LINNET_ERROR_STATE, "the language model was made before: create another estimator");
   for (size_t i = 0; i < count; i++)
     LINNET_TRY(check_word(e, words[i]));
   if (count > 0x7FFFFFFE - 2 || e->text_count > 0x7FFFFFFE - 2 - count)
-    return linnet_fail(e->context, LINNET_ERROR_LIMIT, "a text of more than 2^31 words");
+    return linnet_fail(e->context, LINNET_ERROR_LIMIT, "the text has more than 2^31 words");
   uint32_t *grown = linnet_grow(e->context, e->text, &e->text_capacity, e->text_count + count + 2, sizeof *grown);
   if (!grown)
     return out_of_memory(e);
@@ -284,15 +286,15 @@ static enum linnet_status find_discount(const struct linnet_ngram_estimator *e, 
   int lacking;
   if (discount_by(e->grams[k].counts, e->grams[k].count, discount, &lacking))
     return LINNET_OK;
-  char why[80] = "counts of counts that give a discount out of range";
+  char why[80] = "the counts of counts give a discount out of range";
   if (lacking > 0)
-    snprintf(why, sizeof why, "no %u-gram with an adjusted count of %d", k + 1, lacking);
+    snprintf(why, sizeof why, "no %u-gram has an adjusted count of %d", k + 1, lacking);
   if (!e->settings.discount_fallback)
     return linnet_fail(e->context, LINNET_ERROR_FORMAT,
-                       "no discounts for %u-grams: %s; take more text, a lower order, or fixed discounts "
+                       "cannot estimate discounts for %u-grams: %s; use more text, a lower order, or fixed discounts "
                        "(discount_fallback)",
                        k + 1, why);
-  linnet_log(e->context, LINNET_LOG_WARNING, "fixed discounts for %u-grams: %s", k + 1, why);
+  linnet_log(e->context, LINNET_LOG_WARNING, "uses fixed discounts for %u-grams: %s", k + 1, why);
   *discount = (struct ngram_discount){{0, 0.5, 1, 1.5}};
   return LINNET_OK;
 }
@@ -356,10 +358,10 @@ enum linnet_status linnet_ngram_estimator_finish(struct linnet_ngram_estimator *
     return LINNET_ERROR_ARGUMENT;
   *ngram = NULL;
   if (e->finished)
-    return linnet_fail(e->context, LINNET_ERROR_STATE, "the language model has been made already");
+    return linnet_fail(e->context, LINNET_ERROR_STATE, "the language model was made before: create another estimator");
   e->finished = true;
   if (e->text_count == 0)
-    return linnet_fail(e->context, LINNET_ERROR_FORMAT, "no text to estimate a language model from");
+    return linnet_fail(e->context, LINNET_ERROR_FORMAT, "there is no text to estimate a language model from");
   LINNET_TRY(count_text(e));
   for (unsigned k = 0; k < e->builder.order; k++) {
     struct ngram_discount discount;

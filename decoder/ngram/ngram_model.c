@@ -77,7 +77,7 @@ enum linnet_status linnet_ngram_create(struct linnet_context *context, const str
                                        struct linnet_ngram **ngram, void **body) {
   struct ngram_layout layout;
   if (!linnet_ngram_layout(shape, &layout))
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "a language model of more than 2^31 n-grams or 4 GiB of words");
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "the language model has more than 2^31 n-grams or 4 GiB of words");
   struct linnet_ngram *m = linnet_calloc(context, 1, sizeof *m);
   *body = m ? linnet_calloc(context, layout.total, 1) : NULL;
   if (!*body) {

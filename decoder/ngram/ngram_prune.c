@@ -168,7 +168,7 @@ enum linnet_status linnet_ngram_prune_histories(struct linnet_context *context, 
     find_backoffs(&p);
     status = rebuild(&p, context, pruned);
   } else {
-    linnet_fail(context, status, "out of memory to prune a language model of %u n-grams", m->total);
+    linnet_fail(context, status, "out of memory for pruning a language model of %u n-grams", m->total);
   }
   linnet_free(context, p.kept);
   linnet_free(context, p.backoffs);
@@ -179,11 +179,11 @@ enum linnet_status linnet_ngram_prune_histories(struct linnet_context *context, 
 enum linnet_status linnet_ngram_prune(struct linnet_context *context, const struct linnet_ngram *m, double threshold,
                                       struct linnet_ngram **pruned) {
   if (!context || !m || !pruned)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_prune: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_prune: an argument is NULL");
   *pruned = NULL;
   if (!(threshold > 0 && threshold < 1))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "the threshold of pruning is above 0 and below 1, such as 1e-8; this one is %g", threshold);
+                       "the threshold of pruning must be above 0 and below 1, such as 1e-8; it is %g", threshold);
   if (m->shape.quantized)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "the language model is quantized: prune the one that it was made from, then quantize");

@@ -132,7 +132,7 @@ static size_t largest_level(const struct linnet_ngram *m) {
 enum linnet_status linnet_ngram_quantize(struct linnet_context *context, const struct linnet_ngram *m,
                                          struct linnet_ngram **quantized) {
   if (!context || !m || !quantized)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_quantize: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_quantize: an argument is NULL");
   *quantized = NULL;
   if (m->shape.quantized)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the language model is quantized already");
@@ -148,7 +148,7 @@ enum linnet_status linnet_ngram_quantize(struct linnet_context *context, const s
   if (s.sorted && s.swap)
     status = linnet_ngram_create(context, &shape, &result, &body);
   else
-    linnet_fail(context, status, "out of memory to quantize a language model");
+    linnet_fail(context, status, "out of memory for quantizing a language model");
   if (status == LINNET_OK) {
     copy_sections(m, &layout, body);
     quantize_levels(m, &s, &layout, body);

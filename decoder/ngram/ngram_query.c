@@ -36,9 +36,29 @@ float linnet_ngram_finish(const struct linnet_ngram *m, uint32_t state) {
 struct linnet_ngram_binding {
   struct linnet_context *context;
   const struct linnet_ngram *ngram;
+  struct linnet_language_model model;
   size_t count;
   uint32_t words[]; /* (count) by token */
 };
+
+static void begin(const void *user, void *state) {
+  const struct linnet_ngram_binding *binding = user;
+  *(uint32_t *)state = binding->ngram->begin;
+}
+
+static float score(const void *user, const void *state, unsigned token, void *next) {
+  const struct linnet_ngram_binding *binding = user;
+  uint32_t at = *(const uint32_t *)state;
+  float value =
+      linnet_ngram_score(binding->ngram, &at, token < binding->count ? binding->words[token] : LINNET_NGRAM_NO_WORD);
+  *(uint32_t *)next = at;
+  return value;
+}
+
+static float finish(const void *user, const void *state) {
+  const struct linnet_ngram_binding *binding = user;
+  return linnet_ngram_finish(binding->ngram, *(const uint32_t *)state);
+}
 
 typedef const char *(*token_name_fn)(const void *tokens, size_t token);
 
@@ -53,6 +73,12 @@ static enum linnet_status bind(struct linnet_context *context, const struct linn
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the words of %zu tokens", count);
   binding->context = context;
   binding->ngram = m;
+  binding->model = (struct linnet_language_model){.size = sizeof binding->model,
+                                                  .user = binding,
+                                                  .state_bytes = sizeof(uint32_t),
+                                                  .begin = begin,
+                                                  .score = score,
+                                                  .finish = finish};
   binding->count = count;
   for (size_t i = 0; i < count; i++) {
     binding->words[i] = i > 0 ? linnet_ngram_index(m, name(tokens, i)) : LINNET_NGRAM_NO_WORD;
@@ -76,13 +102,13 @@ enum linnet_status linnet_ngram_bind(struct linnet_context *context, const struc
                                      const char *const *tokens, size_t count, size_t *missing,
                                      struct linnet_ngram_binding **binding) {
   if (!context || !binding || !m)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind: an argument is NULL");
   *binding = NULL;
   bool whole = tokens || count == 0;
   for (size_t i = 1; whole && i < count; i++)
     whole = tokens[i] != NULL;
   if (!whole)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "a token without a name");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind: a token without a name");
   return bind(context, m, name_of_list, tokens, count, missing, binding);
 }
 
@@ -90,10 +116,10 @@ enum linnet_status linnet_ngram_bind_symbols(struct linnet_context *context, con
                                              const struct linnet_symbols *symbols, size_t *missing,
                                              struct linnet_ngram_binding **binding) {
   if (!context || !binding || !m)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind_symbols: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind_symbols: an argument is NULL");
   *binding = NULL;
   if (!symbols)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no symbols to bind to a language model");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind_symbols: there are no symbols");
   return bind(context, m, name_of_symbol, symbols, (size_t)linnet_symbols_num_symbols(symbols), missing, binding);
 }
 
@@ -109,26 +135,6 @@ void linnet_ngram_unigrams(const struct linnet_ngram_binding *binding, float *sc
   }
 }
 
-static void begin(const void *user, void *state) {
-  const struct linnet_ngram_binding *binding = user;
-  *(uint32_t *)state = binding->ngram->begin;
-}
-
-static float score(const void *user, const void *state, unsigned token, void *next) {
-  const struct linnet_ngram_binding *binding = user;
-  uint32_t at = *(const uint32_t *)state;
-  float value =
-      linnet_ngram_score(binding->ngram, &at, token < binding->count ? binding->words[token] : LINNET_NGRAM_NO_WORD);
-  *(uint32_t *)next = at;
-  return value;
-}
-
-static float finish(const void *user, const void *state) {
-  const struct linnet_ngram_binding *binding = user;
-  return linnet_ngram_finish(binding->ngram, *(const uint32_t *)state);
-}
-
-struct linnet_language_model linnet_ngram_language_model(const struct linnet_ngram_binding *binding) {
-  return (struct linnet_language_model){
-      .user = binding, .state_bytes = sizeof(uint32_t), .begin = begin, .score = score, .finish = finish};
+const struct linnet_language_model *linnet_ngram_language_model(const struct linnet_ngram_binding *binding) {
+  return &binding->model;
 }

@@ -88,6 +88,6 @@ enum linnet_status linnet_ngram_validate(const struct linnet_ngram *m, const cha
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     if (!checks[i].good(m))
       return linnet_fail(m->context, LINNET_ERROR_FORMAT,
-                         "%s: %s are not what a language model has; convert it again from ARPA", name, checks[i].what);
+                         "%s: %s are not those of a language model; convert it again from ARPA", name, checks[i].what);
   return LINNET_OK;
 }

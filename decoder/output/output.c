@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/base/characters.h"
 
 struct linnet_output_format {
@@ -89,9 +90,13 @@ static bool is_valid(const struct linnet_output *output) {
 enum linnet_status linnet_output_write(const struct linnet_output_format *format, const struct linnet_output *output,
                                        linnet_write_fn write, void *user) {
   struct linnet_sink sink = {.write = write, .user = user};
-  if (!format || !output || !write || !is_valid(output))
+  struct linnet_output own = {.size = sizeof own};
+  if (!format || !output || !write)
     return LINNET_ERROR_ARGUMENT;
-  format->write(output, &sink);
+  LINNET_TRY(linnet_settings_read(NULL, "struct linnet_output", output, &own, sizeof own));
+  if (!is_valid(&own))
+    return LINNET_ERROR_ARGUMENT;
+  format->write(&own, &sink);
   return sink.failed ? LINNET_ERROR_IO : LINNET_OK;
 }
 

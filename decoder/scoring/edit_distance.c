@@ -117,8 +117,8 @@ enum linnet_status linnet_align(struct linnet_context *context, const int *refer
                                 size_t m, uint8_t *edits, size_t *count) {
   if (n > MAX_TOKENS || m > MAX_TOKENS || (double)n * (double)m > max_cells)
     return linnet_fail(context, LINNET_ERROR_LIMIT,
-                       "cannot align %zu with %zu tokens: score long recordings in pieces of at most 90000 tokens", n,
-                       m);
+                       "cannot align %zu with %zu tokens: divide long recordings into pieces of at most 90000 tokens",
+                       n, m);
   struct alignment a = {.reference = reference, .hypothesis = hypothesis, .n = n, .m = m};
   a.height = block_height(n, m);
   size_t blocks = n == 0 ? 1 : linnet_divide_up(n, a.height);
@@ -135,7 +135,8 @@ enum linnet_status linnet_align(struct linnet_context *context, const int *refer
   linnet_free(context, a.row);
   linnet_free(context, a.from);
   return good ? LINNET_OK
-              : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory to align %zu with %zu tokens", n, m);
+              : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the alignment of %zu with %zu tokens", n,
+                            m);
 }
 
 /* --- the public counts ---------------------------------------------------------------------------------------- */
@@ -146,10 +147,10 @@ enum linnet_status linnet_score_add(struct linnet_context *context, const int *r
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_score_add: an argument is NULL");
   size_t capacity, count = 0;
   if (!linnet_add_size(num_reference, num_hypothesis, &capacity))
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "linnet_score_add: more tokens than memory has bytes");
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "linnet_score_add: the number of tokens is too large");
   uint8_t *edits = linnet_alloc(context, capacity, 1);
   if (!edits)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory to align %zu tokens", capacity);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the alignment of %zu tokens", capacity);
   enum linnet_status status =
       linnet_align(context, reference, num_reference, hypothesis, num_hypothesis, edits, &count);
   if (status == LINNET_OK)

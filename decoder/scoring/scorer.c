@@ -82,7 +82,8 @@ enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *f
   bool fresh;
   LINNET_TRY(linnet_names_add(&scorer->map_from, from, strlen(from), &index, &fresh));
   if (!fresh && scorer->map_to[index] != target)
-    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "token '%.100s' is mapped to two different ones", from);
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "token '%.100s' is mapped to two different tokens",
+                       from);
   scorer->map_to[index] = target;
   return LINNET_OK;
 }
@@ -101,12 +102,12 @@ static enum linnet_status load_map_line(struct linnet_scorer *scorer, struct lin
     return LINNET_OK;
   const char *to = linnet_text_token(text);
   if (linnet_text_token(text))
-    return linnet_fail(scorer->context, LINNET_ERROR_FORMAT, "%s:%zu: more than a token and what it becomes",
-                       text->name, text->line);
+    return linnet_fail(scorer->context, LINNET_ERROR_FORMAT,
+                       "%s:%zu: the line has more than a token and its replacement", text->name, text->line);
   enum linnet_status status = linnet_scorer_map(scorer, from, to);
   if (status == LINNET_ERROR_ARGUMENT)
     return linnet_fail(scorer->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: token '%.100s' was mapped to another one before: remove one of the lines", text->name,
+                       "%s:%zu: token '%.100s' is mapped to two different tokens: remove one of the lines", text->name,
                        text->line, from);
   return status;
 }
@@ -303,10 +304,10 @@ enum linnet_status linnet_scorer_judge_extra(const struct linnet_scorer *scorer,
     return LINNET_OK;
   if (!scorer->settings.allow_extra)
     return linnet_fail(scorer->context, LINNET_ERROR_FORMAT,
-                       "%zu of %zu hypotheses have no reference, the first is '%.100s': is it the right reference?",
+                       "%zu of %zu hypotheses have no reference, the first is '%.100s': is this the right reference?",
                        extra, count, first);
   linnet_log(scorer->context, LINNET_LOG_WARNING,
-             "%zu hypotheses without reference are left out, the first is '%.100s'", extra, first);
+             "%zu hypotheses without a reference are ignored, the first is '%.100s'", extra, first);
   return LINNET_OK;
 }
 

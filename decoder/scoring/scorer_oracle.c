@@ -83,9 +83,10 @@ static enum linnet_status check_symbols(const struct oracle *o, const char *id) 
   const struct linnet_lattice_arc *arc = linnet_lattice_arcs(o->lattice, &arcs);
   for (size_t i = 0; i < arcs; i++)
     if ((size_t)arc[i].symbol >= linnet_symbols_num_symbols(o->symbols))
-      return linnet_fail(o->scorer->context, LINNET_ERROR_FORMAT,
-                         "utterance '%.100s': the lattice holds symbol %d, but there are %zu: is it the right table?",
-                         id, arc[i].symbol, linnet_symbols_num_symbols(o->symbols));
+      return linnet_fail(
+          o->scorer->context, LINNET_ERROR_FORMAT,
+          "utterance '%.100s': the lattice holds symbol %d, but there are %zu symbols: is this the right table?", id,
+          arc[i].symbol, linnet_symbols_num_symbols(o->symbols));
   return LINNET_OK;
 }
 
@@ -229,7 +230,8 @@ static enum linnet_status score_lists(struct oracle *o, struct linnet_symbols *s
   }
   if (used == count)
     return LINNET_OK;
-  return linnet_scorer_judge_extra(o->scorer, count - used, count, "not called ID-1, ID-2 ... of a reference's ID");
+  return linnet_scorer_judge_extra(o->scorer, count - used, count,
+                                   "whose names are not ID-1, ID-2 ... of a reference's ID");
 }
 
 enum linnet_status linnet_scorer_add_nbest(struct linnet_scorer *scorer, const struct linnet_transcripts *reference,

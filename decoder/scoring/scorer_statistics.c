@@ -140,16 +140,16 @@ static size_t list_units(const struct linnet_scorer *scorer, enum linnet_bootstr
 static enum linnet_status check_bootstrap(const struct linnet_scorer *scorer, enum linnet_bootstrap_unit unit,
                                           size_t resamples) {
   if (unit != LINNET_BOOTSTRAP_UTTERANCE && unit != LINNET_BOOTSTRAP_SPEAKER)
-    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_bootstrap: no such unit");
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_bootstrap: the unit is unknown");
   if (resamples < 1 || resamples > 1000000)
-    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "%zu bootstrap resamples: must be 1 to 1000000",
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "%zu bootstrap resamples; there must be 1 to 1000000",
                        resamples);
   if (scorer->ids.count == 0)
     return linnet_fail(scorer->context, LINNET_ERROR_STATE, "linnet_scorer_bootstrap: there are no utterances");
   for (size_t i = 0; unit == LINNET_BOOTSTRAP_SPEAKER && i < scorer->ids.count; i++)
     if (scorer->utterances[i].speaker == LINNET_NOT_FOUND)
       return linnet_fail(scorer->context, LINNET_ERROR_STATE,
-                         "a bootstrap over speakers needs a speaker for each utterance; '%.100s' has none",
+                         "a bootstrap over speakers needs a speaker for each utterance, but '%.100s' has none",
                          linnet_names_text(&scorer->ids, i));
   return LINNET_OK;
 }

@@ -71,9 +71,10 @@ static enum linnet_status survey(struct linnet_context *context, const char *tex
   *words = 0;
   for (struct cursor c = {.at = text, .line = 1}; next_character(&c);) {
     if (linnet_utf8_length(c.at) == 0)
-      return linnet_fail(context, LINNET_ERROR_FORMAT,
-                         "%s:%zu:%zu: the byte 0x%02X is not UTF-8: convert the text, as with iconv -t UTF-8", name,
-                         c.line, c.column, (unsigned char)*c.at);
+      return linnet_fail(
+          context, LINNET_ERROR_FORMAT,
+          "%s:%zu:%zu: the byte 0x%02X is not UTF-8: convert the text, for example with 'iconv -t UTF-8'", name, c.line,
+          c.column, (unsigned char)*c.at);
     bool space = linnet_utf8_is_space(c.code) || c.code == 0xFEFF;
     *words += !space && !inside;
     inside = !space;
@@ -163,8 +164,9 @@ enum linnet_status linnet_pronounced_text_create(struct linnet_context *context,
   struct linnet_pronounced_text_settings own;
   LINNET_TRY(LINNET_READ_SETTINGS(context, pronounced_text, settings, &own));
   if (!own.normalizer || (own.g2p && !own.phones && !own.lexicon))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_pronounced_text_create: settings: no normalizer, or g2p without phones");
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "linnet_pronounced_text_create: settings: the normalizer is NULL, or phones are missing for g2p");
   struct linnet_pronounced_text *made = linnet_calloc(context, 1, sizeof *made);
   if (!made)
     return out_of_memory(context);

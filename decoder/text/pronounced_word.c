@@ -1,4 +1,5 @@
 /* The pronunciations of one written word: those of all ways to say it. */
+#include <assert.h>
 #include <string.h>
 
 #include "decoder/base/text_file.h"
@@ -45,7 +46,7 @@ static enum linnet_status put_guess(struct linnet_pronouncer *p, const char *wor
     int label = find_label(phones_of(p), phones[i]);
     if (label < 0)
       return linnet_fail(p->context, LINNET_ERROR_FORMAT,
-                         "the guess of '%.100s' has phone '%.20s', which the symbols lack: use a model of "
+                         "the guess of '%.100s' has phone '%.20s', which is not among the symbols: use a model of "
                          "pronunciations with the phones of the acoustic model",
                          word, phones[i]);
     LINNET_TRY(linnet_label_pool_put(p->context, &p->pool, &label, 1));
@@ -123,6 +124,7 @@ static enum linnet_status find_words(struct linnet_pronouncer *p, const char *wa
 static size_t limit_combinations(struct spoken_word *words, size_t count, size_t limit) {
   size_t combinations = 1;
   for (size_t i = 0; i < count; i++) {
+    assert(combinations > 0 && combinations <= limit);
     size_t maximum = limit / combinations;
     words[i].variants = words[i].variants < maximum ? words[i].variants : maximum;
     combinations *= words[i].variants;

@@ -15,7 +15,7 @@ enum linnet_status linnet_spoken_create(const struct linnet_text_normalizer *nor
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_spoken_create: an argument is NULL");
   struct linnet_spoken *made = linnet_calloc(context, 1, sizeof *made);
   if (!made)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the ways to say a word");
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the spoken forms of a word");
   made->context = context;
   struct linnet_text_speaker speaker = {.n = normalizer,
                                         .known = known,
@@ -27,7 +27,7 @@ enum linnet_status linnet_spoken_create(const struct linnet_text_normalizer *nor
     return LINNET_OK;
   }
   linnet_spoken_destroy(made);
-  return linnet_fail(context, LINNET_ERROR_LIMIT, "'%.40s...' is too long to be said as one word", token);
+  return linnet_fail(context, LINNET_ERROR_LIMIT, "'%.40s...' is too long for one word", token);
 }
 
 size_t linnet_spoken_num_ways(const struct linnet_spoken *spoken) {

@@ -51,7 +51,7 @@ static enum linnet_status read_field(struct parser *p, const char *field, struct
     item->kind = LINNET_TEXT_LETTERS;
   }
   if (!good || *field == '\0')
-    return refuse(p, field, "not a field: n, n:LOW-HIGH, d, d:COUNT, w or the name of a table");
+    return refuse(p, field, "this is not a field: n, n:LOW-HIGH, d, d:COUNT, w or the name of a table");
   return keep(p, field, strlen(field), &item->text);
 }
 
@@ -59,7 +59,7 @@ static enum linnet_status read_field(struct parser *p, const char *field, struct
 static enum linnet_status take_field(struct parser *p, const char *token, const char **at, char field[FIELD_BYTES]) {
   const char *end = strchr(*at, '}');
   if (!end || end - *at > FIELD_BYTES)
-    return refuse(p, token, "a '{' without a '}' near it");
+    return refuse(p, token, "'}' is missing after '{'");
   size_t length = (size_t)(end - *at - 1);
   memcpy(field, *at + 1, length);
   field[length] = '\0';
@@ -70,7 +70,7 @@ static enum linnet_status take_field(struct parser *p, const char *token, const 
 static enum linnet_status read_item(struct parser *p, const char *token, const char **at) {
   char field[FIELD_BYTES];
   if (p->rule->item_count == LINNET_TEXT_MAX_ITEMS || (**at == '{' && p->fields == LINNET_TEXT_MAX_FIELDS))
-    return refuse(p, token, "a pattern of too many pieces");
+    return refuse(p, token, "the pattern has too many parts");
   struct linnet_text_item *item = &p->rule->items[p->rule->item_count++];
   if (**at == '{') {
     p->fields++;
@@ -92,7 +92,7 @@ static enum linnet_status read_reference(struct parser *p, const char *token, co
   uint64_t number = 0, column = 1;
   const char *at = linnet_text_read_integer(field, &number);
   if (!at || number < 1 || number > p->fields)
-    return refuse(p, token, "no such field: they are counted from 1 in the pattern");
+    return refuse(p, token, "the pattern has no such field; fields count from 1");
   saying->field = (size_t)number - 1;
   saying->kind = *at == '.' ? LINNET_TEXT_SAY_COLUMN : *at == ':' ? LINNET_TEXT_SAY_NUMBER : LINNET_TEXT_SAY_FIELD;
   bool good = *at == '\0' || *at == ':' || *at == '.';
@@ -106,7 +106,7 @@ static enum linnet_status read_reference(struct parser *p, const char *token, co
     at += 5;
   }
   if (!good)
-    return refuse(p, token, "not {FIELD}, {FIELD:SET}, {FIELD:each:SET} or {FIELD.COLUMN}");
+    return refuse(p, token, "this is not {FIELD}, {FIELD:SET}, {FIELD:each:SET} or {FIELD.COLUMN}");
   return keep(p, *at ? at + 1 : at, strlen(*at ? at + 1 : at), &saying->word);
 }
 
@@ -114,14 +114,14 @@ static enum linnet_status read_saying(struct parser *p, const char *token) {
   char field[FIELD_BYTES];
   const char *at = token;
   if (p->rule->saying_count == LINNET_TEXT_MAX_ITEMS)
-    return refuse(p, token, "a rule of too many words");
+    return refuse(p, token, "the rule has too many words");
   struct linnet_text_saying *saying = &p->rule->sayings[p->rule->saying_count++];
   *saying = (struct linnet_text_saying){.kind = LINNET_TEXT_SAY_WORD};
   if (*token != '{')
     return keep(p, token, strlen(token), &saying->word);
   LINNET_TRY(take_field(p, token, &at, field));
   if (*at != '\0')
-    return refuse(p, token, "a field is a word of its own here");
+    return refuse(p, token, "a field must be a word of its own here");
   LINNET_TRY(read_reference(p, token, field, saying));
   /* The kind of the field that the saying refers to by its number. */
   size_t index = 0, fields = 0;
@@ -132,7 +132,7 @@ static enum linnet_status read_saying(struct parser *p, const char *token) {
   bool number = saying->kind == LINNET_TEXT_SAY_NUMBER || saying->kind == LINNET_TEXT_SAY_EACH;
   bool column = saying->kind == LINNET_TEXT_SAY_COLUMN;
   if ((number && !digits) || (column && p->rule->items[index].kind != LINNET_TEXT_KEY))
-    return refuse(p, token, number ? "the field is not a number" : "the field is not of a table");
+    return refuse(p, token, number ? "the field is not a number" : "the field is not in a table");
   return LINNET_OK;
 }
 
@@ -157,5 +157,5 @@ enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, stru
   LINNET_TRY(read_pattern(&p, pattern));
   for (const char *token; (token = linnet_text_token(text)) != NULL;)
     LINNET_TRY(read_saying(&p, token));
-  return rule->saying_count > 0 ? LINNET_OK : refuse(&p, pattern, "nothing is said");
+  return rule->saying_count > 0 ? LINNET_OK : refuse(&p, pattern, "the rule has no words to say");
 }

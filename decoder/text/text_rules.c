@@ -84,7 +84,7 @@ static enum linnet_status rest_of_line(struct reader *r, const char **string) {
   for (const char *token; (token = linnet_text_token(&r->text)) != NULL;) {
     size_t length = strlen(token);
     if (used + length + 1 >= sizeof value)
-      return linnet_fail(r->n->context, LINNET_ERROR_LIMIT, "%s:%zu: a value of more than %d bytes", r->text.name,
+      return linnet_fail(r->n->context, LINNET_ERROR_LIMIT, "%s:%zu: a value has more than %d bytes", r->text.name,
                          r->text.line, VALUE_BYTES);
     if (used > 0)
       value[used++] = ' ';
@@ -128,7 +128,7 @@ static enum linnet_status add_entry(struct reader *r, const char *name, const ch
   struct linnet_text_table *table = NULL;
   LINNET_TRY(open_table(r, name, &table));
   if (linnet_text_table_find(table, key, false))
-    return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s:%zu: '%.100s' is in table '%.100s' already",
+    return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s:%zu: '%.100s' appears twice in table '%.100s'",
                        r->text.name, r->text.line, key, name);
   void *grown = linnet_grow(r->n->context, table->entries, &table->capacity, table->count + 1, sizeof *table->entries);
   if (!grown)
@@ -208,7 +208,7 @@ static enum linnet_status read_base(struct reader *r, const char *token, struct 
 
 static enum linnet_status add_part(struct reader *r, struct linnet_text_phrase *phrase, const char *token) {
   if (phrase->count == LINNET_TEXT_MAX_PARTS)
-    return linnet_fail(r->n->context, LINNET_ERROR_LIMIT, "%s:%zu: a number of more than %d words", r->text.name,
+    return linnet_fail(r->n->context, LINNET_ERROR_LIMIT, "%s:%zu: a number has more than %d words", r->text.name,
                        r->text.line, LINNET_TEXT_MAX_PARTS);
   struct linnet_text_part part = {.kind = *token == '<'   ? LINNET_TEXT_QUOTIENT
                                           : *token == '>' ? LINNET_TEXT_REMAINDER
@@ -253,7 +253,7 @@ static enum linnet_status read_like(struct reader *r, struct linnet_text_set *se
   set->like = find_set(r->n, name);
   if (set->like != LINNET_NOT_FOUND && strcmp(name, set->name) != 0)
     return LINNET_OK;
-  return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s:%zu: there is no set '%.100s' before this line",
+  return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s:%zu: set '%.100s' is not defined before this line",
                      r->text.name, r->text.line, name);
 }
 
@@ -316,7 +316,7 @@ static enum linnet_status read_line(struct reader *r) {
 /* --- names that refer to others ----------------------------------------------------------------------------------- */
 
 static enum linnet_status missing_name(const struct reader *r, const char *what, const char *name) {
-  return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s: there is no %s '%.100s'", r->text.name, what, name);
+  return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s: %s '%.100s' is not defined", r->text.name, what, name);
 }
 
 static enum linnet_status resolve_phrase(const struct reader *r, size_t own, struct linnet_text_phrase *phrase) {
@@ -432,7 +432,8 @@ enum linnet_status linnet_text_normalizer_load(struct linnet_context *context, c
   if (!context || !normalizer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_text_normalizer_load: an argument is NULL");
   if (!path)
-    return linnet_text_normalizer_load_memory(context, NULL, 0, "no rules", normalizer);
+    return linnet_text_normalizer_load_memory(context, NULL, 0, "linnet_text_normalizer_load: the path is NULL",
+                                              normalizer);
   LINNET_TRY(linnet_text_open(context, path, MAX_BYTES, &r.text));
   return read_all(context, &r, normalizer);
 }

@@ -377,6 +377,7 @@ static bool is_word(const char *text) {
 static bool speak(struct linnet_text_speaker *s, const char *token, bool split, struct linnet_text_ways *ways) {
   char core[TOKEN_BYTES];
   bool rules = s->n->symbol != LINNET_NOT_FOUND;
+  core[0] = '\0';
   if (try_peels(s, token, core, ways))
     return true;
   if (!*core)
@@ -417,13 +418,12 @@ static void find_core(const struct linnet_text_normalizer *n, const char *token,
 
 void linnet_text_speak_after(struct linnet_text_speaker *s, const char *previous, const char *token,
                              struct linnet_text_ways *ways) {
-  char both[2 * TOKEN_BYTES], core[TOKEN_BYTES];
+  char both[2 * TOKEN_BYTES];
   if (strlen(previous) > LINNET_SPOKEN_MAX_BYTES || strlen(token) > LINNET_SPOKEN_MAX_BYTES)
     return;
   find_core(s->n, previous, both);
-  find_core(s->n, token, core);
   size_t length = strlen(both);
   both[length] = ' ';
-  strcpy(both + length + 1, core);
+  find_core(s->n, token, both + length + 1);
   linnet_text_apply_rules(s, both, true, ways);
 }

@@ -156,8 +156,9 @@ static size_t match_digits(const struct linnet_text_item *item, const char *text
 
 static size_t match_letters(const char *text) {
   size_t length = 0, bytes;
-  while (text[length] && (text[length] == '\'' || linnet_utf8_is_letter(linnet_utf8_decode(text + length, &bytes))))
-    length += text[length] == '\'' ? 1 : bytes;
+  for (; text[length]; length += bytes)
+    if (!linnet_utf8_is_letter(linnet_utf8_decode(text + length, &bytes)) && text[length] != '\'')
+      break;
   return length;
 }
 

@@ -46,7 +46,7 @@ static enum linnet_status add_token(struct linnet_hotwords *h, struct phrase *ph
                        "%s:%zu: '%.100s' is not in the lexicon: add its pronunciation there", h->text.name,
                        h->text.line, word);
   if (phrase->count == MAX_WORDS)
-    return linnet_fail(h->context, LINNET_ERROR_LIMIT, "%s:%zu: a phrase of more than %d words", h->text.name,
+    return linnet_fail(h->context, LINNET_ERROR_LIMIT, "%s:%zu: the phrase has more than %d words", h->text.name,
                        h->text.line, MAX_WORDS);
   int *grown = linnet_grow(h->context, h->tokens, &h->token_capacity, h->token_count + 1, sizeof *grown);
   if (!grown)
@@ -71,7 +71,7 @@ static enum linnet_status read_phrase(struct linnet_hotwords *h, const char *tok
   }
   if (fabs(phrase->weight) <= max_weight)
     return LINNET_OK;
-  return linnet_fail(h->context, LINNET_ERROR_FORMAT, "%s:%zu: a weight of %g: must be -%g to %g", h->text.name,
+  return linnet_fail(h->context, LINNET_ERROR_FORMAT, "%s:%zu: the weight is %g; it must be -%g to %g", h->text.name,
                      h->text.line, phrase->weight, max_weight, max_weight);
 }
 
@@ -116,8 +116,9 @@ static enum linnet_status check_duplicates(const struct linnet_hotwords *h, uint
   if (n[1].first_value - n->first_value < 2)
     return LINNET_OK;
   const uint32_t *phrases = h->tree.values + n->first_value;
-  return linnet_fail(h->context, LINNET_ERROR_FORMAT, "%s:%zu: the same phrase is on line %zu: remove one of them",
-                     h->text.name, h->phrases[phrases[1]].line, h->phrases[phrases[0]].line);
+  return linnet_fail(h->context, LINNET_ERROR_FORMAT,
+                     "%s:%zu: the phrase appears twice, first in line %zu: remove one of the lines", h->text.name,
+                     h->phrases[phrases[1]].line, h->phrases[phrases[0]].line);
 }
 
 /* Sets `pending` of the states along each phrase. */

@@ -69,7 +69,7 @@ enum linnet_status linnet_label_tree_create(struct linnet_label_tree *tree, stru
     qsort(sequences, count, sizeof *sequences, compare);
   size_t nodes = count_nodes(sequences, count);
   if (nodes > UINT32_MAX / 2 || count > UINT32_MAX / 2)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "a prefix tree of %zu nodes is too large", nodes);
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "the prefix tree is too large, with %zu nodes", nodes);
   struct builder b = {tree, sequences, linnet_alloc(context, nodes, sizeof *b.spans)};
   tree->nodes = linnet_alloc(context, nodes + 1, sizeof *tree->nodes);
   tree->values = linnet_alloc(context, count, sizeof *tree->values);

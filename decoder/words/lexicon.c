@@ -146,7 +146,7 @@ static enum linnet_status out_of_memory(const struct builder *b) {
 
 /* Length of a word without the "(2)" of a variant. */
 static size_t base_length(const char *word) {
-  size_t length = strlen(word), at = length;
+  size_t length = strlen(word), at;
   if (length < 4 || word[length - 1] != ')')
     return length;
   for (at = length - 1; at > 0 && word[at - 1] >= '0' && word[at - 1] <= '9'; at--)
@@ -159,8 +159,8 @@ static enum linnet_status check_phone(struct builder *b, const char *phone) {
   char name[MAX_WORD + 1];
   size_t length = strlen(phone);
   if (length > MAX_WORD)
-    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "%s:%zu: a phone of %zu bytes: at most %d", b->text.name,
-                       b->text.line, length, MAX_WORD);
+    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "%s:%zu: a phone has %zu bytes; it must have at most %d",
+                       b->text.name, b->text.line, length, MAX_WORD);
   if (b->settings.strip_stress)
     length = linnet_strip_stress(phone, length);
   memcpy(name, phone, length);
@@ -170,7 +170,7 @@ static enum linnet_status check_phone(struct builder *b, const char *phone) {
                        b->text.name, b->text.line);
   if (b->allowed && linnet_symbols_find(b->allowed, name) == LINNET_NOT_FOUND)
     return linnet_fail(b->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: unknown phone '%.100s': correct it or add it to the symbols", b->text.name,
+                       "%s:%zu: phone '%.100s' is unknown: correct it or add it to the symbols", b->text.name,
                        b->text.line, name);
   return LINNET_OK;
 }
@@ -197,7 +197,7 @@ static enum linnet_status add_phones(struct builder *b, const char *word, struct
   entry->count = b->label_count - entry->first;
   if (entry->count == 0)
     return linnet_fail(b->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: word '%.100s' has no phones: write them behind it, or take the line out", b->text.name,
+                       "%s:%zu: word '%.100s' has no phones: write them after it, or remove the line", b->text.name,
                        b->text.line, word);
   return LINNET_OK;
 }
@@ -205,8 +205,8 @@ static enum linnet_status add_phones(struct builder *b, const char *word, struct
 static enum linnet_status add_word(struct builder *b, char *word, size_t *index) {
   size_t length = base_length(word);
   if (length > MAX_WORD)
-    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "%s:%zu: a word of %zu bytes: at most %d", b->text.name,
-                       b->text.line, length, MAX_WORD);
+    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "%s:%zu: a word has %zu bytes; it must have at most %d",
+                       b->text.name, b->text.line, length, MAX_WORD);
   word[length] = '\0';
   if (b->settings.fold_case)
     fold(word);
@@ -238,9 +238,10 @@ static size_t find_duplicate(const struct builder *b, const struct chain *chain,
 
 static enum linnet_status note_duplicate(struct builder *b, const char *word, size_t earlier) {
   if (b->settings.refuse_duplicates)
-    return linnet_fail(b->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: the same pronunciation of '%.100s' is on line %zu: remove one of them", b->text.name,
-                       b->text.line, word, b->entries[earlier].line);
+    return linnet_fail(
+        b->context, LINNET_ERROR_FORMAT,
+        "%s:%zu: the pronunciation of '%.100s' appears twice, first in line %zu: remove one of the lines", b->text.name,
+        b->text.line, word, b->entries[earlier].line);
   if (b->duplicates++ == 0)
     b->first_duplicate = b->text.line;
   return LINNET_OK;
@@ -356,8 +357,8 @@ static enum linnet_status build(struct builder *b) {
   while (linnet_text_next_line(&b->text))
     LINNET_TRY(read_line(b));
   if (b->duplicates > 0)
-    linnet_log(b->context, LINNET_LOG_INFO, "%s: %zu pronunciations are given twice, the first on line %zu",
-               b->text.name, b->duplicates, b->first_duplicate);
+    linnet_log(b->context, LINNET_LOG_INFO, "%s: %zu pronunciations appear twice, the first in line %zu", b->text.name,
+               b->duplicates, b->first_duplicate);
   if (b->allowed)
     LINNET_TRY(linnet_symbols_copy(b->context, b->allowed, &b->lexicon->phones));
   else

@@ -31,11 +31,12 @@ enum linnet_status linnet_symbols_add(struct linnet_symbols *symbols, const char
     return LINNET_ERROR_ARGUMENT;
   struct linnet_context *context = symbols->names.context;
   if (!name || *name == '\0' || strpbrk(name, " \t\r\n\v\f"))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "symbol '%.100s': a name is not empty and has no white space",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "symbol '%.100s': a name must not be empty or hold white space",
                        name ? name : "");
   size_t found = linnet_names_find(&symbols->names, name, strlen(name));
   if (found == LINNET_NOT_FOUND && symbols->names.count >= MAX_SYMBOLS)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "symbol '%.100s': more than %d symbols", name, MAX_SYMBOLS);
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "symbol '%.100s': there are more than %d symbols", name,
+                       MAX_SYMBOLS);
   if (found == LINNET_NOT_FOUND)
     LINNET_TRY(linnet_names_add(&symbols->names, name, strlen(name), &found, NULL));
   if (index)
@@ -49,7 +50,7 @@ static enum linnet_status add_new(struct linnet_symbols *symbols, const char *na
   int index = 0;
   LINNET_TRY(linnet_symbols_add(symbols, name, &index));
   if ((size_t)index < before)
-    return linnet_fail(symbols->names.context, LINNET_ERROR_ARGUMENT, "symbol '%.100s' is given twice", name);
+    return linnet_fail(symbols->names.context, LINNET_ERROR_ARGUMENT, "symbol '%.100s' appears twice", name);
   return LINNET_OK;
 }
 
@@ -102,21 +103,22 @@ static bool is_blank_name(const char *name) {
 static enum linnet_status load_line(struct linnet_text *text, struct linnet_symbols *symbols, bool first) {
   const char *name = linnet_text_token(text), *index = linnet_text_token(text);
   if (linnet_text_token(text))
-    return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: more than a name and its index", text->name,
-                       text->line);
+    return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: the line has more than a name and its index",
+                       text->name, text->line);
   bool blank = first && (is_blank_name(name) || (index && parse_index(index) == 0));
   int expected = blank ? 0 : (int)linnet_symbols_num_symbols(symbols);
   if (index && parse_index(index) != expected)
-    return linnet_fail(text->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: symbol '%.100s' has index '%.40s', expected %d: indices count up from the blank's, 0",
-                       text->name, text->line, name, index, expected);
+    return linnet_fail(
+        text->context, LINNET_ERROR_FORMAT,
+        "%s:%zu: symbol '%.100s' has index '%.40s', but %d is expected: indices count up from 0, the blank", text->name,
+        text->line, name, index, expected);
   if (blank && strcmp(name, LINNET_BLANK) != 0 && strcmp(name, "<eps>") != 0)
     linnet_log(text->context, is_blank_name(name) ? LINNET_LOG_INFO : LINNET_LOG_WARNING,
-               "%s:%zu: '%.100s' is taken for the blank", text->name, text->line, name);
+               "%s:%zu: '%.100s' is reserved for the blank", text->name, text->line, name);
   if (blank)
     return LINNET_OK;
   if (linnet_symbols_find(symbols, name) != LINNET_NOT_FOUND)
-    return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: symbol '%.100s' is given twice", text->name,
+    return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: symbol '%.100s' appears twice", text->name,
                        text->line, name);
   return linnet_symbols_add(symbols, name, NULL);
 }

@@ -66,8 +66,8 @@ static enum linnet_status read_line(struct linnet_transcripts *t) {
   struct utterance *utterance = &t->utterances[index];
   if (!fresh)
     return linnet_fail(t->text.context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: utterance '%.100s' comes again, first on line %zu: remove one of them", t->text.name,
-                       t->text.line, id, utterance->line);
+                       "%s:%zu: utterance '%.100s' appears twice, first in line %zu: remove one of the lines",
+                       t->text.name, t->text.line, id, utterance->line);
   LINNET_TRY(add_tokens(t));
   utterance->count = t->token_count - utterance->first;
   return LINNET_OK;
@@ -161,11 +161,11 @@ static enum linnet_status check_words(const struct linnet_transcripts *t, const 
       expected = 0;
     else if (before->position == word->position)
       return linnet_fail(t->text.context, LINNET_ERROR_FORMAT,
-                         "%s:%zu: word %zu of '%.100s' comes again, first on line %zu: remove one of them",
+                         "%s:%zu: word %zu of '%.100s' appears twice, first in line %zu: remove one of the lines",
                          t->text.name, word->line, word->position, id, before->line);
     if (word->position != expected)
       return linnet_fail(t->text.context, LINNET_ERROR_FORMAT,
-                         "%s:%zu: word %zu of '%.100s' follows, but there is no word %zu: the file is incomplete",
+                         "%s:%zu: word %zu of '%.100s' follows, but word %zu is missing: the file is incomplete",
                          t->text.name, word->line, word->position, id, expected);
   }
   return LINNET_OK;
@@ -305,7 +305,7 @@ enum linnet_status linnet_transcripts_symbols(struct linnet_context *context,
                                               const struct linnet_transcripts *transcripts,
                                               struct linnet_symbols **symbols) {
   if (!context || !transcripts || !symbols)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_transcripts_symbols: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_transcripts_symbols: an argument is NULL");
   *symbols = NULL;
   struct linnet_names names = {.context = context};
   enum linnet_status status = LINNET_OK;

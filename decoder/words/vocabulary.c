@@ -34,7 +34,7 @@ enum linnet_status linnet_vocabulary_open(struct linnet_vocabulary *vocabulary, 
   if (linnet_lexicon_num_words(vocabulary->lexicon) > 0)
     return LINNET_OK;
   return linnet_fail(context, LINNET_ERROR_FORMAT,
-                     "%s: no words: write 'WORD PHONE PHONE ...' a line, or name another lexicon",
+                     "%s: has no words: write lines 'WORD PHONE PHONE ...', or name another lexicon",
                      linnet_source_name(lexicon));
 }
 

@@ -35,7 +35,8 @@ struct linnet_history_item {
 
 struct linnet_history {
   struct linnet_context *context;
-  const struct linnet_language_model *model; /* or NULL */
+  struct linnet_language_model own;
+  const struct linnet_language_model *model; /* `own`, or NULL */
   const struct linnet_hotwords *hotwords;    /* or NULL */
   double weight, bonus;
   struct linnet_trie trie;
@@ -98,16 +99,6 @@ struct linnet_word_state {
   double leave;  /* the highest factor of a word that ends here; -1 while it is not known; 0 where no word ends */
 };
 
-/* The states after a frame, best first. */
-struct linnet_word_side {
-  size_t count;
-  double *blank, *symbol; /* (count): probabilities of the alignments that end in the blank, and in the phone */
-  double *weight;         /* (count): all other factors; score = (blank + symbol) * weight, without the scale */
-  double *score;          /* (count), not increasing */
-  struct linnet_word_state *states;
-  struct linnet_token_pair *tokens;
-};
-
 /* The present states of the beam after one more frame, if they stay. */
 struct linnet_word_stay {
   double *factor; /* (count): probability of the phone at this frame */
@@ -147,7 +138,8 @@ struct linnet_word_search {
   struct linnet_history history;
   struct linnet_tree_pool records;
   struct linnet_row_choice choice; /* of the symbols of a frame */
-  struct linnet_word_side sides[2], *now, *next;
+  struct linnet_row_priors priors; /* the settings point here */
+  struct linnet_beam_side sides[2], *now, *next;
   struct linnet_word_stay stay;
   struct linnet_candidate *candidates; /* (max_candidates): with symbol 0, state `parent` stays; else `symbol` is a
                                           serial number, `parent` the index of a new position */
@@ -172,8 +164,7 @@ struct linnet_word_search {
   struct linnet_segment *segments; /* of the hypothesis asked for last */
   struct linnet_recognised_word *words;
   size_t max_segments, max_words;
-  void *block; /* all arrays of fixed size */
-  size_t block_bytes;
+  struct linnet_beam_block block; /* all arrays of fixed size */
 };
 
 /* Maximum number of sequences that the next frame, or the ranking of hypotheses, can add: one for each word that ends

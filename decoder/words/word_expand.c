@@ -58,7 +58,7 @@ void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_p
 
 /* Probability of a state's alignments that a symbol may follow: if it repeats the symbol of the state, only those that
  * end in the blank. */
-static inline double outflow(const struct linnet_word_side *now, uint32_t from, uint32_t symbol) {
+static inline double outflow(const struct linnet_beam_side *now, uint32_t from, uint32_t symbol) {
   return now->blank[from] + (now->states[from].symbol == symbol ? 0.0 : now->symbol[from]);
 }
 
@@ -94,7 +94,7 @@ static const uint32_t CANDIDATE = LINNET_NO_STATE - 1;
 
 static void stay(const struct linnet_word_step *f) {
   struct linnet_word_search *s = f->search;
-  const struct linnet_word_side *now = s->now;
+  const struct linnet_beam_side *now = s->now;
   for (size_t i = 0; i < now->count; i++)
     s->stay.factor[i] = linnet_row_exponent(&f->row, now->states[i].symbol);
   linnet_exp_array(s->stay.factor, s->stay.factor, now->count);

@@ -2,6 +2,8 @@
  * the next beam of them, with the best alignment of each state. */
 #include "decoder/words/word_beam.h"
 
+#include <assert.h>
+
 /* --- alignments --------------------------------------------------------------------------------------------------- */
 
 /* Among the sources, the state with the best token that the symbol may follow; LINNET_NO_STATE if there is none. */
@@ -35,8 +37,8 @@ static uint32_t record_of(struct linnet_word_search *s, uint32_t state, struct l
 static struct linnet_token enter(const struct linnet_word_step *f, uint32_t state, struct linnet_token *source,
                                  uint32_t node, double probability) {
   struct linnet_word_search *s = f->search;
-  struct linnet_token token =
-      linnet_token_enter(linnet_row_posterior(&f->row, probability), s->frames, record_of(s, state, source));
+  struct linnet_token token = linnet_token_enter(linnet_row_posterior(&f->row, s->tree.nodes[node].symbol, probability),
+                                                 s->frames, record_of(s, state, source));
   token.probability =
       linnet_row_floor(source->probability * probability * linnet_word_arrive(&s->tree, node) * f->token_scale);
   return token;
@@ -56,7 +58,7 @@ static struct linnet_token move_symbol_token(const struct linnet_word_step *f, u
   if (from != LINNET_NO_STATE &&
       source->probability * linnet_word_arrive(&s->tree, state->position.node) > token.probability)
     return enter(f, from, source, state->position.node, probability);
-  linnet_token_stay(&token, linnet_row_posterior(&f->row, probability), s->frames);
+  linnet_token_stay(&token, linnet_row_posterior(&f->row, state->symbol, probability), s->frames);
   token.probability = linnet_row_floor(token.probability * probability * f->token_scale);
   return token;
 }
@@ -109,6 +111,7 @@ static void make_state(const struct linnet_word_step *f, struct linnet_word_posi
   struct linnet_token *source = NULL;
   linnet_word_find_sources(s, position, parent_of(s, position));
   uint32_t from = best_source(s, node->symbol, &source);
+  assert(source);
   s->next->blank[to] = 0;
   s->next->symbol[to] = linnet_row_floor(linnet_word_inflow(s, position.node, node->symbol) * probability);
   s->next->weight[to] = linnet_word_weight_of(s, position, s->sources.states[0]);
@@ -127,24 +130,9 @@ static void set_blank_token(const struct linnet_word_step *f, const struct linne
   pair->blank.probability = 0;
 }
 
-/* Brings the numbers of the best state near 1, those of the others along. */
-static void rescale(struct linnet_word_search *s) {
-  struct linnet_word_side *next = s->next;
-  int exponent, weight_exponent;
-  double scale = linnet_row_scale(next->blank[0] + next->symbol[0], &exponent);
-  double weight_scale = linnet_row_scale(next->weight[0], &weight_exponent);
-  s->exponent += exponent;
-  for (size_t i = 0; i < next->count; i++) {
-    next->blank[i] *= scale;
-    next->symbol[i] *= scale;
-    next->weight[i] *= weight_scale;
-    next->score[i] = s->candidates[i].score * (scale * weight_scale);
-  }
-}
-
 /* Lists are in the order of the beam. */
 void linnet_word_link(struct linnet_word_search *s) {
-  struct linnet_word_side *now = s->now;
+  struct linnet_beam_side *now = s->now;
   linnet_word_fill_table(s);
   for (uint32_t i = (uint32_t)now->count; i-- > 0;) {
     struct linnet_word_state *state = &now->states[i];
@@ -161,7 +149,7 @@ void linnet_word_link(struct linnet_word_search *s) {
 
 static void make_next(struct linnet_word_step *f, size_t count) {
   struct linnet_word_search *s = f->search;
-  struct linnet_word_side *now = s->now;
+  struct linnet_beam_side *now = s->now;
   int exponent;
   f->token_scale = linnet_row_scale(linnet_token_best(&now->tokens[0])->probability, &exponent);
   s->next->count = count;
@@ -174,7 +162,7 @@ static void make_next(struct linnet_word_step *f, size_t count) {
   }
   for (size_t i = 0; i < count; i++)
     set_blank_token(f, &s->candidates[i], i);
-  rescale(s);
+  linnet_beam_side_rescale(s->next, s->candidates, &s->exponent);
   s->log_scale += (double)f->row.largest;
   s->now = s->next;
   s->next = now;
@@ -185,10 +173,10 @@ static void make_next(struct linnet_word_step *f, size_t count) {
 /* Takes one row (symbols). The caller has reserved memory for 2 * beam records and for linnet_word_max_new
  * sequences. */
 static void take_frame(struct linnet_word_search *s, const float *row) {
-  struct linnet_word_step f = {.search = s, .row = linnet_row_read(row, s->choice.symbols)};
+  struct linnet_word_step f = {.search = s, .row = linnet_row_read(row, s->choice.symbols, &s->priors)};
   size_t count = linnet_word_expand(&f);
   if (count == 0) { /* everything that the frame allows is impossible */
-    f = (struct linnet_word_step){.search = s, .row = linnet_row_read(NULL, 0)};
+    f = (struct linnet_word_step){.search = s, .row = linnet_row_read(NULL, 0, &s->priors)};
     count = linnet_word_expand(&f);
   }
   make_next(&f, count);
@@ -203,16 +191,6 @@ size_t linnet_word_max_new(const struct linnet_word_search *s) {
 
 /* --- what goes in ------------------------------------------------------------------------------------------------- */
 
-/* What was less than half of all would soon be needed again. */
-static bool is_enough(const struct linnet_tree_pool *pool, size_t items) {
-  size_t left = linnet_tree_pool_left(pool);
-  return left >= items && left >= pool->capacity / 2;
-}
-
-static size_t grown(const struct linnet_tree_pool *pool, size_t items) {
-  return pool->capacity + (pool->capacity > items ? pool->capacity : items);
-}
-
 bool linnet_word_reserve(struct linnet_word_search *s, size_t sequences) {
   struct linnet_tree_pool *pool = &s->history.trie.pool;
   if (linnet_tree_pool_left(pool) >= sequences)
@@ -220,24 +198,15 @@ bool linnet_word_reserve(struct linnet_word_search *s, size_t sequences) {
   for (size_t i = 0; i < s->now->count; i++)
     linnet_tree_pool_mark(pool, s->now->states[i].position.history);
   linnet_trie_sweep(&s->history.trie);
-  return is_enough(pool, sequences) || linnet_history_grow(&s->history, grown(pool, sequences));
-}
-
-static bool reserve_records(struct linnet_word_search *s, size_t records) {
-  if (linnet_tree_pool_left(&s->records) >= records)
-    return true;
-  for (size_t i = 0; i < s->now->count; i++)
-    linnet_tokens_mark(&s->now->tokens[i], &s->records);
-  linnet_tree_pool_sweep(&s->records);
-  linnet_tree_pool_unmark(&s->records);
-  return is_enough(&s->records, records) || linnet_tree_pool_grow(&s->records, grown(&s->records, records));
+  return linnet_beam_pool_suffices(pool, sequences) ||
+         linnet_history_grow(&s->history, linnet_beam_pool_larger(pool, sequences));
 }
 
 enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const float *log_posteriors, size_t frames) {
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   if (!log_posteriors && frames > 0)
-    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "linnet_word_search_accept: no posteriors");
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "linnet_word_search_accept: the posteriors are NULL");
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the search was finished: call linnet_word_search_reset first");
   if (frames > UINT32_MAX - 2 - s->frames)
@@ -245,7 +214,8 @@ enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const
   linnet_poll_begin(s->context);
   for (size_t t = 0; t < frames; t++) {
     LINNET_TRY(linnet_poll_check(s->context));
-    if (!linnet_word_reserve(s, linnet_word_max_new(s)) || !reserve_records(s, 2 * s->beam))
+    if (!linnet_word_reserve(s, linnet_word_max_new(s)) ||
+        !linnet_beam_reserve_records(&s->records, s->now, 2 * s->beam))
       return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", s->frames);
     take_frame(s, log_posteriors + t * s->choice.symbols);
     s->ranked = false;

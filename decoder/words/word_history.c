@@ -12,14 +12,14 @@ enum { STATE_ALIGNMENT = 16 };
 enum linnet_status linnet_history_create(struct linnet_history *history, struct linnet_context *context,
                                          const struct linnet_word_search_settings *settings) {
   *history = (struct linnet_history){.context = context,
-                                     .model = settings->model,
                                      .hotwords = settings->hotwords,
                                      .weight = settings->model_weight,
                                      .bonus = settings->word_bonus};
   linnet_tree_pool_create(&history->trie.pool, context, sizeof(struct linnet_trie_node));
-  if (!history->model)
+  if (!settings->model)
     return LINNET_OK;
-  LINNET_TRY(linnet_model_check(context, history->model));
+  LINNET_TRY(linnet_model_read(context, settings->model, &history->own));
+  history->model = &history->own;
   history->stride = (history->model->state_bytes + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
   return LINNET_OK;
 }

@@ -238,11 +238,12 @@ enum linnet_status linnet_word_search_hypothesis(struct linnet_word_search *sear
                                                  struct linnet_word_hypothesis *hypothesis) {
   if (!search || !hypothesis)
     return linnet_fail(search ? search->context : NULL, LINNET_ERROR_ARGUMENT,
-                       "linnet_word_search_hypothesis: NULL argument");
+                       "linnet_word_search_hypothesis: an argument is NULL");
   LINNET_TRY(rank_results(search));
   if (index >= search->result_count)
     return linnet_fail(search->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_word_search_hypothesis: index %zu of %zu hypotheses", index, search->result_count);
+                       "linnet_word_search_hypothesis: index %zu is out of range; there are %zu hypotheses", index,
+                       search->result_count);
   const struct linnet_word_result *result = &search->results[search->ranks[index].parent];
   score_result(search, result, search->finished, hypothesis);
   return fill(search, result, hypothesis);

@@ -14,24 +14,19 @@ void(linnet_word_search_settings_default)(struct linnet_word_search_settings *se
                                                        .score_threshold = INFINITY,
                                                        .model_weight = 1,
                                                        .unknown_penalty = INFINITY,
+                                                       .prior_scale = 0.5f,
                                                        .recombine = 1};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- memory of a fixed size --------------------------------------------------------------------------------------- */
 
-static void lay_out_side(struct linnet_arena *arena, size_t beam, struct linnet_word_side *side) {
-  side->blank = linnet_arena_take(arena, beam, sizeof *side->blank);
-  side->symbol = linnet_arena_take(arena, beam, sizeof *side->symbol);
-  side->weight = linnet_arena_take(arena, beam, sizeof *side->weight);
-  side->score = linnet_arena_take(arena, beam, sizeof *side->score);
-  side->states = linnet_arena_take(arena, beam, sizeof *side->states);
-  side->tokens = linnet_arena_take(arena, beam, sizeof *side->tokens);
-}
-
-static void lay_out(struct linnet_arena *arena, struct linnet_word_search *s) {
-  lay_out_side(arena, s->beam, &s->sides[0]);
-  lay_out_side(arena, s->beam, &s->sides[1]);
+static void lay_out(void *search, struct linnet_arena *arena) {
+  struct linnet_word_search *s = search;
+  for (size_t i = 0; i < 2; i++) {
+    linnet_beam_side_lay_out(&s->sides[i], arena, s->beam);
+    s->sides[i].states = linnet_arena_take(arena, s->beam, sizeof *s->sides[i].states);
+  }
   s->stay.factor = linnet_arena_take(arena, s->beam, sizeof *s->stay.factor);
   s->stay.inflow = linnet_arena_take(arena, s->beam, sizeof *s->stay.inflow);
   s->stay.blank = linnet_arena_take(arena, s->beam, sizeof *s->stay.blank);
@@ -46,46 +41,43 @@ static void lay_out(struct linnet_arena *arena, struct linnet_word_search *s) {
 }
 
 static enum linnet_status allocate(struct linnet_word_search *s) {
-  struct linnet_arena arena = {0};
-  lay_out(&arena, s);
-  arena.size = arena.used;
-  arena.base = s->block = arena.used == SIZE_MAX ? NULL : linnet_calloc(s->context, arena.used, 1);
-  if (!arena.base || !linnet_history_grow(&s->history, 4 * s->beam + 1) ||
-      !linnet_tree_pool_grow(&s->records, 4 * s->beam))
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a search for words of %zu states", s->beam);
-  arena.used = 0;
-  lay_out(&arena, s);
-  s->block_bytes = arena.used;
-  return LINNET_OK;
+  if (linnet_beam_block_create(&s->block, s->context, lay_out, s) &&
+      linnet_history_grow(&s->history, 4 * s->beam + 1) && linnet_tree_pool_grow(&s->records, 4 * s->beam))
+    return LINNET_OK;
+  return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a search for words of %zu states", s->beam);
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status check_weights(struct linnet_context *context, const struct linnet_word_search_settings *s) {
   if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0) || !(s->unknown_penalty >= 0))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_word_search_create: thresholds %g and %g and penalty %g, must be at least 0",
-                       (double)s->symbol_threshold, (double)s->score_threshold, (double)s->unknown_penalty);
-  if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->word_bonus) <= 100))
     return linnet_fail(
         context, LINNET_ERROR_ARGUMENT,
-        "linnet_word_search_create: model weight %g and word bonus %g, must be 0 to 1000 and -100 to 100",
-        (double)s->model_weight, (double)s->word_bonus);
+        "linnet_word_search_create: the thresholds are %g and %g and the penalty is %g; they must be at least 0",
+        (double)s->symbol_threshold, (double)s->score_threshold, (double)s->unknown_penalty);
+  if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->word_bonus) <= 100))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_word_search_create: the model weight is %g and the word bonus %g; they must be 0 to "
+                       "1000 and -100 to 100",
+                       (double)s->model_weight, (double)s->word_bonus);
   return LINNET_OK;
 }
 
 static enum linnet_status check(struct linnet_context *context, const struct linnet_lexicon *lexicon, size_t symbols,
                                 const struct linnet_word_search_settings *s) {
   if (!context || !lexicon || symbols < 1 || symbols > MAX_SYMBOLS)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_word_search_create: no lexicon, or %zu symbols: must be 1 to %d", symbols, MAX_SYMBOLS);
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "linnet_word_search_create: the lexicon is NULL, or there are %zu symbols; there must be 1 to %d", symbols,
+        MAX_SYMBOLS);
   if (s->beam < 1 || s->beam > LINNET_WORD_SEARCH_MAX)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: a beam of %zu, must be 1 to %d",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: the beam is %zu; it must be 1 to %d",
                        s->beam, LINNET_WORD_SEARCH_MAX);
   for (size_t i = 0; i < s->num_silences; i++)
     if (s->silences[i] < 1 || (size_t)s->silences[i] >= symbols)
-      return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: silence %d of %zu symbols",
-                         s->silences[i], symbols);
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                         "linnet_word_search_create: silence %d is out of range; there are %zu symbols", s->silences[i],
+                         symbols);
   return check_weights(context, s);
 }
 
@@ -108,6 +100,9 @@ static enum linnet_status build(struct linnet_word_search *s, size_t symbols, co
   LINNET_TRY(
       linnet_calibrations_copy(s->context, "linnet_word_search_create", s->settings.calibrations, &s->calibrations));
   s->settings.calibrations = &s->calibrations;
+  LINNET_TRY(linnet_row_priors_create(&s->priors, s->context, "linnet_word_search_create", s->settings.priors, symbols,
+                                      s->settings.prior_scale));
+  s->settings.priors = s->priors.priors;
   if (tree)
     s->tree = linnet_word_tree_share(tree, s->context);
   else
@@ -115,6 +110,7 @@ static enum linnet_status build(struct linnet_word_search *s, size_t symbols, co
   s->settings.lookahead = NULL;
   s->settings.silences = NULL;
   LINNET_TRY(linnet_history_create(&s->history, s->context, &s->settings));
+  s->settings.model = s->history.model;
   s->max_factor = linnet_history_max_factor(&s->history);
   return allocate(s);
 }
@@ -161,7 +157,7 @@ enum linnet_status linnet_word_search_share(struct linnet_context *context, cons
 
 /* The beam then has one state: the empty word sequence at the root. */
 void linnet_word_search_reset(struct linnet_word_search *s) {
-  struct linnet_word_side *now = s->now = &s->sides[0];
+  struct linnet_beam_side *now = s->now = &s->sides[0];
   s->next = &s->sides[1];
   linnet_history_clear(&s->history);
   linnet_tree_pool_clear(&s->records);
@@ -184,19 +180,21 @@ void linnet_word_search_destroy(struct linnet_word_search *s) {
     return;
   linnet_word_tree_destroy(&s->tree);
   linnet_history_destroy(&s->history);
+  linnet_row_priors_destroy(&s->priors, s->context);
   linnet_tree_pool_destroy(&s->records);
   linnet_free(s->context, s->results);
   linnet_free(s->context, s->ranks);
   linnet_free(s->context, s->segments);
   linnet_free(s->context, s->words);
-  linnet_free(s->context, s->block);
+  linnet_free(s->context, s->block.memory);
   linnet_free(s->context, s);
 }
 
 size_t linnet_word_search_memory_bytes(const struct linnet_word_search *s) {
-  return sizeof *s + s->block_bytes + linnet_word_tree_memory(&s->tree) + linnet_history_memory(&s->history) +
-         linnet_tree_pool_memory(&s->records) + s->max_results * sizeof *s->results + s->max_ranks * sizeof *s->ranks +
-         s->max_segments * sizeof *s->segments + s->max_words * sizeof *s->words;
+  return sizeof *s + s->block.bytes + linnet_word_tree_memory(&s->tree) + linnet_history_memory(&s->history) +
+         linnet_row_priors_memory(&s->priors, s->choice.symbols) + linnet_tree_pool_memory(&s->records) +
+         s->max_results * sizeof *s->results + s->max_ranks * sizeof *s->ranks + s->max_segments * sizeof *s->segments +
+         s->max_words * sizeof *s->words;
 }
 
 size_t linnet_word_search_tree_memory_bytes(const struct linnet_word_search *s) {

@@ -32,10 +32,11 @@ static enum linnet_status add_pronunciation(struct builder *b, size_t word, size
   const int *labels = linnet_lexicon_pronunciation(b->lexicon, word, variant, &count);
   for (size_t i = 0; i < count; i++)
     if (labels[i] < 1 || (uint32_t)labels[i] >= b->tree->symbols)
-      return linnet_fail(b->tree->context, LINNET_ERROR_ARGUMENT,
-                         "the lexicon's word '%.100s' has phone %d, but there are %u symbols: load it with the symbols "
-                         "of the posteriors",
-                         linnet_lexicon_word(b->lexicon, word), labels[i], (unsigned)b->tree->symbols);
+      return linnet_fail(
+          b->tree->context, LINNET_ERROR_ARGUMENT,
+          "the word '%.100s' of the lexicon has phone %d, but there are %u symbols: load the lexicon with the symbols "
+          "of the posteriors",
+          linnet_lexicon_word(b->lexicon, word), labels[i], (unsigned)b->tree->symbols);
   struct linnet_label_sequence *grown =
       linnet_grow(b->tree->context, b->sequences, &b->capacity, b->count + 1, sizeof *grown);
   if (!grown)

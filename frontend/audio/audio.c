@@ -54,21 +54,22 @@ static bool valid_rate(double rate) {
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_audio_settings *s) {
   enum linnet_status bad = LINNET_ERROR_ARGUMENT;
   if (!valid_rate(s->sample_rate))
-    return linnet_fail(context, bad, "audio: sample rate %g Hz is not in %g to %g", s->sample_rate,
+    return linnet_fail(context, bad, "audio: the sample rate is %g Hz; it must be %g to %g", s->sample_rate,
                        LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
   if (s->channel < LINNET_CHANNEL_MIX)
-    return linnet_fail(context, bad, "audio: channel %d: channels count from 0", s->channel);
+    return linnet_fail(context, bad, "audio: channel %d does not exist; channels count from 0", s->channel);
   if ((unsigned)s->raw_format > LINNET_SAMPLE_ALAW)
-    return linnet_fail(context, bad, "audio: unknown raw sample format %d", (int)s->raw_format);
+    return linnet_fail(context, bad, "audio: the raw sample format %d is unknown", (int)s->raw_format);
   if (!(s->max_seconds >= 0))
-    return linnet_fail(context, bad, "audio: a maximum of %g seconds is none: 0 is no maximum", s->max_seconds);
+    return linnet_fail(context, bad, "audio: the maximum is %g seconds; it must be 0 (no maximum) or more",
+                       s->max_seconds);
   if (s->raw_format == LINNET_SAMPLE_NONE)
     return LINNET_OK;
   if (!valid_rate(s->raw_rate))
-    return linnet_fail(context, bad, "audio: rate %g Hz of raw input is not in %g to %g", s->raw_rate,
+    return linnet_fail(context, bad, "audio: the rate of raw input is %g Hz; it must be %g to %g", s->raw_rate,
                        LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
   if (s->num_raw_channels < 1 || s->num_raw_channels > LINNET_AUDIO_MAX_RAW_CHANNELS)
-    return linnet_fail(context, bad, "audio: %zu channels of raw input: 1 to %d are possible", s->num_raw_channels,
+    return linnet_fail(context, bad, "audio: raw input has %zu channels; it must have 1 to %d", s->num_raw_channels,
                        LINNET_AUDIO_MAX_RAW_CHANNELS);
   return LINNET_OK;
 }
@@ -76,11 +77,11 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
 static enum linnet_status check_input(const struct linnet_audio *audio) {
   const struct linnet_decoder_info *input = &audio->input;
   if (!valid_rate(input->rate))
-    return linnet_fail(audio->context, LINNET_ERROR_UNSUPPORTED, "%s: its sample rate of %g Hz is not in %g to %g",
+    return linnet_fail(audio->context, LINNET_ERROR_UNSUPPORTED, "%s: the sample rate is %g Hz; it must be %g to %g",
                        audio->bytes.name, input->rate, LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
   if (audio->settings.channel >= input->channels)
     return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT,
-                       "%s: channel %d was asked for, but it has %d (counted from 0)", audio->bytes.name,
+                       "%s: channel %d does not exist: the file has %d, counted from 0", audio->bytes.name,
                        audio->settings.channel, input->channels);
   return LINNET_OK;
 }
@@ -164,7 +165,7 @@ enum linnet_status linnet_audio_open(struct linnet_context *context, const char 
   if (result)
     *result = NULL;
   if (!context || !path || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_audio_open: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_audio_open: an argument is NULL");
   struct linnet_audio *audio;
   LINNET_TRY(begin(context, settings, &audio));
   return finish(audio, linnet_bytes_open_path(context, path, &audio->bytes), result);
@@ -175,7 +176,8 @@ enum linnet_status linnet_audio_open_fd(struct linnet_context *context, int fd, 
   if (result)
     *result = NULL;
   if (!context || fd < 0 || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_audio_open_fd: NULL argument or no descriptor");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_audio_open_fd: an argument is NULL, or the descriptor is invalid");
   struct linnet_audio *audio;
   LINNET_TRY(begin(context, settings, &audio));
   return finish(audio, linnet_bytes_open_fd(context, fd, name ? name : "descriptor", &audio->bytes), result);
@@ -187,7 +189,8 @@ enum linnet_status linnet_audio_open_memory(struct linnet_context *context, cons
   if (result)
     *result = NULL;
   if (!context || !data || bytes > INT64_MAX || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_audio_open_memory: NULL argument or too many bytes");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_audio_open_memory: an argument is NULL, or there are too many bytes");
   struct linnet_audio *audio;
   LINNET_TRY(begin(context, settings, &audio));
   return finish(audio, linnet_bytes_open_memory(context, data, bytes, "audio in memory", &audio->bytes), result);
@@ -222,16 +225,17 @@ enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start,
   if (!audio)
     return LINNET_ERROR_ARGUMENT;
   if (audio->started)
-    return linnet_fail(audio->context, LINNET_ERROR_STATE, "linnet_audio_select: reading has begun");
+    return linnet_fail(audio->context, LINNET_ERROR_STATE, "linnet_audio_select: call it before reading begins");
   const struct linnet_decoder_info *input = &audio->input;
   double longest = 1e9; /* seconds: the products below stay within 64 bits */
   if (!(start >= 0 && start <= longest) || !(end < 0 || (end > start && end <= longest)))
-    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "%s: no time from %g to %g seconds", audio->bytes.name,
-                       start, end);
+    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "%s: %g to %g seconds is not a range of times",
+                       audio->bytes.name, start, end);
   int64_t first = llround(start * input->rate);
   if (input->frames >= 0 && first >= input->frames && first > 0)
-    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "%s: lasts %.3f seconds, but %.3f to %.3f is wanted",
-                       audio->bytes.name, linnet_audio_seconds(audio), start, end);
+    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT,
+                       "%s: lasts %.3f seconds and has no part from %.3f to %.3f seconds", audio->bytes.name,
+                       linnet_audio_seconds(audio), start, end);
   audio->left = end < 0 ? -1 : llround(end * input->rate) - first;
   audio->skip = input->kind->seek(input->decoder, first) ? 0 : first;
   return LINNET_OK;
@@ -321,7 +325,7 @@ static enum linnet_status check_maximum(struct linnet_audio *audio, size_t count
   if (s->max_seconds == 0 || audio->delivered <= s->max_seconds * s->sample_rate)
     return LINNET_OK;
   return linnet_fail(audio->context, LINNET_ERROR_LIMIT,
-                     "%s: longer than the maximum of %g seconds: cut it, or raise the maximum (--max-seconds)",
+                     "%s: longer than the maximum of %g seconds: divide it, or raise the maximum (--max-seconds)",
                      audio->bytes.name, s->max_seconds);
 }
 
@@ -331,11 +335,12 @@ enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples,
   if (!audio)
     return LINNET_ERROR_ARGUMENT;
   if (!samples || capacity == 0 || !count)
-    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "linnet_audio_read: NULL argument or no room");
+    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_audio_read: an argument is NULL, or the capacity is 0");
   audio->started = true;
   linnet_poll_begin(audio->context);
   if (audio->status != LINNET_OK)
-    return linnet_fail(audio->context, audio->status, "%s: reading has failed before", audio->bytes.name);
+    return linnet_fail(audio->context, audio->status, "%s: an earlier read failed", audio->bytes.name);
   audio->status =
       audio->resampler ? read_resampled(audio, samples, capacity, count) : read_plain(audio, samples, capacity, count);
   if (audio->status == LINNET_OK)
@@ -379,7 +384,7 @@ enum linnet_status linnet_audio_read_all(struct linnet_audio *audio, float **sam
   if (!audio)
     return LINNET_ERROR_ARGUMENT;
   if (!samples || !count)
-    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "linnet_audio_read_all: NULL argument");
+    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "linnet_audio_read_all: an argument is NULL");
   enum linnet_status status = read_rest(audio, samples, count);
   if (status != LINNET_OK) {
     linnet_free(audio->context, *samples);

@@ -10,7 +10,7 @@ enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struc
   (void)info;
   return linnet_fail(
       bytes->context, LINNET_ERROR_UNSUPPORTED,
-      "%s: this build, without libsndfile, reads no audio files: install FFTW, libsndfile and soxr (Debian: "
+      "%s: this build has no libsndfile and cannot read audio files: install FFTW, libsndfile and soxr (Debian: "
       "libfftw3-dev, libsndfile1-dev, libsoxr-dev) and build with -DLINNET_AUDIO=ON",
       bytes->name);
 }

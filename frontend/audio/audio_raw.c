@@ -92,7 +92,7 @@ static size_t fill(struct linnet_decoder *decoder, size_t max_bytes, size_t fram
 static enum linnet_status finish(struct linnet_decoder *decoder) {
   LINNET_TRY(linnet_bytes_check(decoder->bytes));
   if (decoder->held > 0)
-    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: %zu bytes after the last whole frame left out",
+    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: ignores %zu bytes after the last whole frame",
                decoder->bytes->name, decoder->held);
   decoder->held = 0;
   return LINNET_OK;

@@ -68,7 +68,7 @@ static unsigned next_byte(struct linnet_decoder *d) {
     if (d->held == 0) {
       if (d->status == LINNET_OK)
         d->status = linnet_bytes_check(d->bytes);
-      fail(d, "it ends before its end mark");
+      fail(d, "the stream ends before its end mark");
       return 0;
     }
   }
@@ -121,14 +121,15 @@ static void read_header(struct linnet_decoder *d) {
   static const char magic[] = "ajkg";
   for (size_t i = 0; i < 4; i++)
     if (read_bits(d, 8) != (unsigned char)magic[i])
-      fail(d, "it does not begin with \"ajkg\"");
-  d->version = (int)read_limited(d, read_bits(d, 8), 1, 2, "only versions 1 and 2 are read");
-  d->type = (enum sample_type)read_limited(d, read_long(d), 0, TYPES - 1, "a sample type that is not read");
-  d->channels = read_limited(d, read_long(d), 1, MAX_CHANNELS, "more than 8 channels, or none");
+      fail(d, "the stream does not begin with \"ajkg\"");
+  d->version = (int)read_limited(d, read_bits(d, 8), 1, 2, "only versions 1 and 2 are supported");
+  d->type = (enum sample_type)read_limited(d, read_long(d), 0, TYPES - 1, "the sample type is not supported");
+  d->channels = read_limited(d, read_long(d), 1, MAX_CHANNELS, "the number of channels is not 1 to 8");
   d->block = read_limited(d, read_long(d), 1, MAX_BLOCK, "the block size is not 1 to 65536");
   d->order = read_limited(d, read_long(d), 0, MAX_ORDER, "the order of the predictor is above 64");
-  d->means = read_limited(d, read_long(d), 0, MAX_MEANS, "more than 128 means");
-  for (size_t skipped = read_limited(d, read_long(d), 0, MAX_SKIPPED, "too many bytes to skip"); skipped > 0; skipped--)
+  d->means = read_limited(d, read_long(d), 0, MAX_MEANS, "the number of means is above 128");
+  for (size_t skipped = read_limited(d, read_long(d), 0, MAX_SKIPPED, "the number of bytes to skip is too large");
+       skipped > 0; skipped--)
     read_bits(d, 8);
 }
 
@@ -267,7 +268,8 @@ static void read_block(struct linnet_decoder *d, enum command command) {
   if (command == ZERO) {
     memset(x, 0, d->block * sizeof *x);
   } else {
-    unsigned energy = (unsigned)read_limited(d, read_unsigned(d, ENERGY_BITS), 0, MAX_ENERGY - 1, "residuals too wide");
+    unsigned energy =
+        (unsigned)read_limited(d, read_unsigned(d, ENERGY_BITS), 0, MAX_ENERGY - 1, "the residuals are too wide");
     struct predictor p = read_predictor(d, command, offset);
     predict(d, &p, energy, offset, x);
   }
@@ -285,7 +287,7 @@ static void read_block(struct linnet_decoder *d, enum command command) {
 static void read_shift(struct linnet_decoder *d) {
   const bool codes = is_codes(d->type);
   d->shift = read_limited(d, read_unsigned(d, SHIFT_BITS), 0, codes ? LINNET_SHORTEN_ULAW_SHIFTS - 1 : MAX_SHIFT,
-                          codes ? "a shift above 12 bits" : "a shift above 16 bits");
+                          codes ? "the shift is above 12 bits" : "the shift is above 16 bits");
   if (codes)
     linnet_shorten_ulaw((unsigned)d->shift, d->ulaw);
 }
@@ -293,10 +295,11 @@ static void read_shift(struct linnet_decoder *d) {
 static void end(struct linnet_decoder *d) {
   d->ended = true;
   if (d->decoded < d->stated)
-    d->status = linnet_fail(d->bytes->context, LINNET_ERROR_FORMAT,
-                            "%s: Shorten stream, byte %" PRId64 ": it ends after %" PRId64
-                            " samples, but its SPHERE header says %" PRId64 ": copy it again, or mend sample_count",
-                            d->bytes->name, d->offset, d->decoded, d->stated);
+    d->status =
+        linnet_fail(d->bytes->context, LINNET_ERROR_FORMAT,
+                    "%s: Shorten stream, byte %" PRId64 ": the stream ends after %" PRId64
+                    " samples, but its SPHERE header announces %" PRId64 ": copy it again, or correct sample_count",
+                    d->bytes->name, d->offset, d->decoded, d->stated);
 }
 
 /* Executes commands until the next block of all channels is complete, or until the end. */
@@ -307,7 +310,7 @@ static void read_commands(struct linnet_decoder *d) {
     if (d->status != LINNET_OK)
       return;
     if (d->running > 0 && (command == BLOCKSIZE || command == QUIT)) {
-      fail(d, "a channel lacks its block");
+      fail(d, "the block of a channel is missing");
       return;
     }
     switch (command) {
@@ -326,7 +329,7 @@ static void read_commands(struct linnet_decoder *d) {
       break;
     default:
       if (command > VERBATIM)
-        fail(d, "an unknown command");
+        fail(d, "a command is unknown");
       else
         read_block(d, (enum command)command);
     }
@@ -370,8 +373,8 @@ static enum linnet_status start(struct linnet_decoder *d, const struct linnet_sp
   LINNET_TRY(d->status);
   if (d->channels != (size_t)sphere->channels)
     return linnet_fail(d->bytes->context, LINNET_ERROR_FORMAT,
-                       "%s: %d channels by its SPHERE header, %zu by its samples", d->bytes->name, sphere->channels,
-                       d->channels);
+                       "%s: the SPHERE header announces %d channels, but the samples have %zu", d->bytes->name,
+                       sphere->channels, d->channels);
   return allocate(d);
 }
 

@@ -186,12 +186,13 @@ static enum linnet_status fail_foreign(const struct linnet_bytes *bytes, const c
   const char *dot = strrchr(file, '.'), *quote = strpbrk(bytes->name, " '()&;$") ? "\"" : "";
   int length = dot && dot > file ? (int)(dot - file) : (int)strlen(file);
   if (!bytes->owns_fd) /* no file of that name */
-    return linnet_fail(bytes->context, LINNET_ERROR_UNSUPPORTED,
-                       "%s: is %s, which is not read: convert it, as with 'ffmpeg -i pipe:0 -f wav pipe:1'",
-                       bytes->name, name);
+    return linnet_fail(
+        bytes->context, LINNET_ERROR_UNSUPPORTED,
+        "%s: is %s, which is not supported: convert it, for example with 'ffmpeg -i pipe:0 -f wav pipe:1'", bytes->name,
+        name);
   return linnet_fail(bytes->context, LINNET_ERROR_UNSUPPORTED,
-                     "%s: is %s, which is not read: convert it, as with 'ffmpeg -i %s%s%s %s%.*s.wav%s'", bytes->name,
-                     name, quote, bytes->name, quote, quote, length, file, quote);
+                     "%s: is %s, which is not supported: convert it, for example with 'ffmpeg -i %s%s%s %s%.*s.wav%s'",
+                     bytes->name, name, quote, bytes->name, quote, quote, length, file, quote);
 }
 
 /* libsndfile stores the reason in a variable that all threads share, so the message is made from the bytes instead. */
@@ -208,10 +209,10 @@ static enum linnet_status explain(struct linnet_bytes *bytes) {
   const char *name = find_magic(head, n);
   if (name)
     return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
-                       "%s: looks like %s, but is damaged or holds a coding that is not read", bytes->name, name);
+                       "%s: looks like %s, but is damaged or has an unsupported coding", bytes->name, name);
   return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
-                     "%s: not an audio format that is read (WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, W64, CAF, "
-                     "SPHERE, ...); for raw PCM say its sample format, rate and channels",
+                     "%s: not a supported audio format (WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, W64, CAF, "
+                     "SPHERE, ...); for raw PCM, give its sample format, rate and channels",
                      bytes->name);
 }
 
@@ -253,8 +254,8 @@ static const struct linnet_decoder_kind sndfile_kind = {sndfile_read, sndfile_se
 static enum linnet_status check_info(const struct linnet_bytes *bytes, const SF_INFO *info) {
   if (info->channels >= 1 && info->channels <= MAX_CHANNELS)
     return LINNET_OK;
-  return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: its header claims %d channels", bytes->name,
-                     info->channels);
+  return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: the header announces %d channels, which is not possible",
+                     bytes->name, info->channels);
 }
 
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info) {

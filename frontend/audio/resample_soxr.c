@@ -33,7 +33,7 @@ enum linnet_status linnet_resampler_create(struct linnet_context *context, doubl
   if (error || !resampler->soxr) {
     linnet_resampler_destroy(resampler);
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "cannot resample from %g to %g Hz: %s", from, to,
-                       error ? error : "no memory");
+                       error ? error : "out of memory");
   }
   *result = resampler;
   return LINNET_OK;

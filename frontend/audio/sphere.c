@@ -95,7 +95,7 @@ enum linnet_status linnet_sphere_read(struct linnet_bytes *bytes, struct linnet_
   long size = strtol(magic + 8, NULL, 10);
   if (size < MAGIC_BYTES || size > MAX_HEADER)
     return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
-                       "%s: SPHERE header: its size must be %d to %d bytes, not \"%.7s\"", bytes->name, MAGIC_BYTES,
+                       "%s: SPHERE header: the size must be %d to %d bytes, not \"%.7s\"", bytes->name, MAGIC_BYTES,
                        MAX_HEADER, magic + 8);
   size_t rest = (size_t)size - MAGIC_BYTES;
   char *text = linnet_calloc(bytes->context, rest + 1, 1);
@@ -103,8 +103,8 @@ enum linnet_status linnet_sphere_read(struct linnet_bytes *bytes, struct linnet_
     return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory", bytes->name);
   enum linnet_status status = LINNET_OK;
   if (read_at(bytes, MAGIC_BYTES, text, rest) < rest)
-    status = linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: cut in its SPHERE header of %ld bytes", bytes->name,
-                         size);
+    status = linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
+                         "%s: truncated: it ends in its SPHERE header of %ld bytes: copy it again", bytes->name, size);
   if (status == LINNET_OK)
     status = read_lines(bytes, text, sphere);
   sphere->header_bytes = (size_t)size;

@@ -161,7 +161,7 @@ enum linnet_status linnet_augment_speed(struct linnet_context *context, const fl
                                         float **result, size_t *count) {
   if (!context || (n > 0 && !samples) || !result || !count || !linnet_inside(speed, 0.25, 4))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_augment_speed: NULL argument, or a speed that is not in 0.25 to 4");
+                       "linnet_augment_speed: an argument is NULL, or the speed is not 0.25 to 4");
   *result = NULL;
   *count = 0;
   size_t capacity = (size_t)((double)n / speed) + 16;

@@ -71,21 +71,75 @@ enum linnet_status linnet_cmvn_add(struct linnet_cmvn *cmvn, const struct linnet
   return LINNET_OK;
 }
 
+/* --- normalising ----------------------------------------------------------------------------------------------------
+ */
+
+/* y = scale * x - offset */
+struct line {
+  double scale, offset;
+};
+
+static struct line normalisation(const struct linnet_cmvn *cmvn, size_t i, int variance) {
+  const double mean = cmvn->sum[i] / cmvn->count, spread = fmax(cmvn->square[i] / cmvn->count - mean * mean, 1e-10);
+  const double scale = variance ? 1 / sqrt(spread) : 1;
+  return (struct line){scale, scale * mean};
+}
+
 enum linnet_status linnet_cmvn_apply(const struct linnet_cmvn *cmvn, int variance, float *features, size_t frames) {
   if (!valid(cmvn) || (frames > 0 && !features))
     return LINNET_ERROR_ARGUMENT;
   if (frames > 0 && !(cmvn->count > 0))
     return LINNET_ERROR_STATE;
-  size_t dim = cmvn->dim;
-  double scale[LINNET_CMVN_MAX_DIM], offset[LINNET_CMVN_MAX_DIM]; /* y = scale * x - offset */
-  for (size_t i = 0; i < dim && frames > 0; i++) {
-    double mean = cmvn->sum[i] / cmvn->count;
-    double spread = fmax(cmvn->square[i] / cmvn->count - mean * mean, 1e-10);
-    scale[i] = variance ? 1 / sqrt(spread) : 1;
-    offset[i] = scale[i] * mean;
-  }
+  struct line lines[LINNET_CMVN_MAX_DIM];
+  for (size_t i = 0; i < cmvn->dim && frames > 0; i++)
+    lines[i] = normalisation(cmvn, i, variance);
   for (size_t t = 0; t < frames; t++)
-    for (size_t i = 0; i < dim; i++)
-      features[t * dim + i] = (float)(scale[i] * features[t * dim + i] - offset[i]);
+    for (size_t i = 0; i < cmvn->dim; i++)
+      features[t * cmvn->dim + i] = (float)(lines[i].scale * features[t * cmvn->dim + i] - lines[i].offset);
+  return LINNET_OK;
+}
+
+/* --- running statistics ---------------------------------------------------------------------------------------------
+ */
+
+static const double speech_mean = -1; /* of normalised values: a frame above it is speech */
+
+enum linnet_status linnet_cmvn_scale(struct linnet_cmvn *cmvn, double frames) {
+  if (!valid(cmvn) || !(frames > 0 && isfinite(frames)))
+    return LINNET_ERROR_ARGUMENT;
+  if (!(cmvn->count > 0))
+    return LINNET_ERROR_STATE;
+  for (size_t i = 0; i < cmvn->dim; i++) {
+    cmvn->sum[i] *= frames / cmvn->count;
+    cmvn->square[i] *= frames / cmvn->count;
+  }
+  cmvn->count = frames;
+  return LINNET_OK;
+}
+
+/* Normalises a frame x to y; returns the mean of the values that it has with variance. */
+static double run_frame(const struct linnet_cmvn *cmvn, int variance, const float *x, float *y) {
+  double sum = 0;
+  for (size_t i = 0; i < cmvn->dim; i++) {
+    const struct line line = normalisation(cmvn, i, 1);
+    const double scaled = line.scale * x[i] - line.offset;
+    y[i] = (float)(variance ? scaled : scaled / line.scale);
+    sum += scaled;
+  }
+  return sum / (double)cmvn->dim;
+}
+
+enum linnet_status linnet_cmvn_run(struct linnet_cmvn *cmvn, enum linnet_cmvn_frames chosen, int variance,
+                                   float *features, size_t frames) {
+  if (!valid(cmvn) || (frames > 0 && !features))
+    return LINNET_ERROR_ARGUMENT;
+  if (frames > 0 && !(cmvn->count > 0))
+    return LINNET_ERROR_STATE;
+  for (size_t t = 0; t < frames; t++) {
+    float *x = features + t * cmvn->dim, y[LINNET_CMVN_MAX_DIM];
+    if (run_frame(cmvn, variance, x, y) > speech_mean || chosen == LINNET_CMVN_ALL_FRAMES)
+      linnet_cmvn_accumulate(cmvn, x, 1);
+    memcpy(x, y, cmvn->dim * sizeof *x);
+  }
   return LINNET_OK;
 }

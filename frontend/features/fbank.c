@@ -91,7 +91,8 @@ static enum linnet_status check_frequencies(struct linnet_context *context, cons
       s->high_frequency > s->low_frequency)
     return LINNET_OK;
   return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                     "filterbank: bands from %g to %g Hz: they must rise, between 0 and the Nyquist frequency %g Hz",
+                     "filterbank: the bands range from %g to %g Hz; the range must lie between 0 and the Nyquist "
+                     "frequency %g Hz, and its end above its start",
                      s->low_frequency, s->high_frequency, nyquist);
 }
 
@@ -103,20 +104,20 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
                          "struct linnet_fbank_settings: reserved[%zu] is not 0: Linnet %s does not know it", i,
                          linnet_version());
   if (!inside(s->sample_rate, 1000, 384000))
-    return linnet_fail(context, bad, "filterbank: sample rate %g Hz is not in 1000 to 384000", s->sample_rate);
+    return linnet_fail(context, bad, "filterbank: the sample rate is %g Hz; it must be 1000 to 384000", s->sample_rate);
   if (!inside(s->frame_length * s->sample_rate / 1000, 4, MAX_WINDOW))
-    return linnet_fail(context, bad, "filterbank: frame length %g ms is not 4 to %d samples at %g Hz", s->frame_length,
-                       MAX_WINDOW, s->sample_rate);
+    return linnet_fail(context, bad, "filterbank: the frame length of %g ms must be 4 to %d samples at %g Hz",
+                       s->frame_length, MAX_WINDOW, s->sample_rate);
   if (!inside(s->frame_shift * s->sample_rate / 1000, 1, MAX_SHIFT))
-    return linnet_fail(context, bad, "filterbank: frame shift %g ms is not 1 to %d samples at %g Hz", s->frame_shift,
-                       MAX_SHIFT, s->sample_rate);
+    return linnet_fail(context, bad, "filterbank: the frame shift of %g ms must be 1 to %d samples at %g Hz",
+                       s->frame_shift, MAX_SHIFT, s->sample_rate);
   if (s->num_mel < 1 || s->num_mel > LINNET_CMVN_MAX_DIM)
-    return linnet_fail(context, bad, "filterbank: %zu mel bands: 1 to %d are possible", s->num_mel,
+    return linnet_fail(context, bad, "filterbank: there are %zu mel bands; there must be 1 to %d", s->num_mel,
                        LINNET_CMVN_MAX_DIM);
   if (!inside(s->preemphasis, 0, 1))
-    return linnet_fail(context, bad, "filterbank: pre-emphasis %g is not in 0 to 1", s->preemphasis);
+    return linnet_fail(context, bad, "filterbank: the pre-emphasis is %g; it must be 0 to 1", s->preemphasis);
   if (!inside(s->dither, 0, 32768))
-    return linnet_fail(context, bad, "filterbank: dither %g is not in 0 to 32768", s->dither);
+    return linnet_fail(context, bad, "filterbank: the dither is %g; it must be 0 to 32768", s->dither);
   return check_frequencies(context, s);
 }
 
@@ -200,7 +201,7 @@ static enum linnet_status prepare(struct linnet_fbank *fbank) {
 enum linnet_status linnet_fbank_create(struct linnet_context *context, const struct linnet_fbank_settings *settings,
                                        struct linnet_fbank **result) {
   if (!context || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_fbank_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_fbank_create: an argument is NULL");
   *result = NULL;
   struct linnet_fbank_settings resolved;
   LINNET_TRY(LINNET_READ_SETTINGS(context, fbank, settings, &resolved));
@@ -277,7 +278,7 @@ enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float 
     return LINNET_ERROR_ARGUMENT;
   size_t frames = linnet_fbank_num_frames(fbank, n);
   if (frames > 0 && (!samples || !features))
-    return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_compute: NULL argument");
+    return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_compute: an argument is NULL");
   linnet_poll_begin(fbank->context);
   for (size_t done = 0; done < frames; done += LANES) {
     LINNET_TRY(linnet_poll_check(fbank->context));
@@ -332,12 +333,12 @@ enum linnet_status linnet_fbank_accept(struct linnet_fbank *fbank, const float *
   if (!fbank)
     return LINNET_ERROR_ARGUMENT;
   if (!frames || (n > 0 && !samples) || (capacity > 0 && !features))
-    return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_accept: NULL argument");
+    return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_accept: an argument is NULL");
   *frames = 0;
   size_t pending = linnet_fbank_num_pending(fbank, n);
   if (pending > capacity)
     return linnet_fail(fbank->context, LINNET_ERROR_LIMIT,
-                       "linnet_fbank_accept: room for %zu frames, but %zu become complete", capacity, pending);
+                       "linnet_fbank_accept: the capacity is %zu frames, but %zu become complete", capacity, pending);
   linnet_poll_begin(fbank->context);
   while (n > 0) {
     LINNET_TRY(linnet_poll_check(fbank->context));

@@ -26,11 +26,11 @@ enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, f
   *result = NULL;
   struct linnet_fft *fft = linnet_calloc(context, 1, sizeof *fft);
   if (!fft)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an FFT of %zu", n);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an FFT of %zu points", n);
   fft->context = context;
   if (!linnet_memory_available(needed_memory(n))) {
     linnet_free(context, fft);
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an FFT of %zu", n);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an FFT of %zu points", n);
   }
   pthread_mutex_lock(&planner);
   fft->plan = fftwf_plan_dft_1d((int)n, (fftwf_complex *)(void *)in, (fftwf_complex *)(void *)out, FFTW_FORWARD,
@@ -38,7 +38,7 @@ enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, f
   pthread_mutex_unlock(&planner);
   if (!fft->plan) {
     linnet_fft_destroy(fft);
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "no plan for an FFT of %zu", n);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "FFTW has no plan for an FFT of %zu points", n);
   }
   *result = fft;
   return LINNET_OK;

@@ -17,10 +17,11 @@ enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, f
 }
 
 enum linnet_status linnet_fft_run(struct linnet_fft *fft) {
-  return linnet_fail(fft->context, LINNET_ERROR_UNSUPPORTED,
-                     "this build, without FFTW, computes no filterbank: use stored features, or install FFTW, "
-                     "libsndfile and soxr (Debian: libfftw3-dev, libsndfile1-dev, libsoxr-dev) and build with "
-                     "-DLINNET_AUDIO=ON");
+  return linnet_fail(
+      fft->context, LINNET_ERROR_UNSUPPORTED,
+      "this build has no FFTW and cannot compute filterbank features: use stored features, or install FFTW, "
+      "libsndfile and soxr (Debian: libfftw3-dev, libsndfile1-dev, libsoxr-dev) and build with "
+      "-DLINNET_AUDIO=ON");
 }
 
 void linnet_fft_destroy(struct linnet_fft *fft) {

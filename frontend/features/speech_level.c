@@ -20,18 +20,35 @@ static double mean(const double *x, size_t count) {
   return sum / (double)count;
 }
 
-/* Log power of the loudest window; if the utterance is shorter than a window, of the whole utterance. */
-static double utterance_level(const float *features, size_t frames, size_t dim) {
-  double window[LEVEL_WINDOW], loudest = 0;
+struct loudest {
+  double power;
+  size_t middle; /* frame */
+};
+
+/* The loudest window; if the utterance is shorter than a window, the whole utterance. The mean is a sum in an order
+ * that depends on the frame's index, so windows of equal frames may differ by rounding. The margin makes the first of
+ * them the loudest, however many frames come before it. */
+static struct loudest find_loudest(const float *features, size_t frames, size_t dim) {
+  const double margin = 1 + 1e-12;
+  double window[LEVEL_WINDOW], first_power = 0;
+  struct loudest loudest = {0, 0};
   size_t length = frames < LEVEL_WINDOW ? frames : LEVEL_WINDOW;
   for (size_t t = 0; t < frames; t++) {
     window[t % LEVEL_WINDOW] = exp((double)linnet_frame_level(features + t * dim, dim));
-    if (t + 1 >= length)
-      loudest = fmax(loudest, mean(window, length));
+    double power = t + 1 >= length ? mean(window, length) : 0;
+    loudest.power = fmax(loudest.power, power);
+    if (power > first_power * margin) {
+      first_power = power;
+      loudest.middle = t + 1 - length + length / 2;
+    }
   }
-  return log(loudest);
+  return loudest;
 }
 
 double linnet_speech_threshold(const float *features, size_t frames, size_t dim, double range) {
-  return fmax(utterance_level(features, frames, dim) - range * log(10) / 10, log_floor);
+  return fmax(log(find_loudest(features, frames, dim).power) - range * log(10) / 10, log_floor);
+}
+
+size_t linnet_loudest_frame(const float *features, size_t frames, size_t dim) {
+  return find_loudest(features, frames, dim).middle;
 }

@@ -12,4 +12,8 @@ float linnet_frame_level(const float *frame, size_t dim);
  * logarithm. */
 double linnet_speech_threshold(const float *features, size_t frames, size_t dim, double range);
 
+/* The middle of these 20 loudest frames, which is the 11th; of all frames if there are fewer. Of windows of equal
+ * level, the first counts. */
+size_t linnet_loudest_frame(const float *features, size_t frames, size_t dim);
+
 #endif

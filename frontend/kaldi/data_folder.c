@@ -79,7 +79,7 @@ static enum linnet_status read_scp(struct linnet_data_folder *folder, const char
 static enum linnet_status read_lists(struct linnet_data_folder *folder) {
   struct stat status;
   if (stat(folder->path, &status) != 0 || !S_ISDIR(status.st_mode))
-    return linnet_fail(folder->context, LINNET_ERROR_IO, "%s: is no folder that can be read", folder->path);
+    return linnet_fail(folder->context, LINNET_ERROR_IO, "%s: cannot be read as a folder", folder->path);
   for (enum list list = 0; list < LISTS; list++)
     LINNET_TRY(read_list(folder, list));
   LINNET_TRY(read_scp(folder, "feats.scp", &folder->features));
@@ -87,7 +87,7 @@ static enum linnet_status read_lists(struct linnet_data_folder *folder) {
   if (folder->lists[WAV].name || folder->features)
     return LINNET_OK;
   return linnet_fail(folder->context, LINNET_ERROR_FORMAT,
-                     "%s: is no Kaldi data folder: it has neither wav.scp nor feats.scp", folder->path);
+                     "%s: is not a Kaldi data folder: it has neither wav.scp nor feats.scp", folder->path);
 }
 
 /* Fails because an entry of a list is wrong: "FILE:LINE: KEY WHAT". */
@@ -117,7 +117,7 @@ static enum linnet_status list_recordings(struct linnet_data_folder *folder) {
     const struct linnet_entry *entry = &wav->entries[i];
     size_t length = strlen(entry->value);
     if (length == 0)
-      return fail_entry(folder, WAV, entry, "has no file");
+      return fail_entry(folder, WAV, entry, "is not followed by a file");
     if (entry->value[length - 1] == '|')
       folder->recordings[i].command = cut_command(wav, entry->value);
     else
@@ -156,14 +156,14 @@ static enum linnet_status parse_segment(const struct linnet_data_folder *folder,
   utterance->id = entry->key;
   if (length == 0 || length > LINNET_KALDI_MAX_KEY || !take_seconds(&rest, &utterance->start) ||
       !take_seconds(&rest, &utterance->end) || rest[strspn(rest, " \t")])
-    return fail_entry(folder, SEGMENTS, entry, "should be followed by: recording start end");
+    return fail_entry(folder, SEGMENTS, entry, "is not followed by: recording start end");
   if (utterance->start < 0 || (utterance->end >= 0 && utterance->end <= utterance->start))
     return fail_entry(folder, SEGMENTS, entry, "ends before it starts");
   snprintf(recording, sizeof recording, "%.*s", (int)length, entry->value);
   const struct linnet_table *wav = &folder->lists[WAV];
   const struct linnet_entry *found = linnet_table_find(wav, recording);
   if (!found)
-    return fail_entry(folder, SEGMENTS, entry, "is part of a recording that wav.scp does not have");
+    return fail_entry(folder, SEGMENTS, entry, "is part of a recording that is missing in wav.scp");
   utterance->recording = (size_t)(found - wav->entries);
   return LINNET_OK;
 }
@@ -210,8 +210,9 @@ static void attach(struct linnet_data_folder *folder, enum list list) {
       utterance->speaker_name = value;
   }
   if (used < table->count)
-    linnet_log(folder->context, LINNET_LOG_WARNING, "%s: %zu of %zu lines are about utterances that are not there",
-               table->name, table->count - used, table->count);
+    linnet_log(folder->context, LINNET_LOG_WARNING,
+               "%s: %zu of %zu lines name utterances that the data folder does not have", table->name,
+               table->count - used, table->count);
 }
 
 /* --- Speakers ---------------------------------------------------------------------------------------------------- */
@@ -220,7 +221,7 @@ static enum linnet_status check_speakers(const struct linnet_data_folder *folder
   const struct linnet_table *table = &folder->lists[UTT2SPK];
   for (size_t i = 0; i < table->count; i++)
     if (!table->entries[i].value[0] || strpbrk(table->entries[i].value, " \t"))
-      return fail_entry(folder, UTT2SPK, &table->entries[i], "should be followed by one speaker");
+      return fail_entry(folder, UTT2SPK, &table->entries[i], "is not followed by one speaker");
   return LINNET_OK;
 }
 
@@ -276,8 +277,9 @@ static enum linnet_status attach_speakers(struct linnet_data_folder *folder) {
       unknown++;
     }
   if (unknown > 0 && (folder->lists[UTT2SPK].name || spk2utt->name))
-    linnet_log(folder->context, LINNET_LOG_WARNING, "%s: %zu of %zu utterances have no speaker: each is its own",
-               folder->path, unknown, folder->count);
+    linnet_log(folder->context, LINNET_LOG_WARNING,
+               "%s: %zu of %zu utterances have no speaker: each becomes a speaker of its own", folder->path, unknown,
+               folder->count);
   return index_speakers(folder);
 }
 
@@ -297,7 +299,7 @@ enum linnet_status linnet_data_folder_open(struct linnet_context *context, const
   if (result)
     *result = NULL;
   if (!context || !path || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_open: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_open: an argument is NULL");
   struct linnet_data_folder *folder = linnet_calloc(context, 1, sizeof *folder);
   if (!folder)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
@@ -438,7 +440,8 @@ enum linnet_status linnet_data_folder_audio(const struct linnet_data_folder *fol
                                             float **samples, size_t *count) {
   const struct utterance *u = utterance_at(folder, utterance);
   if (!u || !context || !samples || !count)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_audio: NULL argument or no such utterance");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_data_folder_audio: an argument is NULL, or the utterance does not exist");
   *samples = NULL;
   *count = 0;
   const struct recording *recording = recording_at(folder, utterance);
@@ -446,8 +449,8 @@ enum linnet_status linnet_data_folder_audio(const struct linnet_data_folder *fol
     return linnet_fail(context, LINNET_ERROR_STATE, "%.100s: %s has no wav.scp", u->id, folder->path);
   if (recording->command)
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
-                       "%s:%zu: the audio of %.100s is the output of a command, which is run only by a tool that is "
-                       "told to: write it to a file and name that",
+                       "%s:%zu: the audio of %.100s is the output of a command, which the library does not run: write "
+                       "the output to a file and name that file",
                        folder->lists[WAV].name, folder->lists[WAV].entries[u->recording].line, u->id);
   enum linnet_status status = read_audio(u, context, recording->path, settings, samples, count);
   return status == LINNET_OK ? status : name_utterance(context, u->id, status);
@@ -468,13 +471,13 @@ enum linnet_status linnet_data_folder_features(const struct linnet_data_folder *
   const struct utterance *u = utterance_at(folder, utterance);
   if (!u || !context || !matrix)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_data_folder_features: NULL argument or no such utterance");
+                       "linnet_data_folder_features: an argument is NULL, or the utterance does not exist");
   if (!folder->features)
-    return linnet_fail(context, LINNET_ERROR_STATE, "%s has no feats.scp: make it with `linnet features`",
+    return linnet_fail(context, LINNET_ERROR_STATE, "%s has no feats.scp: make it with 'linnet features'",
                        folder->path);
   size_t index = linnet_scp_find(folder->features, u->id);
   if (index == LINNET_NOT_FOUND)
-    return linnet_fail(context, LINNET_ERROR_FORMAT, "%.100s: is not in feats.scp of %s", u->id, folder->path);
+    return linnet_fail(context, LINNET_ERROR_FORMAT, "%.100s: is missing in feats.scp of %s", u->id, folder->path);
   LINNET_TRY(linnet_scp_read(folder->features, context, index, matrix));
   return check_finite(context, u->id, matrix);
 }
@@ -483,11 +486,12 @@ enum linnet_status linnet_data_folder_cmvn(const struct linnet_data_folder *fold
                                            size_t speaker, struct linnet_cmvn *cmvn) {
   const char *name = linnet_data_folder_speaker_name(folder, speaker);
   if (!name || !context || !cmvn)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_cmvn: NULL argument or no such speaker");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_data_folder_cmvn: an argument is NULL, or the speaker does not exist");
   if (!folder->cmvn)
     return linnet_fail(context, LINNET_ERROR_STATE, "%s has no cmvn.scp", folder->path);
   size_t index = linnet_scp_find(folder->cmvn, name);
   if (index == LINNET_NOT_FOUND)
-    return linnet_fail(context, LINNET_ERROR_FORMAT, "speaker %.100s is not in cmvn.scp of %s", name, folder->path);
+    return linnet_fail(context, LINNET_ERROR_FORMAT, "speaker %.100s is missing in cmvn.scp of %s", name, folder->path);
   return linnet_scp_read_cmvn(folder->cmvn, context, index, cmvn);
 }

@@ -35,7 +35,7 @@ static enum linnet_status parse(struct linnet_context *context, const char *name
   linnet_c_locale_leave(&locale);
   if (end == text || end[strspn(end, " \t\r\n")] || !(value > 0) || !isfinite(value))
     return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: must hold the seconds from one row to the next, such as 0.01, and nothing else", name);
+                       "%s: must hold only the seconds from one row to the next, such as 0.01", name);
   *seconds = value;
   return LINNET_OK;
 }
@@ -91,7 +91,7 @@ enum linnet_status linnet_frame_shift_remove(struct linnet_context *context, con
   enum linnet_status status = LINNET_OK;
   LINNET_TRY(name_file(context, ark_path, &name));
   if (remove(name) != 0 && errno != ENOENT)
-    status = linnet_fail(context, LINNET_ERROR_IO, "%s: cannot be removed, but is of an older archive: %s", name,
+    status = linnet_fail(context, LINNET_ERROR_IO, "%s: cannot remove this file of an older archive: %s", name,
                          strerror(errno));
   linnet_free(context, name);
   return status;

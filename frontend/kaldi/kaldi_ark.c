@@ -43,7 +43,7 @@ enum linnet_status linnet_ark_open(struct linnet_context *context, const char *p
   if (result)
     *result = NULL;
   if (!context || !path || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ark_open: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ark_open: an argument is NULL");
   if (strcmp(path, "-") == 0)
     return open_stream(context, open_standard_input(), "standard input", result);
   LINNET_TRY(open_stream(context, fopen(path, "rb"), path, result));
@@ -56,7 +56,7 @@ enum linnet_status linnet_ark_open_memory(struct linnet_context *context, const 
   if (result)
     *result = NULL;
   if (!context || !data || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ark_open_memory: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ark_open_memory: an argument is NULL");
   /* A stream over memory of no bytes cannot be made everywhere. */
   FILE *stream = bytes > 0 ? fmemopen((void *)(uintptr_t)data, bytes, "rb") : fopen("/dev/null", "rb");
   return open_stream(context, stream, name ? name : "archive in memory", result);
@@ -74,7 +74,7 @@ void linnet_ark_destroy(struct linnet_ark *ark) {
 static enum linnet_status next_key(struct linnet_ark *ark, const char **key) {
   *key = NULL;
   if (ark->status != LINNET_OK && ark->status != LINNET_END)
-    return linnet_fail(ark->input.context, ark->status, "%s: reading has failed before", ark->input.name);
+    return linnet_fail(ark->input.context, ark->status, "%s: an earlier read failed", ark->input.name);
   if (ark->status == LINNET_OK)
     ark->status = linnet_kaldi_read_key(&ark->input);
   return ark->status;
@@ -84,7 +84,7 @@ enum linnet_status linnet_ark_next(struct linnet_ark *ark, const char **key, str
   if (!ark)
     return LINNET_ERROR_ARGUMENT;
   if (!key || !matrix)
-    return linnet_fail(ark->input.context, LINNET_ERROR_ARGUMENT, "linnet_ark_next: NULL argument");
+    return linnet_fail(ark->input.context, LINNET_ERROR_ARGUMENT, "linnet_ark_next: an argument is NULL");
   LINNET_TRY(next_key(ark, key));
   ark->status = linnet_kaldi_read_matrix(&ark->input, matrix);
   *key = ark->status == LINNET_OK ? ark->input.key : NULL;
@@ -93,7 +93,8 @@ enum linnet_status linnet_ark_next(struct linnet_ark *ark, const char **key, str
 
 enum linnet_status linnet_ark_frame_shift(const struct linnet_ark *ark, double *seconds) {
   if (!ark || !seconds)
-    return linnet_fail(ark ? ark->input.context : NULL, LINNET_ERROR_ARGUMENT, "linnet_ark_frame_shift: NULL argument");
+    return linnet_fail(ark ? ark->input.context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_ark_frame_shift: an argument is NULL");
   *seconds = 0;
   return ark->has_path ? linnet_frame_shift_read(ark->input.context, ark->input.name, seconds) : LINNET_OK;
 }
@@ -102,7 +103,7 @@ enum linnet_status linnet_ark_next_cmvn(struct linnet_ark *ark, const char **key
   if (!ark)
     return LINNET_ERROR_ARGUMENT;
   if (!key || !cmvn)
-    return linnet_fail(ark->input.context, LINNET_ERROR_ARGUMENT, "linnet_ark_next_cmvn: NULL argument");
+    return linnet_fail(ark->input.context, LINNET_ERROR_ARGUMENT, "linnet_ark_next_cmvn: an argument is NULL");
   LINNET_TRY(next_key(ark, key));
   ark->status = linnet_kaldi_read_cmvn(&ark->input, cmvn);
   *key = ark->status == LINNET_OK ? ark->input.key : NULL;
@@ -129,8 +130,8 @@ enum linnet_status linnet_kaldi_open_at(struct linnet_context *context, const ch
   if (offset == 0 || fseeko(input->stream, (off_t)offset, SEEK_SET) == 0)
     return LINNET_OK;
   linnet_kaldi_input_close(input);
-  return linnet_fail(context, LINNET_ERROR_IO, "%s: cannot go to offset %llu for %s", path, (unsigned long long)offset,
-                     key);
+  return linnet_fail(context, LINNET_ERROR_IO, "%s: cannot seek to offset %llu for %s", path,
+                     (unsigned long long)offset, key);
 }
 
 static enum linnet_status open_location(struct linnet_context *context, const char *location,
@@ -148,7 +149,7 @@ static enum linnet_status open_location(struct linnet_context *context, const ch
 
 enum linnet_status linnet_matrix_read(struct linnet_context *context, const char *path, struct linnet_matrix *matrix) {
   if (!context || !path || !matrix)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_matrix_read: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_matrix_read: an argument is NULL");
   struct linnet_kaldi_input input;
   LINNET_TRY(open_location(context, path, &input));
   enum linnet_status status = linnet_kaldi_read_matrix(&input, matrix);
@@ -158,7 +159,7 @@ enum linnet_status linnet_matrix_read(struct linnet_context *context, const char
 
 enum linnet_status linnet_cmvn_read(struct linnet_context *context, const char *path, struct linnet_cmvn *cmvn) {
   if (!context || !path || !cmvn)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_cmvn_read: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_cmvn_read: an argument is NULL");
   struct linnet_kaldi_input input;
   LINNET_TRY(open_location(context, path, &input));
   enum linnet_status status = linnet_kaldi_read_cmvn(&input, cmvn);

@@ -15,8 +15,8 @@ static enum linnet_status check_entry(const struct linnet_scp *scp, const struct
   const struct linnet_table *table = &scp->table;
   size_t length = strlen(entry->value);
   if (length == 0)
-    return linnet_fail(scp->context, LINNET_ERROR_FORMAT, "%s:%zu: %.100s has no file", table->name, entry->line,
-                       entry->key);
+    return linnet_fail(scp->context, LINNET_ERROR_FORMAT, "%s:%zu: %.100s is not followed by a file", table->name,
+                       entry->line, entry->key);
   if (entry->value[0] == '|' || entry->value[length - 1] == '|')
     return linnet_fail(scp->context, LINNET_ERROR_UNSUPPORTED,
                        "%s:%zu: %.100s is a command, which the library does not run: write its output to a file",
@@ -39,7 +39,7 @@ enum linnet_status linnet_scp_open(struct linnet_context *context, const char *p
   if (result)
     *result = NULL;
   if (!context || !path || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_scp_open: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_scp_open: an argument is NULL");
   struct linnet_scp *scp = linnet_calloc(context, 1, sizeof *scp);
   if (!scp)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
@@ -94,7 +94,8 @@ static enum linnet_status open_entry(const struct linnet_scp *scp, struct linnet
 enum linnet_status linnet_scp_read(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
                                    struct linnet_matrix *matrix) {
   if (!scp || !context || !matrix || index >= scp->table.count)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_scp_read: NULL argument or no such entry");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_scp_read: an argument is NULL, or the entry does not exist");
   struct linnet_kaldi_input input;
   LINNET_TRY(open_entry(scp, context, index, &input));
   enum linnet_status status = linnet_kaldi_read_matrix(&input, matrix);
@@ -105,7 +106,8 @@ enum linnet_status linnet_scp_read(const struct linnet_scp *scp, struct linnet_c
 enum linnet_status linnet_scp_read_cmvn(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
                                         struct linnet_cmvn *cmvn) {
   if (!scp || !context || !cmvn || index >= scp->table.count)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_scp_read_cmvn: NULL argument or no such entry");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_scp_read_cmvn: an argument is NULL, or the entry does not exist");
   struct linnet_kaldi_input input;
   LINNET_TRY(open_entry(scp, context, index, &input));
   enum linnet_status status = linnet_kaldi_read_cmvn(&input, cmvn);
@@ -116,7 +118,8 @@ enum linnet_status linnet_scp_read_cmvn(const struct linnet_scp *scp, struct lin
 enum linnet_status linnet_scp_frame_shift(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
                                           double *seconds) {
   if (!scp || !context || !seconds || index >= scp->table.count)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_scp_frame_shift: NULL argument or no such entry");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_scp_frame_shift: an argument is NULL, or the entry does not exist");
   uint64_t offset;
   char *path;
   LINNET_TRY(locate(scp, context, index, &path, &offset));

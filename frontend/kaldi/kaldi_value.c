@@ -127,7 +127,7 @@ enum linnet_status linnet_kaldi_read_key(struct linnet_kaldi_input *input) {
     return LINNET_END;
   for (; c != EOF && c != ' ' && c != '\t'; c = getc(input->stream)) {
     if (c == '\0' || c == '\n' || n == LINNET_KALDI_MAX_KEY)
-      return fail(input, LINNET_ERROR_FORMAT, "no key where one should be: is this a Kaldi archive?");
+      return fail(input, LINNET_ERROR_FORMAT, "a key is missing: is this a Kaldi archive?");
     input->key[n++] = (char)c;
   }
   if (c == EOF)
@@ -144,7 +144,7 @@ static enum linnet_status read_size(struct linnet_kaldi_input *input, size_t *si
   LINNET_TRY(read_bytes(input, bytes, sizeof bytes));
   uint32_t value = linnet_load_u32(bytes + 1);
   if (bytes[0] != 4 || value > INT32_MAX)
-    return fail(input, LINNET_ERROR_FORMAT, "its sizes make no sense");
+    return fail(input, LINNET_ERROR_FORMAT, "its sizes are invalid");
   *size = value;
   return LINNET_OK;
 }
@@ -155,10 +155,10 @@ static enum linnet_status read_packed_header(struct linnet_kaldi_input *input, s
   header->range = (struct linnet_kaldi_range){linnet_load_float(bytes), linnet_load_float(bytes + 4)};
   uint32_t rows = linnet_load_u32(bytes + 8), cols = linnet_load_u32(bytes + 12);
   if (rows > INT32_MAX || cols > INT32_MAX)
-    return fail(input, LINNET_ERROR_FORMAT, "its sizes make no sense");
+    return fail(input, LINNET_ERROR_FORMAT, "its sizes are invalid");
   if (!isfinite(header->range.min) || !isfinite(header->range.range) || header->range.range < 0 ||
       !isfinite(header->range.min + header->range.range))
-    return fail(input, LINNET_ERROR_FORMAT, "the range of its compressed values makes no sense");
+    return fail(input, LINNET_ERROR_FORMAT, "the range of its compressed values is invalid");
   header->rows = rows;
   header->cols = cols;
   return LINNET_OK;
@@ -186,7 +186,7 @@ static enum linnet_status read_token(struct linnet_kaldi_input *input, enum linn
       *vector = tokens[i].vector;
       return LINNET_OK;
     }
-  return fail(input, LINNET_ERROR_UNSUPPORTED, "neither a float, double or compressed matrix nor a vector");
+  return fail(input, LINNET_ERROR_UNSUPPORTED, "its type is none of float, double and compressed matrix, and vector");
 }
 
 static enum linnet_status read_binary_header(struct linnet_kaldi_input *input, struct header *header) {
@@ -205,7 +205,7 @@ static enum linnet_status read_binary(struct linnet_kaldi_input *input, struct h
   LINNET_TRY(read_binary_header(input, header));
   size_t elements, bytes;
   if (!linnet_mul_size(header->rows, header->cols, &elements) || elements > LINNET_KALDI_MAX_ELEMENTS)
-    return linnet_fail(input->context, LINNET_ERROR_LIMIT, "%s: claims %zu x %zu elements, more than %zu",
+    return linnet_fail(input->context, LINNET_ERROR_LIMIT, "%s: announces %zu x %zu elements; at most %zu are read",
                        location_of(input).text, header->rows, header->cols, LINNET_KALDI_MAX_ELEMENTS);
   if (elements == 0)
     header->rows = header->cols = 0;
@@ -229,7 +229,7 @@ static enum linnet_status read_number(struct linnet_kaldi_input *input, int c, d
   *next = c;
   *value = strtod(text, &end);
   if (n == 0 || n == MAX_NUMBER || end != text + n)
-    return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: \"%.20s\" is no number", location_of(input).text,
+    return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: \"%.20s\" is not a number", location_of(input).text,
                        text);
   return LINNET_OK;
 }
@@ -248,7 +248,7 @@ static enum linnet_status end_row(struct linnet_kaldi_input *input, size_t count
   if (cols == 0)
     return LINNET_OK; /* an empty line */
   if (header->rows > 0 && cols != header->cols)
-    return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: row %zu has %zu columns, the first has %zu",
+    return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: row %zu has %zu columns, but the first has %zu",
                        location_of(input).text, header->rows + 1, cols, header->cols);
   header->cols = cols;
   header->rows++;
@@ -282,7 +282,7 @@ static enum linnet_status read_text(struct linnet_kaldi_input *input, struct hea
   if (c == EOF)
     return fail_short(input);
   if (c != '[')
-    return fail(input, LINNET_ERROR_FORMAT, "neither a binary matrix nor text in brackets");
+    return fail(input, LINNET_ERROR_FORMAT, "it is neither a binary matrix nor text in brackets");
   struct linnet_c_locale locale;
   if (!linnet_c_locale_enter(&locale))
     return fail(input, LINNET_ERROR_MEMORY, "out of memory for a locale");
@@ -302,7 +302,7 @@ static enum linnet_status read_any(struct linnet_kaldi_input *input, struct head
     return read_text(input, header);
   }
   if (getc(input->stream) != 'B')
-    return fail(input, LINNET_ERROR_FORMAT, "no Kaldi binary mark where one should be");
+    return fail(input, LINNET_ERROR_FORMAT, "Kaldi's mark of binary data is missing");
   return read_binary(input, header);
 }
 
@@ -333,7 +333,7 @@ static enum linnet_status fill_cmvn(struct linnet_kaldi_input *input, const stru
     double value = bytes == 8 ? linnet_load_double(at) : linnet_load_float(at);
     size_t row = i / header->cols, col = i % header->cols;
     if (!isfinite(value) || (row == 1 && value < 0) || (i == dim && value < 0))
-      return fail(input, LINNET_ERROR_FORMAT, "CMVN statistics that make no sense");
+      return fail(input, LINNET_ERROR_FORMAT, "its CMVN statistics are invalid");
     if (col < dim)
       (row == 0 ? cmvn->sum : cmvn->square)[col] = value;
     else if (row == 0)
@@ -348,7 +348,7 @@ enum linnet_status linnet_kaldi_read_cmvn(struct linnet_kaldi_input *input, stru
   bool exact = header.form == LINNET_KALDI_FLOAT || header.form == LINNET_KALDI_DOUBLE;
   if (!exact || header.rows != 2 || header.cols < 2 || header.cols > LINNET_CMVN_MAX_DIM + 1)
     return linnet_fail(input->context, LINNET_ERROR_FORMAT,
-                       "%s: %zu x %zu elements are no CMVN statistics, which have 2 rows and at most %d columns",
+                       "%s: %zu x %zu elements are not CMVN statistics, which have 2 rows and at most %d columns",
                        location_of(input).text, header.rows, header.cols, LINNET_CMVN_MAX_DIM + 1);
   return fill_cmvn(input, &header, cmvn);
 }

@@ -155,7 +155,7 @@ static enum linnet_status check_key(struct linnet_ark_writer *writer, const char
   if (key[0] && strlen(key) <= LINNET_KALDI_MAX_KEY && !strpbrk(key, " \t\r\n"))
     return LINNET_OK;
   return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
-                     "%s: \"%.60s\" cannot be a key: 1 to %d bytes without white space", writer->ark.path, key,
+                     "%s: \"%.60s\" cannot be a key, which has 1 to %d bytes and no white space", writer->ark.path, key,
                      LINNET_KALDI_MAX_KEY);
 }
 
@@ -187,7 +187,8 @@ enum linnet_status linnet_ark_writer_create(struct linnet_context *context, cons
   if (result)
     *result = NULL;
   if (!context || !ark_path || !result || (unsigned)form > LINNET_KALDI_TEXT)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ark_writer_create: NULL argument or unknown form");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_ark_writer_create: an argument is NULL, or the form is unknown");
   struct linnet_ark_writer *writer = linnet_calloc(context, 1, sizeof *writer);
   if (!writer)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", ark_path);
@@ -204,7 +205,7 @@ enum linnet_status linnet_ark_writer_create(struct linnet_context *context, cons
 
 static enum linnet_status check_open(struct linnet_ark_writer *writer) {
   if (writer->committed)
-    return linnet_fail(writer->context, LINNET_ERROR_STATE, "%s: is complete already", writer->ark.path);
+    return linnet_fail(writer->context, LINNET_ERROR_STATE, "%s: has been finished", writer->ark.path);
   return LINNET_OK;
 }
 
@@ -213,7 +214,7 @@ enum linnet_status linnet_ark_write(struct linnet_ark_writer *writer, const char
   if (!writer)
     return LINNET_ERROR_ARGUMENT;
   if (!key || (rows > 0 && cols > 0 && !values))
-    return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT, "linnet_ark_write: NULL argument");
+    return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT, "linnet_ark_write: an argument is NULL");
   LINNET_TRY(check_open(writer));
   LINNET_TRY(check_key(writer, key));
   if (rows == 0 || cols == 0)
@@ -288,7 +289,7 @@ enum linnet_status linnet_ark_write_cmvn(struct linnet_ark_writer *writer, const
     return LINNET_ERROR_ARGUMENT;
   if (!key || !valid_cmvn(cmvn))
     return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_ark_write_cmvn: NULL argument or a dimension out of range");
+                       "linnet_ark_write_cmvn: an argument is NULL, or a dimension is out of range");
   LINNET_TRY(check_open(writer));
   LINNET_TRY(check_key(writer, key));
   put_key(writer, key);
@@ -300,7 +301,8 @@ enum linnet_status linnet_ark_write_cmvn(struct linnet_ark_writer *writer, const
 
 enum linnet_status linnet_cmvn_write(struct linnet_context *context, const char *path, const struct linnet_cmvn *cmvn) {
   if (!context || !path || !valid_cmvn(cmvn))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_cmvn_write: NULL argument or a dimension out of range");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_cmvn_write: an argument is NULL, or a dimension is out of range");
   struct linnet_ark_writer *writer;
   LINNET_TRY(linnet_ark_writer_create(context, path, NULL, LINNET_KALDI_DOUBLE, &writer));
   put_statistics(writer, cmvn);
@@ -317,7 +319,7 @@ enum linnet_status linnet_ark_writer_set_frame_shift(struct linnet_ark_writer *w
   LINNET_TRY(check_open(writer));
   if (!(seconds > 0) || !isfinite(seconds))
     return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_ark_writer_set_frame_shift: %g s, must be above 0", seconds);
+                       "linnet_ark_writer_set_frame_shift: the frame shift is %g s; it must be above 0", seconds);
   writer->frame_shift = seconds;
   return LINNET_OK;
 }

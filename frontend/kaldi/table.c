@@ -19,7 +19,7 @@ static enum linnet_status check_text(struct linnet_context *context, const char 
                                      size_t bytes) {
   if (bytes == 0 || !memchr(data, 0, bytes))
     return LINNET_OK;
-  return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: is binary, but should be text", name);
+  return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: is binary, but must be text", name);
 }
 
 /* Ends the text with a NUL; a NUL within it is an error. */
@@ -102,7 +102,7 @@ static enum linnet_status sort(struct linnet_table *table) {
   for (size_t i = 1; i < table->count; i++) {
     const struct linnet_entry *first = &table->entries[i - 1], *second = &table->entries[i];
     if (strcmp(first->key, second->key) == 0)
-      return linnet_fail(table->context, LINNET_ERROR_FORMAT, "%s:%zu: %.100s is there already, in line %zu",
+      return linnet_fail(table->context, LINNET_ERROR_FORMAT, "%s:%zu: %.100s appears twice, first in line %zu",
                          table->name, second->line, second->key, first->line);
   }
   return LINNET_OK;

@@ -52,15 +52,23 @@ struct linnet_beam_settings {
                              one, that of the blank included; at least 0; infinity: no limit (default) */
   float score_threshold;  /* the search drops prefixes whose score is more than this below the best; at least 0;
                              infinity: none (default) */
-  const struct linnet_language_model *model; /* NULL: none (default); this structure and what it points to must outlive
-                                                the object */
+  const struct linnet_language_model *model; /* NULL: none (default); copied, but its `user` must outlive the object */
   const unsigned *tokens; /* (symbols): the model's token for each symbol; that of the blank is unused; copied. NULL:
                              the symbol itself */
   float model_weight;     /* at least 0 (default 1) */
   float insertion_bonus;  /* added for each symbol, with and without a model (default 0) */
   const struct linnet_calibrations *calibrations; /* of the confidences of segments (calibration.h); copied. NULL:
                                                      confidences are mean posteriors (default) */
+  const float *priors; /* (symbols): label priors, the blank first, each above 0, with sum 1; copied. NULL: none
+                          (default) */
+  float prior_scale;   /* with priors, the search takes posterior / prior^prior_scale instead of the posterior; 0 to 2
+                          (default 0.5) */
 };
+
+/* Label priors are the mean posteriors of the symbols over much speech (linnet_priors_load). The division turns
+ * posteriors into likelihoods up to a factor of the frame (Bourlard and Morgan 1994), as a search with a language model
+ * wants them; CTC models give the blank most of the probability (Sak et al. 2015; Miao et al. 2015). A prior below 1e-8
+ * counts as 1e-8. Confidences are of the posteriors without the division. */
 
 /* The two limits on symbols concern only the symbols that a frame appends to make new prefixes; prefixes that are in
  * the beam stay possible. A score of the language model above 0 counts as 0, and NaN as impossible. */

@@ -34,6 +34,19 @@ LINNET_API enum linnet_status linnet_cmvn_add(struct linnet_cmvn *cmvn, const st
 LINNET_API enum linnet_status linnet_cmvn_apply(const struct linnet_cmvn *cmvn, int variance, float *features,
                                                 size_t frames);
 
+/* --- running statistics, which need no later frames: LINNET_CMVN_RUNNING */
+
+/* Gives statistics the weight of `frames` frames, above 0: mean and variance stay. LINNET_ERROR_STATE if they have no
+ * frames. */
+LINNET_API enum linnet_status linnet_cmvn_scale(struct linnet_cmvn *cmvn, double frames);
+
+/* Normalises frame after frame in place, each by the statistics of those before it: as linnet_cmvn_apply does by *cmvn,
+ * to which it then adds the frame. With LINNET_CMVN_SPEECH_FRAMES it adds only frames whose normalised values, with
+ * variance, have a mean above -1. At the start of an utterance, *cmvn has the global statistics with the weight of some
+ * frames. How the frames are divided among calls makes no difference. */
+LINNET_API enum linnet_status linnet_cmvn_run(struct linnet_cmvn *cmvn, enum linnet_cmvn_frames chosen, int variance,
+                                              float *features, size_t frames);
+
 #ifdef __cplusplus
 }
 #endif

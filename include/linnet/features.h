@@ -1,7 +1,7 @@
 /* The features that a model expects: filterbank, normalisation (CMVN) and treatment of silence, as structures and as
  * JSON. fbank.h and cmvn.h compute features.
  *
- * Stability: stable; linnet_feature_config.max_silence is experimental (linnet.h). */
+ * Stability: stable; linnet_feature_config.max_silence, .edge_silence and .cmvn_prior are experimental (linnet.h). */
 #ifndef LINNET_FEATURES_H
 #define LINNET_FEATURES_H
 
@@ -49,7 +49,8 @@ enum linnet_cmvn_kind {
   LINNET_CMVN_NONE = 0,
   LINNET_CMVN_UTTERANCE = 1,
   LINNET_CMVN_SPEAKER = 2,
-  LINNET_CMVN_GLOBAL = 3
+  LINNET_CMVN_GLOBAL = 3,
+  LINNET_CMVN_RUNNING = 4 /* the global statistics, corrected by each frame for the later ones (linnet_cmvn_run) */
 };
 
 struct linnet_feature_config {
@@ -63,6 +64,12 @@ struct linnet_feature_config {
    * than 35 dB below that of the utterance, as LINNET_CMVN_SPEECH_FRAMES defines levels. A causal model that runs while
    * samples arrive gets all frames. */
   double max_silence;
+  /* Seconds; 0: the ends of an utterance have no rule of their own (default). A stream keeps this length of the silence
+   * before the first and after the last frame with speech, whatever max_silence is; and where the network stacks
+   * frames, a stack begins at the middle of the loudest 20 frames. So the encoder gets the same, however many
+   * whole frames of digital silence are around speech. The posteriors of the removed frames are blank. */
+  double edge_silence;
+  double cmvn_prior; /* frames, 1 to 1e6; 100: the weight of the global statistics in LINNET_CMVN_RUNNING */
 };
 
 /* The default: 40 mel bands, and CMVN per utterance with variance over frames with speech. Dither is always off. */

@@ -2,9 +2,8 @@
  * accepts.
  *
  *   linnet_grammar_load(context, "commands.jsgf", lexicon, &grammar);
- *   model = linnet_grammar_language_model(grammar);
  *   linnet_grammar_lookahead(grammar, lookahead);          // leaves the words that it has not out of the search
- *   settings.model = &model, settings.lookahead = lookahead;
+ *   settings.model = linnet_grammar_language_model(grammar), settings.lookahead = lookahead;
  *
  * A grammar is a language model that gives probability 1 to each word that may come next, and 0 to all others.
  *
@@ -45,7 +44,7 @@ LINNET_API enum linnet_status linnet_grammar_load_memory(struct linnet_context *
 
 /* The grammar as a language model for a search; valid as long as the grammar. Its tokens are those of the lexicon's
  * words (word_search.h). */
-LINNET_API struct linnet_language_model linnet_grammar_language_model(const struct linnet_grammar *grammar);
+LINNET_API const struct linnet_language_model *linnet_grammar_language_model(const struct linnet_grammar *grammar);
 
 /* Sets scores (words + 2) to 0 for the tokens that occur in the grammar, and to -infinity for all others. */
 LINNET_API void linnet_grammar_lookahead(const struct linnet_grammar *grammar, float *scores);

@@ -1,5 +1,11 @@
 /* The interface of language models for searches. linnet_ngram_language_model (ngram.h) and
- * linnet_grammar_language_model (grammar.h) return such a structure, and a program may implement its own.
+ * linnet_grammar_language_model (grammar.h) return such a structure, and a program may implement its own:
+ *
+ *   struct linnet_language_model model = {.size = sizeof model, .user = &mine, .state_bytes = sizeof(struct my_state),
+ *                                         .begin = begin, .score = score, .finish = finish};
+ *   settings.model = &model;
+ *
+ * A search copies the structure when it is created. What `user` points to must outlive the search.
  *
  * A state is `state_bytes` bytes. The search copies them and compares them with memcmp, but does not interpret them.
  * States with the same predictions must have the same bytes. Tokens are numbers that have the same meaning for model
@@ -18,6 +24,7 @@ extern "C" {
 #endif
 
 struct linnet_language_model {
+  size_t size; /* sizeof(struct linnet_language_model); members that an older program does not have count as NULL */
   const void *user;
   size_t state_bytes; /* bytes, at most 64 */
   /* The state at the beginning of a sentence. */

@@ -32,7 +32,7 @@ LINNET_API void linnet_model_destroy(struct linnet_model *model);
 /* The features that the model expects as input. */
 LINNET_API const struct linnet_feature_config *linnet_model_features(const struct linnet_model *model);
 
-/* The statistics for LINNET_CMVN_GLOBAL, otherwise NULL. */
+/* The statistics of the training data, for LINNET_CMVN_GLOBAL and LINNET_CMVN_RUNNING; otherwise NULL. */
 LINNET_API const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model *model);
 
 /* The calibrations of the file; those that are missing change nothing. They live as long as the model. */
@@ -51,6 +51,10 @@ LINNET_API double linnet_model_frame_seconds(const struct linnet_model *model);
 
 /* Whether the model is causal, so that linnet_recurrence_create takes it: 1 or 0. */
 LINNET_API int linnet_model_is_causal(const struct linnet_model *model);
+
+/* Of a causal model: the number of later output frames that an output frame depends on, which is the look-ahead of all
+ * convolution modules together. Otherwise 0. */
+LINNET_API size_t linnet_model_lookahead(const struct linnet_model *model);
 
 /* Number of trained parameters. */
 LINNET_API size_t linnet_model_num_parameters(const struct linnet_model *model);

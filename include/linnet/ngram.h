@@ -127,8 +127,8 @@ LINNET_API enum linnet_status linnet_ngram_bind_symbols(struct linnet_context *c
                                                         const struct linnet_symbols *symbols, size_t *missing,
                                                         struct linnet_ngram_binding **binding);
 
-/* The language model for a search; valid as long as the binding. */
-LINNET_API struct linnet_language_model linnet_ngram_language_model(const struct linnet_ngram_binding *binding);
+/* The language model for a search; it belongs to the binding. */
+LINNET_API const struct linnet_language_model *linnet_ngram_language_model(const struct linnet_ngram_binding *binding);
 
 /* Sets scores (count) to the unigram log P(token) of all tokens, for the lookahead of a search (word_search.h); that of
  * token 0 is 0. */

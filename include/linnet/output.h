@@ -1,7 +1,7 @@
 /* Writes recognised or aligned phones and words in formats that other programs read.
  *
  *   const struct linnet_output_format *format = linnet_output_format_find("textgrid");
- *   struct linnet_output output = {.id = "u1", .seconds = 2.5, .words = words, .num_words = n};
+ *   struct linnet_output output = {.size = sizeof output, .id = "u1", .seconds = 2.5, .words = words, .num_words = n};
  *   linnet_output_begin(format, write, user);
  *   linnet_output_write(format, &output, write, user);      // once per recording; see `single`
  *
@@ -49,9 +49,10 @@ struct linnet_alternative {
 
 /* One recording. The formats write words or, if `words` is NULL, phones; TextGrid and JSON contain both. */
 struct linnet_output {
-  const char *id;      /* id of the utterance, or file name without folder and extension */
-  const char *file;    /* path, if the recording is a file and not an utterance of a data folder; NULL: none */
-  int bare;            /* in the format text: tokens alone, without id or file */
+  size_t size;      /* sizeof(struct linnet_output); members that an older program does not have count as NULL or 0 */
+  const char *id;   /* id of the utterance, or file name without folder and extension */
+  const char *file; /* path, if the recording is a file and not an utterance of a data folder; NULL: none */
+  int bare;         /* in the format text: tokens alone, without id or file */
   const char *speaker; /* for STM; NULL: the id */
   int channel;         /* for CTM and STM, from 1; 0 counts as 1 */
   double offset;       /* seconds: the start of this recording in a longer one, which is added to all times */

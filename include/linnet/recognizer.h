@@ -40,6 +40,7 @@
 #include <linnet/model.h>
 #include <linnet/search.h>
 #include <linnet/stream.h>
+#include <linnet/text_aligner.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,6 +59,9 @@ struct linnet_recognizer_settings {
                                                   NULL: none */
   const struct linnet_search_settings *search; /* NULL: greedy decoding to phones (default). If it has no calibrations,
                                                   those of the model apply */
+  /* Seconds; they replace the rules of the model's features with the same names (features.h), which training does not
+   * use. 0: without the rule; NULL: as the model (default). */
+  const double *max_silence, *edge_silence;
   const struct linnet_endpoint_settings *endpoint; /* NULL: an utterance is one segment (default) */
   double partial_interval; /* seconds of audio between partial results for the hook. So they do not depend on how the
                               audio is divided among calls. 0 (default): after each call that takes audio */
@@ -79,14 +83,15 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *    "lexicon": "cmudict.dict", "language_model": "words.bin", "grammar": "commands.jsgf", "hotwords": "names.txt",
  *    "silences": ["SIL"], "num_alternatives": 5, "beam": 50, "top_symbols": 0, "symbol_threshold": 8,
  *    "score_threshold": 20, "language_model_weight": 0.8, "insertion_bonus": 0, "word_bonus": 0.5,
- *    "unknown_penalty": 5,
+ *    "unknown_penalty": 5, "priors": "priors.txt", "prior_scale": 0.5, "max_silence": 0.6, "edge_silence": 0.3,
  *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0},
  *    "partial_interval": 0.1,
  *    "endpoint": {"rules": [{"speech": true, "word": true, "silence": 0.2, "quiet": 0.35}, {"length": 20}],
  *                 "silence_probability": 0.5, "restart": true}}
  *
- * "confidence" and "word_confidence" are calibrations (calibration.h) that replace those of the model. "endpoint" may
- * be empty: {} asks for endpoints with the default rules. The file has at most 64 KiB. */
+ * Lengths of silence replace those of the model's features. "confidence" and "word_confidence" are calibrations
+ * (calibration.h) that replace those of the model. "endpoint" may be empty: {} asks for endpoints with the default
+ * rules. The file has at most 64 KiB. */
 LINNET_API enum linnet_status linnet_recognizer_load(struct linnet_context *context, const char *path,
                                                      struct linnet_recognizer **recognizer);
 
@@ -99,6 +104,18 @@ LINNET_API int linnet_recognizer_is_incremental(const struct linnet_recognizer *
 /* Destroys the recognizer; NULL is allowed. Destroy its streams first. */
 LINNET_API void linnet_recognizer_destroy(struct linnet_recognizer *recognizer);
 
+/* --- alignment of known texts ------------------------------------------------------------------------------------- */
+
+/* Creates an aligner of texts (text_aligner.h) for the symbols of the recognizer's model, from a folder such as
+ * models/english: its files "lexicon.txt", "g2p.bin" and "text.rules", those that exist. A lexicon or a g2p in
+ * `settings` (may be NULL) replaces the first two, rules replace the third. `folder` NULL: only what the settings name.
+ * The context must outlive the aligner. */
+LINNET_API enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context,
+                                                             const struct linnet_recognizer *recognizer,
+                                                             const char *folder,
+                                                             const struct linnet_text_aligner_settings *settings,
+                                                             struct linnet_text_aligner **aligner);
+
 /* --- settings from a file ---------------------------------------------------------------------------------------- */
 
 /* The settings of a file in the form that linnet_recognizer_load reads, for programs that change some of them before
@@ -109,8 +126,8 @@ struct linnet_recognizer_file;
 LINNET_API enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, const char *path,
                                                           struct linnet_recognizer_file **file);
 
-/* The settings. To change them, copy them together with the search settings that they point to. All strings and arrays
- * in them belong to `file`. */
+/* The settings. To change them, copy them together with the search settings that they point to. All strings, arrays
+ * and numbers that they point to belong to `file`. */
 LINNET_API const struct linnet_recognizer_settings *
 linnet_recognizer_file_settings(const struct linnet_recognizer_file *file);
 

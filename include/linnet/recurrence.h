@@ -1,14 +1,15 @@
 /* Runs a causal model frame by frame, as a recurrent network (Katharopoulos et al. 2020, section 3.4): each frame gives
  * one row of log-posteriors, and a state stands for all earlier frames. With causal linear attention the state has a
  * fixed size, and the cost of a frame does not depend on the number of earlier ones. With causal softmax attention the
- * state contains the keys and values of all frames, so that state and cost grow. Posteriors equal those of
- * linnet_encoder_run up to rounding.
+ * state contains the keys and values of all frames, so that state and cost grow. A convolution module adds the rows
+ * that its kernel reads; if it looks ahead, all outputs come that number of frames later (linnet_model_lookahead).
+ * Posteriors equal those of linnet_encoder_run up to rounding.
  *
  *   struct linnet_recurrence *recurrence;
  *   linnet_recurrence_create(context, model, &recurrence);
  *   while (have_frames)
  *     if (linnet_recurrence_step(recurrence, frame, log_posteriors) == LINNET_OK) use(log_posteriors);
- *   if (linnet_recurrence_finish(recurrence, log_posteriors) == LINNET_OK) use(log_posteriors);
+ *   while (linnet_recurrence_finish(recurrence, log_posteriors) == LINNET_OK) use(log_posteriors);
  *   linnet_recurrence_reset(recurrence);                             // ready for the next utterance
  *
  * Threads: a recurrence is used from one thread at a time. Any number of them share one model and run in parallel, each
@@ -27,20 +28,20 @@ extern "C" {
 struct linnet_recurrence;
 
 /* Creates a recurrence for `model`, which must outlive it. LINNET_ERROR_UNSUPPORTED, which names the first layer that
- * prevents it, if the model is not causal: if its attention or the kernel of a convolution module uses later frames. */
+ * prevents it, if the model is not causal: if its attention uses later frames. */
 LINNET_API enum linnet_status linnet_recurrence_create(struct linnet_context *context, const struct linnet_model *model,
                                                        struct linnet_recurrence **recurrence);
 
 /* Takes one input frame: features (num_mel), normalised as the model expects. LINNET_OK: an output frame is complete,
  * and log_posteriors (num_symbols) contains it. LINNET_AGAIN: the output frame needs more input frames
- * (linnet_model_stride), and log_posteriors is unchanged. The call allocates memory only if the state grows. On
- * LINNET_ERROR_MEMORY it has not taken the frame. */
+ * (linnet_model_stride, linnet_model_lookahead), and log_posteriors is unchanged. The call allocates memory only if the
+ * state grows. On LINNET_ERROR_MEMORY it has not taken the frame. */
 LINNET_API enum linnet_status linnet_recurrence_step(struct linnet_recurrence *recurrence, const float *features,
                                                      float *log_posteriors);
 
-/* Ends the utterance. LINNET_OK: some input frames had not filled an output frame; the last one was repeated, and
- * log_posteriors contains the output frame. LINNET_END: there were no such frames. After that a step is an error, until
- * a reset or a copy. */
+/* Ends the utterance and computes the output frames that are still missing, one per call. LINNET_OK: log_posteriors
+ * contains one; call again. LINNET_END: there are no more. If some input frames have not filled an output frame, the
+ * last one is repeated. After the first call a step is an error, until a reset or a copy. */
 LINNET_API enum linnet_status linnet_recurrence_finish(struct linnet_recurrence *recurrence, float *log_posteriors);
 
 /* The number of output frames since the start, which is the index of the next one. */

@@ -58,7 +58,7 @@ struct linnet_search_settings {
   float language_model_weight;  /* model_weight there */
   float insertion_bonus;        /* LINNET_SEARCH_SYMBOLS alone */
   float word_bonus;             /* LINNET_SEARCH_WORDS alone, like all that follow except language_model and
-                                   calibrations */
+                                   calibrations, priors and prior_scale */
   float unknown_penalty;        /* */
   int lattice;                  /* 1: the search does not recombine hypotheses, so that a lattice holds all of them;
                                    default 0 */
@@ -69,10 +69,19 @@ struct linnet_search_settings {
   const char *const *silences;         /* (num_silences) symbols that may occur between words */
   size_t num_silences;
   const struct linnet_calibrations *calibrations; /* of confidences (calibration.h); NULL: mean posteriors (default) */
+  struct linnet_source priors;                    /* label priors of the symbols (linnet_priors_load); default: none */
+  float prior_scale;                              /* their exponent, 0 to 2 (default 0.5): see beam.h */
 };
 
 LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings, size_t size);
 #define linnet_search_settings_default(settings) linnet_search_settings_default(settings, sizeof *(settings))
+
+/* Reads label priors (num_symbols), the mean posteriors of a model's symbols over much speech: a text of one line
+ * 'SYMBOL PROBABILITY' per symbol, in the order of the symbols, as 'linnet posteriors --estimate-priors' writes it.
+ * LINNET_ERROR_FORMAT if the symbols are not names[0] to names[num_symbols - 1], or for numbers that are negative or
+ * not finite. The function takes priors of 0 and any sum; a search does not. */
+LINNET_API enum linnet_status linnet_priors_load(struct linnet_context *context, const struct linnet_source *source,
+                                                 const char *const *names, size_t num_symbols, float *priors);
 
 struct linnet_search;
 

@@ -12,11 +12,12 @@
  *   for (size_t i = 0; i < count; i++) puts(linnet_model_symbol(model, segments[i].symbol));
  *   linnet_stream_reset(stream);                                   // ready for the next utterance
  *
- * If the model is causal (linnet_model_is_causal) and its features need no statistics of the utterance (CMVN "none" or
- * "global"), the stream runs it while samples arrive. If its attention is linear, memory is then constant.
+ * If the model is causal (linnet_model_is_causal) and its features need no statistics of the utterance (CMVN "none",
+ * "global" or "running"), the stream runs it while samples arrive. If its attention is linear, memory is then constant.
  * linnet_stream_segments gives the segments so far. All of them except the last are final. The end and the confidence
  * of the last may change until another segment follows or linnet_stream_finish is called. With other models all
- * segments come from linnet_stream_finish.
+ * segments come from linnet_stream_finish. Posteriors and segments do not depend on how the samples are divided among
+ * calls, to the last bit.
  *
  * linnet_stream_accept, linnet_stream_accept_features and linnet_stream_finish can be cancelled, and
  * linnet_stream_finish reports its progress (linnet_cancel_fn). Reset a stream that was cancelled before its next
@@ -67,6 +68,13 @@ LINNET_API enum linnet_status linnet_stream_set_speaker(struct linnet_stream *st
 LINNET_API enum linnet_status linnet_stream_set_calibrations(struct linnet_stream *stream,
                                                              const struct linnet_calibrations *calibrations);
 
+/* Sets lengths of silence in seconds, 0 to 3600, which replace those of the model's features: max_silence and
+ * edge_silence (features.h); 0 switches a rule off. NULL: as the model. They apply to utterances that end after the
+ * call. A causal model that runs while samples arrive gets all frames whatever they are. LINNET_ERROR_LIMIT for other
+ * values, which change nothing. */
+LINNET_API enum linnet_status linnet_stream_set_silence(struct linnet_stream *stream, const double *max_silence,
+                                                        const double *edge_silence);
+
 /* Ends the utterance and decodes the rest of it. Call it once per utterance: a second call before linnet_stream_reset
  * fails with LINNET_ERROR_STATE, even if the first one failed. */
 LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
@@ -95,7 +103,7 @@ LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream
 LINNET_API double linnet_stream_seconds(const struct linnet_stream *stream);
 
 /* Discards the utterance, finished or not, and its segments. The stream is then ready for the next one. Speaker,
- * calibrations and sink stay. */
+ * calibrations, lengths of silence and sink stay. */
 LINNET_API void linnet_stream_reset(struct linnet_stream *stream);
 
 /* Destroys the stream; NULL is allowed. */

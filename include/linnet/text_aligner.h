@@ -7,8 +7,10 @@
  *   linnet_text_aligner_create(context, names, num_symbols, &settings, &aligner);
  *   linnet_aligned_text_create(context, aligner, "hello world", "text", &text);
  *   linnet_aligned_text_align(text, log_posteriors, frames, 0.01, seconds, NULL);
- *   struct linnet_output output = {.id = "u1", .seconds = seconds};
+ *   struct linnet_output output = {.size = sizeof output, .id = "u1", .seconds = seconds};
  *   linnet_aligned_text_describe(text, &output);                 // words, phones, jumps
+ *
+ * linnet_recognizer_load_aligner (recognizer.h) creates an aligner from a folder of a recognizer.
  *
  * Threads: an aligner is immutable; a text is used from one thread at a time. Any number of texts share one aligner,
  * each created with its own context handle (linnet_context_share).

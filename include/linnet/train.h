@@ -52,9 +52,11 @@ struct linnet_corpus {
 
   /* Optional, for training: writes the masks (num_masks) of an utterance, as linnet_specaugment_masks draws them.
    * `frames` is the number that features() returned. The trainer sets masked features to 0 on its device, before the
-   * forward pass. */
+   * forward pass. `view` is 0; if training compares two views of each utterance (linnet_train_settings.consistency), it
+   * is 0 or 1, and the masks of the views should be independent. */
   size_t num_masks;
-  void (*masks)(void *user, size_t utterance, uint64_t epoch, size_t frames, struct linnet_feature_mask *masks);
+  void (*masks)(void *user, size_t utterance, uint64_t epoch, unsigned view, size_t frames,
+                struct linnet_feature_mask *masks);
 
   /* For training: the maximum number of frames that augmentation adds to an utterance, for example silence around
    * it. */
@@ -85,6 +87,9 @@ struct linnet_train_settings {
   size_t num_kept_models;                /* number of epoch models that stay in the folder, the best ones; 5 */
   double checkpoint_seconds;             /* maximum time between checkpoints; 300 */
   uint64_t seed;                         /* initial weights, order, dropout; 1 */
+  double consistency;                    /* weight of the consistency of two views of each utterance; 0: off */
+  double average_decay; /* validation and models use a moving average of the weights with this decay for
+                           each step; below 1; 0: off */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);
@@ -99,7 +104,7 @@ struct linnet_train_model {
   const char *features;       /* JSON, see docs/model-file.md */
   const char *const *symbols; /* (num_symbols); "<blk>" first */
   size_t num_symbols;
-  const struct linnet_cmvn *cmvn; /* for global CMVN, otherwise NULL */
+  const struct linnet_cmvn *cmvn; /* for global and running CMVN, otherwise NULL */
   const char *const *metadata;    /* pairs key, value, ended by NULL: licence, provenance ...; may be NULL */
   const char *initial;            /* path of a model of the same shape with the initial weights, or NULL */
   const char *recipe; /* one line that describes everything else that results depend on (augmentation ...), or NULL. The
@@ -130,6 +135,7 @@ struct linnet_train_epoch {
   size_t num_infeasible;             /* utterances that were skipped because they have too few frames for their
                                         labels */
   int best;                          /* this epoch has the best validation result so far */
+  double consistency;                /* consistency loss per label, without its weight; negative if it is off */
 };
 
 /* Callbacks that run in the thread of linnet_trainer_run. If one returns non-zero, the trainer saves a checkpoint and

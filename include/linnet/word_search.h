@@ -65,7 +65,7 @@ struct linnet_word_search_settings {
   float symbol_threshold; /* and by none that is so far below the best symbol of the frame; infinity: no limit
                              (default) */
   float score_threshold;  /* the search drops states that are so far below the best; infinity: none (default) */
-  const struct linnet_language_model *model; /* NULL: none (default); must outlive the object */
+  const struct linnet_language_model *model; /* NULL: none (default); copied, but its `user` must outlive the object */
   const float *lookahead;                    /* (words + 2), by token: log unigram probabilities
                                                 (linnet_ngram_unigrams); copied. -infinity: the word is never found.
                                                 NULL: all 0 */
@@ -83,6 +83,8 @@ struct linnet_word_search_settings {
                     differ anywhere */
   const struct linnet_calibrations *calibrations; /* of the confidences of words and phones (calibration.h); copied.
                                                      NULL: confidences are mean posteriors (default) */
+  const float *priors; /* (symbols): label priors as in beam.h; copied. NULL: none (default) */
+  float prior_scale;   /* the exponent of the priors, 0 to 2 (default 0.5) */
 };
 
 LINNET_API void linnet_word_search_settings_default(struct linnet_word_search_settings *settings, size_t size);

@@ -19,6 +19,7 @@
 
 #include "ops/activation.h"
 #include "ops/attention.h"
+#include "ops/consistency.h"
 #include "ops/ctc.h"
 #include "ops/lstm.h"
 #include "ops/op_list.h"
@@ -39,12 +40,13 @@ struct linnet_ops {
   const struct linnet_attention_ops *attention[LINNET_ATTENTION_KINDS];
 
   /* --- parts from which devices compose their ops: ops/activation.h without dropout, ops/lstm.h over spans, ops/ctc.h
-   * for one sequence, ops/optimizer.h without clipping, ops/vector.h */
+   * for one sequence, ops/consistency.h for one pair, ops/optimizer.h without clipping, ops/vector.h */
   void (*activation_forward)(enum linnet_activation f, size_t n, const real *x, real *y);
   void (*activation_backward)(enum linnet_activation f, size_t n, real scale, const real *x, const real *dy, real *dx);
   void (*lstm_forward)(const struct linnet_lstm *l, real *gates, real *cells, real *state, real *h, real *work);
   void (*lstm_backward)(const struct linnet_lstm *l, const real *cells, const real *dh, real *gates, real *work);
   double (*ctc)(const struct linnet_ctc *c, void *work);
+  double (*consistency)(const struct linnet_consistency *c);
   void (*update)(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m, real *v);
   double (*sum_of_squares)(size_t n, const real *x);
 
@@ -54,6 +56,9 @@ struct linnet_ops {
   void (*pack_b)(bool transpose_b, size_t k, size_t n, const real *b, size_t ldb, real *packed);
   size_t (*lstm_pack_size)(size_t width, enum linnet_lstm_use use);
   void (*lstm_pack)(size_t width, enum linnet_lstm_use use, const real *weights, real *packed);
+  /* ops/depthwise_conv.h */
+  void (*conv_window)(const struct linnet_conv *c, size_t rows, const real *x, const real *w, const real *bias,
+                      real *y);
   /* Linear attention in parts (ops/linear_attention.h). */
   void (*linear_accumulate)(const struct linnet_attention *a, size_t rows, const real *k, const real *v,
                             real *state_add);

@@ -75,9 +75,10 @@ static enum linnet_status core_create(struct linnet_context *failed, const struc
   bool best = !settings->kernels || strcmp(settings->kernels, "auto") == 0;
   const struct linnet_ops *ops = best ? linnet_cpu_best_ops(settings->precision) : linnet_cpu_ops(settings->kernels);
   if (!ops)
-    return linnet_fail(failed, LINNET_ERROR_UNSUPPORTED,
-                       "kernels \"%.40s\": unknown, not built, or not for this processor: \"auto\" always runs",
-                       settings->kernels);
+    return linnet_fail(
+        failed, LINNET_ERROR_UNSUPPORTED,
+        "kernels \"%.40s\": unknown, not in this build, or not for this processor; \"auto\" always works",
+        settings->kernels);
   struct core *core = reallocate(settings->reallocate_user, NULL, sizeof *core);
   if (!core)
     return out_of_memory(failed);
@@ -131,11 +132,12 @@ static enum linnet_status open_device(struct linnet_context *failed, struct core
 static enum linnet_status check_settings(struct linnet_context *failed,
                                          const struct linnet_context_settings *settings) {
   if (settings->num_threads > MAX_THREADS)
-    return linnet_fail(failed, LINNET_ERROR_ARGUMENT, "%zu threads: at most %d are possible, 0 is one per processor",
+    return linnet_fail(failed, LINNET_ERROR_ARGUMENT, "%zu threads; there must be at most %d (0: one per processor)",
                        settings->num_threads, MAX_THREADS);
   if ((unsigned)settings->precision > LINNET_INT8)
-    return linnet_fail(failed, LINNET_ERROR_ARGUMENT, "precision %d: 0 to %d are known (enum linnet_precision)",
-                       (int)settings->precision, (int)LINNET_INT8);
+    return linnet_fail(failed, LINNET_ERROR_ARGUMENT,
+                       "precision %d is unknown; it must be 0 to %d (enum linnet_precision)", (int)settings->precision,
+                       (int)LINNET_INT8);
   return LINNET_OK;
 }
 
@@ -238,7 +240,7 @@ const struct linnet_ops *linnet_context_ops(const struct linnet_context *context
   return context->core->ops;
 }
 
-enum linnet_status linnet_fail(struct linnet_context *context, enum linnet_status status, const char *format, ...) {
+enum linnet_status(linnet_fail)(struct linnet_context *context, enum linnet_status status, const char *format, ...) {
   if (!context)
     return status;
   va_list arguments;

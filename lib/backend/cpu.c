@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "ops/activation.h"
 #include "ops/causal_linear_attention.h"
+#include "ops/consistency.h"
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
@@ -31,6 +32,7 @@ static const struct linnet_ops reference = {
     .glu_backward = linnet_glu_backward_reference,
     .conv_forward = linnet_conv_forward_reference,
     .conv_backward = linnet_conv_backward_reference,
+    .conv_window = linnet_conv_window_reference,
     .attention = {[LINNET_ATTENTION_LINEAR] = &linnet_linear_attention_reference,
                   [LINNET_ATTENTION_CAUSAL_LINEAR] = &linnet_causal_linear_attention_reference,
                   [LINNET_ATTENTION_SOFTMAX] = &linnet_softmax_attention_reference,
@@ -47,9 +49,11 @@ static const struct linnet_ops reference = {
     .feature_map_backward = linnet_feature_map_backward_reference,
     .log_softmax = linnet_log_softmax_reference,
     .ctc = linnet_ctc_reference,
+    .consistency = linnet_consistency_reference,
     .update = linnet_update_reference,
     .sum_of_squares = linnet_sum_of_squares_reference,
     .add = linnet_add_reference,
+    .average = linnet_average_reference,
     .column_sum = linnet_column_sum_reference,
 };
 

@@ -1,4 +1,5 @@
 /* The CPU as a device: ops run immediately, in the calling thread, with the kernels of a table of backend.h. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -177,6 +178,7 @@ static struct linnet_lstm prepare_lstm(struct linnet_device *d, const struct lin
   struct linnet_arena arena = {.base = memory, .size = SIZE_MAX};
   struct linnet_lstm prepared = *l;
   *w = plan_lstm(d, l->width, p->sequences, &arena);
+  assert(w->packed && w->state && w->spans && w->work);
   kernels(d)->lstm_pack(l->width, use, l->weights, w->packed);
   linnet_spans_longest_first(p, w->spans);
   prepared.weights = w->packed;
@@ -240,6 +242,20 @@ static void cpu_ctc(struct linnet_device *d, const struct linnet_batch_ctc *c, v
   }
 }
 
+static void cpu_consistency(struct linnet_device *d, const struct linnet_batch_consistency *c) {
+  for (size_t s = 0; s + 1 < c->pack->sequences; s += 2) {
+    size_t a = c->pack->offsets[s], b = c->pack->offsets[s + 1];
+    struct linnet_consistency pair = {.frames = b - a,
+                                      .symbols = c->symbols,
+                                      .a = c->logits + a * c->symbols,
+                                      .b = c->logits + b * c->symbols,
+                                      .scale = c->scale,
+                                      .gradient_a_add = c->gradient_add + a * c->symbols,
+                                      .gradient_b_add = c->gradient_add + b * c->symbols};
+    c->loss[s / 2] = kernels(d)->consistency(&pair);
+  }
+}
+
 static void cpu_sum_of_squares(struct linnet_device *d, size_t n, const real *x, double *sum) {
   *sum = kernels(d)->sum_of_squares(n, x);
 }
@@ -283,6 +299,7 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .steps_before = cpu_steps_before,
     .ctc_work_bytes = cpu_ctc_work_bytes,
     .ctc = cpu_ctc,
+    .consistency = cpu_consistency,
     .sum_of_squares = cpu_sum_of_squares,
     .update = cpu_update,
 };

@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "ops/activation_vec.h"
 #include "ops/causal_linear_attention_vec.h"
+#include "ops/consistency_vec.h"
 #include "ops/ctc_vec.h"
 #include "ops/depthwise_conv_vec.h"
 #include "ops/dropout_vec.h"
@@ -31,7 +32,7 @@
   .layernorm_forward = layernorm_forward_vec, .layernorm_backward = layernorm_backward_vec, .dropout = dropout_vec,    \
   .activation_forward = activation_forward_vec, .activation_backward = activation_backward_vec,                        \
   .glu_forward = glu_forward_vec, .glu_backward = glu_backward_vec, .conv_forward = conv_forward_vec,                  \
-  .conv_backward = conv_backward_vec,                                                                                  \
+  .conv_backward = conv_backward_vec, .conv_window = conv_window_vec,                                                  \
   .attention = {[LINNET_ATTENTION_LINEAR] = &linear_attention_vec,                                                     \
                 [LINNET_ATTENTION_CAUSAL_LINEAR] = &causal_linear_attention_vec,                                       \
                 [LINNET_ATTENTION_LSH] = &lsh_attention_vec,                                                           \
@@ -40,8 +41,9 @@
                 [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &causal_softmax_attention_vec},                                    \
   .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec,                                        \
   .feature_map_forward = feature_map_forward_vec, .feature_map_backward = feature_map_backward_vec,                    \
-  .feature_map_work = FEATURE_MAP_WORK, .log_softmax = log_softmax_vec, .ctc = ctc_vec, .update = update_vec,          \
-  .sum_of_squares = sum_of_squares_vec, .add = add_vec, .column_sum = column_sum_vec
+  .feature_map_work = FEATURE_MAP_WORK, .log_softmax = log_softmax_vec, .ctc = ctc_vec,                                \
+  .consistency = consistency_vec, .update = update_vec, .sum_of_squares = sum_of_squares_vec, .add = add_vec,          \
+  .average = average_vec, .column_sum = column_sum_vec
 
 #define LSTM_SLOTS_OF(suffix)                                                                                          \
   .lstm_pack_size = lstm_pack_size_##suffix, .lstm_pack = lstm_pack_##suffix, .lstm_forward = lstm_forward_##suffix,   \

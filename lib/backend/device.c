@@ -40,7 +40,8 @@ enum linnet_status linnet_device_open(struct linnet_context *context, const char
   if (precision == LINNET_INT8 && strcmp(name, "auto") == 0)
     return LINNET_OK;
   if (precision == LINNET_INT8)
-    return linnet_fail(context, LINNET_ERROR_DEVICE, "device %.40s: products of 8-bit integers are for the CPU", name);
+    return linnet_fail(context, LINNET_ERROR_DEVICE, "device %.40s: products of 8-bit integers run on the CPU only",
+                       name);
   if (strcmp(name, "auto") == 0) {
     enum linnet_status status = open_cuda(context, 0, precision, device);
     return status == LINNET_ERROR_DEVICE ? LINNET_OK : status;

@@ -44,6 +44,16 @@ struct linnet_batch_ctc {
   double *loss;             /* (sequences): negative log likelihoods, +infinity if infeasible (then no gradient) */
 };
 
+/* Consistency of the views of all utterances of a batch: sequences 2 u and 2 u + 1 are the views of utterance u. */
+struct linnet_batch_consistency {
+  const struct linnet_pack *pack;
+  size_t symbols;
+  const real *logits; /* (T, symbols), not normalised */
+  real scale;         /* gradients are multiplied by this */
+  real *gradient_add; /* (T, symbols) with respect to the logits; does not overlap them */
+  double *loss;       /* (sequences / 2), not scaled */
+};
+
 #define LINNET_DEVICE_SLOT(name, arguments, ...) void (*name)(struct linnet_device * device, __VA_ARGS__);
 
 struct linnet_device_ops {
@@ -133,6 +143,7 @@ struct linnet_device_ops {
    * Gradients are multiplied by clip / (norm + 1e-6) if this factor is below 1 (clip 0: never). */
   size_t (*ctc_work_bytes)(struct linnet_device *d, const struct linnet_batch_ctc *c);
   void (*ctc)(struct linnet_device *d, const struct linnet_batch_ctc *c, void *work);
+  void (*consistency)(struct linnet_device *d, const struct linnet_batch_consistency *c);
   void (*sum_of_squares)(struct linnet_device *d, size_t n, const real *x, double *sum);
   void (*update)(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares, size_t n,
                  real *parameters, const real *gradients, real *m, real *v);

@@ -46,7 +46,7 @@ static bool follow(struct linnet_destination *to, const char *folder) {
     errno = ENAMETOOLONG;
     return false;
   }
-  strcpy(to->path, path);
+  memcpy(to->path, path, (size_t)total + 1);
   return true;
 }
 
@@ -54,9 +54,10 @@ bool linnet_destination_find(const char *path, struct linnet_destination *to) {
   char folder[LINNET_PATH_BYTES];
   *to = (struct linnet_destination){.descriptor = -1};
   errno = ENAMETOOLONG;
-  if (strlen(path) >= sizeof to->path)
+  size_t length = strlen(path);
+  if (length >= sizeof to->path)
     return false;
-  strcpy(to->path, path);
+  memcpy(to->path, path, length + 1);
   for (int links = 0; links <= MAX_LINKS; links++) {
     struct stat information;
     linnet_destination_folder(to->path, folder);

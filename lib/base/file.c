@@ -66,15 +66,16 @@ enum linnet_status linnet_output_file_open(struct linnet_context *context, const
   *output = (struct linnet_output_file){.context = context};
   if (!*path)
     return linnet_fail(context, LINNET_ERROR_IO, "cannot write: the path is empty");
-  if (strlen(path) >= sizeof output->path)
+  size_t length = strlen(path);
+  if (length >= sizeof output->path)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%.60s...: path longer than %zu bytes", path,
                        sizeof output->path - 1);
-  strcpy(output->path, path);
+  memcpy(output->path, path, length + 1);
   struct linnet_destination destination;
   bool found = linnet_destination_find(path, &destination);
   if (found && !destination.direct)
     snprintf(output->temporary, sizeof output->temporary, "%s" TEMPORARY "%ld", destination.path, (long)getpid());
-  strcpy(output->target, destination.path);
+  memcpy(output->target, destination.path, sizeof output->target);
   if (found)
     output->stream = destination.direct ? linnet_destination_open(&destination) : fopen(output->temporary, "wb");
   if (!output->stream)

@@ -28,15 +28,16 @@ enum linnet_status linnet_settings_read(struct linnet_context *context, const ch
   size_t size;
   memcpy(&size, given, sizeof size);
   if (size < sizeof size || size > bytes + MAX_UNKNOWN)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "%s: its size is %zu, here it has %zu bytes: fill it with its ..._default first", name, size,
-                       bytes);
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "%s: its size is %zu, but this library's structure has %zu bytes: call its ..._default function first", name,
+        size, bytes);
   memcpy(full, given, size < bytes ? size : bytes);
   memcpy(full, &bytes, sizeof bytes);
   if (size > bytes && !is_zero((const unsigned char *)given + bytes, size - bytes))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "%s: of %zu bytes, members behind byte %zu are set, which Linnet %s does not know: use the "
-                       "library that the program was compiled for",
+                       "%s: its size is %zu bytes, and members after byte %zu are set, which Linnet %s does not know: "
+                       "use the library that the program was compiled for",
                        name, size, bytes, linnet_version());
   return LINNET_OK;
 }

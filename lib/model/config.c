@@ -9,12 +9,6 @@
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 3, .values = 256};
 
-static const char *const keys[] = {
-    "encoder",     "input_dim", "stack",      "width",       "heads",     "layers",       "feed_forward",
-    "activation",  "norm",      "dropout",    "position",    "attention", "convolution",  "outputs",
-    "feature_map", "features",  "lsh_rounds", "lsh_buckets", "lsh_chunk", "causal_chunk", NULL};
-enum { REQUIRED_KEYS = 14 }; /* the first, in model files */
-
 /* --- names in JSON -------------------------------------------------------------------------------------------- */
 
 static const char *const encoder_names[] = {
@@ -29,12 +23,6 @@ static const char *const map_names[] = {[LINNET_MAP_ELU] = "elu",
                                         [LINNET_MAP_FOURIER] = "fourier",
                                         [LINNET_MAP_POSITIVE] = "positive"};
 
-#define NAMES(table) ((struct linnet_names){(table), sizeof(table) / sizeof *(table)})
-
-static bool has_name(struct linnet_names names, unsigned value) {
-  return value < names.count && names.names[value];
-}
-
 /* The names of the table of kinds, as an array of names. */
 struct attention_names {
   const char *names[LINNET_ATTENTION_KINDS];
@@ -46,6 +34,39 @@ static struct attention_names attention_names(void) {
     list.names[i] = linnet_attention_traits[i].name;
   return list;
 }
+
+/* --- keys -----------------------------------------------------------------------------------------------------------
+ */
+
+#define AT(member) offsetof(struct linnet_config, member)
+
+static const struct linnet_json_key keys[] = {
+    {"encoder", LINNET_JSON_NAME, AT(encoder), .names = LINNET_NAMES(encoder_names)},
+    {"input_dim", LINNET_JSON_SIZE, AT(input_dim), .low = 1, .high = LINNET_MAX_INPUT_DIM},
+    {"stack", LINNET_JSON_SIZE, AT(stack), .low = 1, .high = LINNET_MAX_STACK},
+    {"width", LINNET_JSON_SIZE, AT(width), .low = 1, .high = LINNET_MAX_WIDTH},
+    {"heads", LINNET_JSON_SIZE, AT(heads), .low = 1, .high = LINNET_MAX_WIDTH},
+    {"layers", LINNET_JSON_SIZE, AT(layers), .low = 1, .high = LINNET_MAX_LAYERS},
+    {"feed_forward", LINNET_JSON_SIZE, AT(feed_forward), .low = 1, .high = LINNET_MAX_FEED_FORWARD},
+    {"activation", LINNET_JSON_NAME, AT(activation), .names = LINNET_NAMES(activation_names)},
+    {"norm", LINNET_JSON_NAME, AT(norm), .names = LINNET_NAMES(norm_names)},
+    {"dropout", LINNET_JSON_DOUBLE, AT(dropout), .low = 0, .high = 0.9},
+    {"position", LINNET_JSON_NAME, AT(position), .names = LINNET_NAMES(position_names)},
+    {.key = "attention"},
+    {"convolution", LINNET_JSON_SIZE, AT(convolution), .low = 0, .high = LINNET_MAX_KERNEL},
+    {"outputs", LINNET_JSON_SIZE, AT(outputs), .low = 2, .high = LINNET_MAX_OUTPUTS},
+    {"feature_map", LINNET_JSON_NAME, AT(feature_map), .names = LINNET_NAMES(map_names)},
+    {"features", LINNET_JSON_SIZE, AT(features), .low = 0, .high = LINNET_MAX_KEY_WIDTH},
+    {"lsh_rounds", LINNET_JSON_SIZE, AT(lsh_rounds), .low = 1, .high = LINNET_MAX_LSH},
+    {"lsh_buckets", LINNET_JSON_SIZE, AT(lsh_buckets), .low = 2, .high = LINNET_MAX_LSH},
+    {"lsh_chunk", LINNET_JSON_SIZE, AT(lsh_chunk), .low = 1, .high = LINNET_MAX_LSH},
+    {"causal_chunk", LINNET_JSON_SIZE_OR_AUTO, AT(causal_chunk), .low = 0, .high = LINNET_MAX_CAUSAL_CHUNK},
+    {.key = "convolution_lookahead"}};
+static const struct linnet_json_table table = {"config", keys, sizeof keys / sizeof *keys};
+
+enum { REQUIRED_KEYS = 14 }; /* the first, in model files */
+
+_Static_assert(LINNET_CAUSAL_CHUNK_AUTO == SIZE_MAX, "as linnet_json_read reads \"auto\"");
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
 
@@ -68,63 +89,68 @@ void linnet_config_default(struct linnet_config *config) {
                                    .lsh_rounds = 4,
                                    .lsh_buckets = 64,
                                    .lsh_chunk = 32};
+  memset(config->lookahead, LINNET_CENTRED, sizeof config->lookahead);
 }
 
-static void read_sizes(struct linnet_json_object *object, struct linnet_config *config) {
-  linnet_json_read_size(object, "input_dim", &config->input_dim);
-  linnet_json_read_size(object, "stack", &config->stack);
-  linnet_json_read_size(object, "width", &config->width);
-  linnet_json_read_size(object, "heads", &config->heads);
-  linnet_json_read_size(object, "layers", &config->layers);
-  linnet_json_read_size(object, "feed_forward", &config->feed_forward);
-  linnet_json_read_size(object, "convolution", &config->convolution);
-  linnet_json_read_size(object, "outputs", &config->outputs);
-  linnet_json_read_size(object, "features", &config->features);
-  linnet_json_read_size(object, "lsh_rounds", &config->lsh_rounds);
-  linnet_json_read_size(object, "lsh_buckets", &config->lsh_buckets);
-  linnet_json_read_size(object, "lsh_chunk", &config->lsh_chunk);
-}
+/* --- one value for all layers, or a list with one value per layer ------------------------------------------------- */
 
-static void read_chunk(struct linnet_json_object *object, struct linnet_config *config) {
-  const char *text = json_string_value(json_object_get(object->value, "causal_chunk"));
-  if (text && strcmp(text, "auto") == 0)
-    config->causal_chunk = LINNET_CAUSAL_CHUNK_AUTO;
-  else
-    linnet_json_read_size(object, "causal_chunk", &config->causal_chunk);
-}
+struct layer_key {
+  const char *name;
+  enum linnet_status (*read)(const struct linnet_json_object *object, const char *key, const json_t *value,
+                             unsigned char *result);
+  unsigned char rest; /* the value behind the last layer */
+};
 
-static void read_names(struct linnet_json_object *object, struct linnet_config *config) {
-  unsigned encoder = config->encoder, activation = config->activation, norm = config->norm, position = config->position;
-  unsigned map = config->feature_map;
-  linnet_json_read_name(object, "encoder", NAMES(encoder_names), &encoder);
-  linnet_json_read_name(object, "activation", NAMES(activation_names), &activation);
-  linnet_json_read_name(object, "norm", NAMES(norm_names), &norm);
-  linnet_json_read_name(object, "position", NAMES(position_names), &position);
-  linnet_json_read_name(object, "feature_map", NAMES(map_names), &map);
-  config->encoder = (enum linnet_encoder_kind)encoder;
-  config->activation = (enum linnet_activation)activation;
-  config->norm = (enum linnet_norm_order)norm;
-  config->position = (enum linnet_position)position;
-  config->feature_map = (enum linnet_feature_map)map;
-}
-
-static enum linnet_status read_kind(const struct linnet_json_object *object, const json_t *value, unsigned *kind) {
+static enum linnet_status read_kind(const struct linnet_json_object *object, const char *key, const json_t *value,
+                                    unsigned char *result) {
   struct attention_names list = attention_names();
-  return linnet_json_name_index(object, "attention", value, NAMES(list.names), kind);
+  unsigned kind = 0;
+  LINNET_TRY(linnet_json_name_index(object, key, value, (struct linnet_names)LINNET_NAMES(list.names), &kind));
+  *result = (unsigned char)kind;
+  return LINNET_OK;
 }
 
-/* One name per layer; `layers` was read before and is at most LINNET_MAX_LAYERS. */
-static enum linnet_status read_attention_list(struct linnet_json_object *object, const json_t *list,
-                                              struct linnet_config *config) {
-  if (json_array_size(list) != config->layers)
+static enum linnet_status read_lookahead(const struct linnet_json_object *object, const char *key, const json_t *value,
+                                         unsigned char *result) {
+  size_t frames = 0;
+  if (!linnet_json_size(value, &frames))
     return linnet_fail(object->context, LINNET_ERROR_FORMAT,
-                       "%s: %s: \"attention\" names %zu layers, but \"layers\" is %zu", object->name, object->what,
-                       json_array_size(list), config->layers);
-  for (size_t i = 0; i < config->layers; i++) {
-    unsigned kind = 0;
-    LINNET_TRY(read_kind(object, json_array_get(list, i), &kind));
-    config->attention[i] = (unsigned char)kind;
+                       "%s: %s: \"%s\" must be a number of frames, or a list of one number per layer", object->name,
+                       object->what, key);
+  if (frames >= LINNET_MAX_KERNEL)
+    return linnet_fail(object->context, LINNET_ERROR_LIMIT, "%s: %s: \"%s\" is %zu; it must be 0 to %d", object->name,
+                       object->what, key, frames, LINNET_MAX_KERNEL - 1);
+  *result = (unsigned char)frames;
+  return LINNET_OK;
+}
+
+static const struct layer_key attention_key = {"attention", read_kind, 0};
+static const struct layer_key lookahead_key = {"convolution_lookahead", read_lookahead, LINNET_CENTRED};
+
+/* `layers` was read before and is at most LINNET_MAX_LAYERS. */
+static enum linnet_status read_layer_list(const struct linnet_json_object *object, const struct layer_key *key,
+                                          const json_t *list, size_t layers, unsigned char *values) {
+  if (json_array_size(list) != layers)
+    return linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: \"%s\" names %zu layers, but \"layers\" is %zu",
+                       object->name, object->what, key->name, json_array_size(list), layers);
+  for (size_t i = 0; i < layers; i++)
+    LINNET_TRY(key->read(object, key->name, json_array_get(list, i), &values[i]));
+  return LINNET_OK;
+}
+
+/* If the key is missing, layers keep their value, and additional layers get that of the first layer. */
+static enum linnet_status read_layer_values(const struct linnet_json_object *object, const struct layer_key *key,
+                                            size_t layers_before, size_t layers, unsigned char *values) {
+  const json_t *value = json_object_get(object->value, key->name);
+  if (json_is_array(value)) {
+    LINNET_TRY(read_layer_list(object, key, value, layers, values));
+  } else {
+    if (value)
+      LINNET_TRY(key->read(object, key->name, value, &values[0]));
+    for (size_t i = value ? 1 : layers_before; i < layers; i++)
+      values[i] = values[0];
   }
+  memset(values + layers, key->rest, LINNET_MAX_LAYERS - layers);
   return LINNET_OK;
 }
 
@@ -135,41 +161,21 @@ static enum linnet_status check_layers(struct linnet_context *context, const cha
                      LINNET_MAX_LAYERS);
 }
 
-/* If the key is missing, layers keep their kind, and additional layers get that of the first layer. */
-static void keep_attention(size_t layers_before, struct linnet_config *config) {
-  for (size_t i = layers_before; i < config->layers; i++)
-    config->attention[i] = config->attention[0];
-}
-
-/* A name for all layers, or a list. */
-static enum linnet_status read_attention(struct linnet_json_object *object, size_t layers_before,
-                                         struct linnet_config *config) {
+static enum linnet_status read_layers(const struct linnet_json_object *object, size_t layers_before,
+                                      struct linnet_config *config) {
   LINNET_TRY(object->status);
   LINNET_TRY(check_layers(object->context, object->name, config->layers));
-  const json_t *value = json_object_get(object->value, "attention");
-  if (json_is_array(value)) {
-    LINNET_TRY(read_attention_list(object, value, config));
-  } else if (value) {
-    unsigned kind = 0;
-    LINNET_TRY(read_kind(object, value, &kind));
-    memset(config->attention, (int)kind, config->layers);
-  } else {
-    keep_attention(layers_before, config);
-  }
-  memset(config->attention + config->layers, 0, LINNET_MAX_LAYERS - config->layers);
-  return LINNET_OK;
+  LINNET_TRY(read_layer_values(object, &attention_key, layers_before, config->layers, config->attention));
+  return read_layer_values(object, &lookahead_key, layers_before, config->layers, config->lookahead);
 }
+
+/* --- the object ------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status read_object(struct linnet_context *context, const json_t *root, const char *name,
                                       bool complete, struct linnet_config *config) {
-  struct linnet_json_object object =
-      linnet_json_object(context, name, "config", root, keys, complete ? REQUIRED_KEYS : 0);
   struct linnet_config read = *config;
-  read_sizes(&object, &read);
-  read_chunk(&object, &read);
-  read_names(&object, &read);
-  linnet_json_read_double(&object, "dropout", &read.dropout);
-  LINNET_TRY(read_attention(&object, config->layers, &read));
+  struct linnet_json_object object = linnet_json_read(context, name, root, &table, complete ? REQUIRED_KEYS : 0, &read);
+  LINNET_TRY(read_layers(&object, config->layers, &read));
   *config = read;
   return LINNET_OK;
 }
@@ -200,58 +206,20 @@ enum linnet_status linnet_config_parse_complete(struct linnet_context *context, 
 
 /* --- checks --------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status check_ranges(struct linnet_context *context, const char *name,
-                                       const struct linnet_config *config) {
+static enum linnet_status check_keys(struct linnet_context *context, const char *name,
+                                     const struct linnet_config *config) {
   if (config->causal_chunk == LINNET_CAUSAL_CHUNK_AUTO)
     return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: config: \"causal_chunk\" is auto; only a training may begin with it", name);
-  const struct {
-    const char *key;
-    size_t value, low, high;
-  } ranges[] = {
-      {"input_dim", config->input_dim, 1, LINNET_MAX_INPUT_DIM},
-      {"stack", config->stack, 1, LINNET_MAX_STACK},
-      {"width", config->width, 1, LINNET_MAX_WIDTH},
-      {"heads", config->heads, 1, LINNET_MAX_WIDTH},
-      {"layers", config->layers, 1, LINNET_MAX_LAYERS},
-      {"feed_forward", config->feed_forward, 1, LINNET_MAX_FEED_FORWARD},
-      {"convolution", config->convolution, 0, LINNET_MAX_KERNEL},
-      {"outputs", config->outputs, 2, LINNET_MAX_OUTPUTS},
-      {"features", config->features, 0, LINNET_MAX_KEY_WIDTH},
-      {"lsh_rounds", config->lsh_rounds, 1, LINNET_MAX_LSH},
-      {"lsh_buckets", config->lsh_buckets, 2, LINNET_MAX_LSH},
-      {"lsh_chunk", config->lsh_chunk, 1, LINNET_MAX_LSH},
-      {"causal_chunk", config->causal_chunk, 0, LINNET_MAX_CAUSAL_CHUNK},
-  };
-  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-    if (ranges[i].value < ranges[i].low || ranges[i].value > ranges[i].high)
-      return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: config: \"%s\" is %zu; it must be %zu to %zu", name,
-                         ranges[i].key, ranges[i].value, ranges[i].low, ranges[i].high);
-  if (!(config->dropout >= 0 && config->dropout <= 0.9))
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: config: \"dropout\" is %g; it must be 0 to 0.9", name,
-                       config->dropout);
-  return LINNET_OK;
+                       "%s: config: \"causal_chunk\" is auto; only training accepts this value", name);
+  return linnet_json_check(context, name, &table, config);
 }
 
-/* Values outside their enums cannot come from JSON, only from a program. */
-static enum linnet_status check_names(struct linnet_context *context, const char *name,
-                                      const struct linnet_config *config) {
-  const char *key = NULL;
-  if (!has_name(NAMES(encoder_names), config->encoder))
-    key = "encoder";
-  if (!has_name(NAMES(activation_names), config->activation))
-    key = "activation";
-  if (!has_name(NAMES(norm_names), config->norm))
-    key = "norm";
-  if (!has_name(NAMES(position_names), config->position))
-    key = "position";
-  if (!has_name(NAMES(map_names), config->feature_map))
-    key = "feature_map";
+/* Values outside their enum cannot come from JSON, only from a program. */
+static enum linnet_status check_attention(struct linnet_context *context, const char *name,
+                                          const struct linnet_config *config) {
   for (size_t i = 0; i < config->layers; i++)
     if (config->attention[i] >= LINNET_ATTENTION_KINDS || !linnet_attention_traits[config->attention[i]].name)
-      key = "attention";
-  if (key)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: the value of \"%s\" is unknown", name, key);
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: the value of \"attention\" is unknown", name);
   return LINNET_OK;
 }
 
@@ -278,6 +246,30 @@ static enum linnet_status check_map(struct linnet_context *context, const char *
   return LINNET_OK;
 }
 
+static enum linnet_status check_convolution(struct linnet_context *context, const char *name,
+                                            const struct linnet_config *config) {
+  const size_t kernel = config->convolution;
+  if (kernel > 0 && (kernel < 3 || kernel % 2 == 0))
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"convolution\" is %zu; it must be 0 or an odd kernel of 3 to %d", name, kernel,
+                       LINNET_MAX_KERNEL);
+  for (size_t i = 0; i < config->layers; i++) {
+    const size_t frames = config->lookahead[i];
+    if (frames == LINNET_CENTRED || frames == 0 || frames < kernel)
+      continue;
+    if (kernel == 0)
+      return linnet_fail(context, LINNET_ERROR_FORMAT,
+                         "%s: config: \"convolution_lookahead\" of layer %zu is %zu, but \"convolution\" is 0, which "
+                         "means no convolution modules",
+                         name, i + 1, frames);
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"convolution_lookahead\" of layer %zu is %zu; it must be below the kernel "
+                       "\"convolution\", which is %zu",
+                       name, i + 1, frames, kernel);
+  }
+  return LINNET_OK;
+}
+
 /* Of a transformer. */
 static enum linnet_status check_relations(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config) {
@@ -287,10 +279,7 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
   if (config->position == LINNET_POSITION_SINUSOIDAL && config->width % 2 != 0)
     return linnet_fail(context, LINNET_ERROR_FORMAT,
                        "%s: config: \"width\" %zu must be even with \"position\" sinusoidal", name, config->width);
-  if (config->convolution > 0 && (config->convolution < 3 || config->convolution % 2 == 0))
-    return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: config: \"convolution\" is %zu; it must be 0 or an odd kernel of 3 to %d", name,
-                       config->convolution, LINNET_MAX_KERNEL);
+  LINNET_TRY(check_convolution(context, name, config));
   if (config->lsh_buckets % 2 != 0)
     return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: config: \"lsh_buckets\" is %zu; it must be even", name,
                        config->lsh_buckets);
@@ -320,8 +309,8 @@ static size_t count_directions(const struct linnet_config *config) {
 
 enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config) {
-  LINNET_TRY(check_ranges(context, name, config));
-  LINNET_TRY(check_names(context, name, config));
+  LINNET_TRY(check_keys(context, name, config));
+  LINNET_TRY(check_attention(context, name, config));
   LINNET_TRY(config->encoder == LINNET_ENCODER_BLSTM ? check_blstm(context, name, config)
                                                      : check_relations(context, name, config));
   size_t count = 0;
@@ -378,41 +367,70 @@ bool linnet_config_count_parameters(const struct linnet_config *config, size_t *
 
 /* --- writing -------------------------------------------------------------------------------------------------- */
 
-/* One name if all layers have the same kind, otherwise a list. */
-static json_t *attention_value(const struct linnet_config *config) {
-  bool same = true;
-  for (size_t i = 1; i < config->layers; i++)
-    same = same && config->attention[i] == config->attention[0];
-  if (same)
-    return json_string(linnet_attention_traits[config->attention[0]].name);
+static json_t *kind_value(const struct linnet_config *config, size_t layer) {
+  return json_string(linnet_attention_traits[config->attention[layer]].name);
+}
+
+static json_t *lookahead_value(const struct linnet_config *config, size_t layer) {
+  return json_integer((json_int_t)linnet_layer_lookahead(config, layer));
+}
+
+/* One value if all layers have the same, otherwise a list. NULL: out of memory. */
+static json_t *layer_values(const struct linnet_config *config,
+                            json_t *(*value)(const struct linnet_config *config, size_t layer)) {
   json_t *list = json_array();
-  for (size_t i = 0; list && i < config->layers; i++)
-    if (json_array_append_new(list, json_string(linnet_attention_traits[config->attention[i]].name)) != 0) {
-      json_decref(list);
-      return NULL;
-    }
-  return list;
+  bool good = list, same = true;
+  for (size_t i = 0; good && i < config->layers; i++) {
+    good = json_array_append_new(list, value(config, i)) == 0;
+    same = same && good && json_equal(json_array_get(list, i), json_array_get(list, 0));
+  }
+  json_t *values = !good ? NULL : same ? json_incref(json_array_get(list, 0)) : json_incref(list);
+  json_decref(list);
+  return values;
+}
+
+static bool centred(const struct linnet_config *config) {
+  bool all = true;
+  for (size_t i = 0; i < config->layers; i++)
+    all = all && config->lookahead[i] == LINNET_CENTRED;
+  return all;
 }
 
 enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
                                         char **text) {
   *text = NULL;
   LINNET_TRY(linnet_config_validate(context, "configuration to write", config));
-  LINNET_TRY(linnet_json_reserve(context, "configuration to write", LINNET_MAX_LAYERS + 64, 0));
-  json_t *root = json_pack("{ss sI sI sI sI sI sI ss ss so ss so sI sI ss sI sI sI sI sI}", "encoder",
-                           encoder_names[config->encoder], "input_dim", (json_int_t)config->input_dim, "stack",
-                           (json_int_t)config->stack, "width", (json_int_t)config->width, "heads",
-                           (json_int_t)config->heads, "layers", (json_int_t)config->layers, "feed_forward",
-                           (json_int_t)config->feed_forward, "activation", activation_names[config->activation], "norm",
-                           norm_names[config->norm], "dropout", linnet_json_number(config->dropout), "position",
-                           position_names[config->position], "attention", attention_value(config), "convolution",
-                           (json_int_t)config->convolution, "outputs", (json_int_t)config->outputs, "feature_map",
-                           map_names[config->feature_map], "features", (json_int_t)config->features, "lsh_rounds",
-                           (json_int_t)config->lsh_rounds, "lsh_buckets", (json_int_t)config->lsh_buckets, "lsh_chunk",
-                           (json_int_t)config->lsh_chunk, "causal_chunk", (json_int_t)config->causal_chunk);
+  LINNET_TRY(linnet_json_reserve(context, "configuration to write", 2 * LINNET_MAX_LAYERS + 64, 0));
+  json_t *root = json_pack(
+      "{ss sI sI sI sI sI sI ss ss so ss so sI sI ss sI sI sI sI sI}", "encoder", encoder_names[config->encoder],
+      "input_dim", (json_int_t)config->input_dim, "stack", (json_int_t)config->stack, "width",
+      (json_int_t)config->width, "heads", (json_int_t)config->heads, "layers", (json_int_t)config->layers,
+      "feed_forward", (json_int_t)config->feed_forward, "activation", activation_names[config->activation], "norm",
+      norm_names[config->norm], "dropout", linnet_json_number(config->dropout), "position",
+      position_names[config->position], "attention", layer_values(config, kind_value), "convolution",
+      (json_int_t)config->convolution, "outputs", (json_int_t)config->outputs, "feature_map",
+      map_names[config->feature_map], "features", (json_int_t)config->features, "lsh_rounds",
+      (json_int_t)config->lsh_rounds, "lsh_buckets", (json_int_t)config->lsh_buckets, "lsh_chunk",
+      (json_int_t)config->lsh_chunk, "causal_chunk", (json_int_t)config->causal_chunk);
+  if (root && !centred(config) &&
+      json_object_set_new(root, lookahead_key.name, layer_values(config, lookahead_value)) != 0) {
+    json_decref(root);
+    root = NULL;
+  }
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);
   return status;
+}
+
+size_t linnet_layer_lookahead(const struct linnet_config *config, size_t layer) {
+  return config->lookahead[layer] == LINNET_CENTRED ? config->convolution / 2 : config->lookahead[layer];
+}
+
+static bool same_lookahead(const struct linnet_config *a, const struct linnet_config *b) {
+  bool same = true;
+  for (size_t i = 0; i < a->layers; i++)
+    same = same && linnet_layer_lookahead(a, i) == linnet_layer_lookahead(b, i);
+  return same;
 }
 
 bool linnet_config_same_network(const struct linnet_config *a, const struct linnet_config *b) {
@@ -421,5 +439,6 @@ bool linnet_config_same_network(const struct linnet_config *a, const struct linn
          a->activation == b->activation && a->norm == b->norm && a->position == b->position &&
          memcmp(a->attention, b->attention, sizeof a->attention) == 0 && a->convolution == b->convolution &&
          a->outputs == b->outputs && a->feature_map == b->feature_map && a->features == b->features &&
-         a->lsh_rounds == b->lsh_rounds && a->lsh_buckets == b->lsh_buckets && a->lsh_chunk == b->lsh_chunk;
+         a->lsh_rounds == b->lsh_rounds && a->lsh_buckets == b->lsh_buckets && a->lsh_chunk == b->lsh_chunk &&
+         same_lookahead(a, b);
 }

@@ -9,6 +9,8 @@
  *    "causal_chunk": 0}
  *
  * "attention" is one name for all layers, or an array with one name per layer; the names are those of ops/attention.h.
+ * "convolution_lookahead" is a number for all layers, or an array with one number per layer; if it is missing, all
+ * convolutions are centred.
  * "causal_chunk" may be "auto" at the start of a training. Keys from "feature_map" on may be missing in model files.
  * The structures contain no pointers: they can be copied by assignment. */
 #ifndef LINNET_CONFIG_H
@@ -37,6 +39,9 @@ enum {
  * network. */
 #define LINNET_CAUSAL_CHUNK_AUTO SIZE_MAX
 
+/* Instead of the look-ahead of a layer's convolution: as many frames after a frame as before it. */
+enum { LINNET_CENTRED = 255 };
+
 /* A stack of attention layers, or the bidirectional LSTM. The latter uses the keys "input_dim", "stack", "width" (units
  * in each direction), "layers", "dropout" (between layers) and "outputs"; "convolution" must be 0; it ignores all other
  * keys. */
@@ -62,6 +67,8 @@ struct linnet_config {
   enum linnet_position position;
   unsigned char attention[LINNET_MAX_LAYERS]; /* enum linnet_attention_kind of each layer; 0 from `layers` on */
   size_t convolution;                         /* kernel of the convolution module, odd, 3 to 63; 0: no module */
+  unsigned char lookahead[LINNET_MAX_LAYERS]; /* of each layer's convolution: frames after a frame, 0 to kernel - 1, or
+                                                 LINNET_CENTRED, as from `layers` on */
   size_t outputs;                             /* V, 2 to 65536; the blank is index 0. 0: not known yet */
   enum linnet_feature_map feature_map;        /* of linear attention */
   size_t features;                            /* random directions of the Fourier and positive maps; 0 with others */
@@ -84,6 +91,9 @@ enum linnet_status linnet_config_parse(struct linnet_context *context, const cha
 enum linnet_status linnet_config_parse_complete(struct linnet_context *context, const char *text, const char *name,
                                                 struct linnet_config *config);
 
+/* Frames after a frame that the convolution of a layer reads; 0 if there is none. */
+size_t linnet_layer_lookahead(const struct linnet_config *config, size_t layer);
+
 /* Checks every value, the relations between values, and the number of parameters. LINNET_ERROR_FORMAT for values that
  * contradict each other, LINNET_ERROR_LIMIT for values out of range. */
 enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
@@ -93,8 +103,9 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
  * training uses, and in causal_chunk, which changes results only by rounding. */
 bool linnet_config_same_network(const struct linnet_config *a, const struct linnet_config *b);
 
-/* The JSON text of `config` on one line, all keys in the order above; reading the doubles back gives exactly the same
- * values. Release *text with linnet_free. */
+/* The JSON text of `config` on one line, all keys in the order above, and "convolution_lookahead" behind them unless
+ * all convolutions are centred; reading the doubles back gives exactly the same values. Release *text with linnet_free.
+ */
 enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
                                         char **text);
 

@@ -70,6 +70,12 @@ template <int V> static __global__ void __launch_bounds__(THREADS) add_kernel(si
     store(y_add + i, sum_of(load<V>(x + i), load<V>(y_add + i)));
 }
 
+static __global__ void __launch_bounds__(THREADS)
+    average_kernel(size_t n, float weight, const float *x, float *average_add) {
+  for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (size_t)gridDim.x * THREADS)
+    average_add[i] += weight * (x[i] - average_add[i]);
+}
+
 template <int V, class T>
 static __global__ void __launch_bounds__(THREADS) convert_kernel(size_t n, const float *x, T *y) {
   for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < n; i += (size_t)gridDim.x * THREADS * V)
@@ -179,6 +185,11 @@ void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, flo
     LINNET_LAUNCH(device, add_kernel<4>, linnet_blocks(n, 4 * THREADS), THREADS, 0, n, x, y_add);
   else
     LINNET_LAUNCH(device, add_kernel<1>, linnet_blocks(n, THREADS), THREADS, 0, n, x, y_add);
+}
+
+void linnet_cuda_average(struct linnet_device *device, size_t n, double weight, const float *x, float *average_add) {
+  if (n > 0)
+    LINNET_LAUNCH(device, average_kernel, linnet_blocks(n, THREADS), THREADS, 0, n, (float)weight, x, average_add);
 }
 
 void linnet_cuda_activations_of(struct linnet_device *device, size_t n, const float *x, void *y) {

@@ -53,18 +53,18 @@ struct ctc_row {
 };
 
 struct ctc_vec {
+  struct ctc_number blank; /* u(0) of one frame */
   const struct linnet_ctc *c;
-  size_t chunks;           /* labels / VW, rounded up */
-  struct ctc_chunk *alpha; /* (frames, chunks) */
-  struct ctc_lead *leads;  /* (frames): alpha of the first blank */
-  struct ctc_row *rows;    /* (frames) */
-  struct ctc_chunk *now;   /* (chunks + 1): alpha or beta of one frame; the last chunk is zero */
-  struct ctc_lead lead;
+  size_t chunks;             /* labels / VW, rounded up */
+  struct ctc_chunk *alpha;   /* (frames, chunks) */
+  struct ctc_lead *leads;    /* (frames): alpha of the first blank */
+  struct ctc_row *rows;      /* (frames) */
+  struct ctc_chunk *now;     /* (chunks + 1): alpha or beta of one frame; the last chunk is zero */
   vi *skip_in, *skip_out;    /* (chunks): 0 where label i may directly follow i-1, or i+1 follow i; else CTC_ZERO */
   float *logits, *occupancy; /* (chunks * VW): of the labels at one frame */
-  struct ctc_number blank;   /* u(0) of one frame */
-  int32_t shift;             /* n_t of that frame */
-  struct ctc_lead total;     /* P */
+  struct ctc_lead lead;
+  struct ctc_lead total; /* P */
+  int32_t shift;         /* n_t of that frame */
 };
 
 /* --- Numbers */

@@ -30,17 +30,17 @@ template <class T> static __device__ __forceinline__ work_item work_item_of(cons
   return p;
 }
 
-/* The sum over taps j of w[j] x[frame + j - half], or reversed: w[j] x[frame - j + half]. x is zero outside the
+/* The sum over taps j of w[j] x[frame + j - left], or reversed: w[j] x[frame - j + left]. x is zero outside the
  * sequence, so the loop runs over the taps [from, to) only. */
 template <class T>
 static __device__ __forceinline__ float taps(const terms<T> &t, const work_item &p, const T *x, size_t frame,
                                              bool turned, float sum) {
-  const int half = (int)t.c.kernel / 2, kernel = (int)t.c.kernel, channels = (int)t.c.channels;
+  const int left = (int)t.c.left, kernel = (int)t.c.kernel, channels = (int)t.c.channels;
   const int before = (int)(frame - p.begin), behind = (int)(p.end - 1 - frame);
-  const int low = turned ? half - behind : half - before, high = turned ? half + before + 1 : half + behind + 1;
+  const int low = turned ? left - behind : left - before, high = turned ? left + before + 1 : left + behind + 1;
   const int from = low > 0 ? low : 0, to = high < kernel ? high : kernel;
   const float *w = t.w + from * channels + p.channel;
-  const T *at = x + frame * channels + p.channel + (ptrdiff_t)(turned ? half - from : from - half) * channels;
+  const T *at = x + frame * channels + p.channel + (ptrdiff_t)(turned ? left - from : from - left) * channels;
   const int along = turned ? -channels : channels;
 #pragma unroll 8
   for (int j = from; j < to; j++, w += channels, at += along)
@@ -60,9 +60,9 @@ template <class T> static __global__ void __launch_bounds__(THREADS) conv_kernel
   }
 }
 
-/* The sum of x[t + j - half] dy[t] over the rows t of a piece; for j = kernel, the sum of dy[t]. */
+/* The sum of x[t + j - left] dy[t] over the rows t of a piece; for j = kernel, the sum of dy[t]. */
 template <class T> static __device__ float weight_gradient(const terms<T> &t, const work_item &p, size_t j, float sum) {
-  const size_t half = t.c.kernel / 2, channels = t.c.channels, piece_end = p.piece.first + p.piece.rows;
+  const size_t left = t.c.left, channels = t.c.channels, piece_end = p.piece.first + p.piece.rows;
   const T *dy = t.dy + p.channel, *x = t.x + p.channel;
   if (j == t.c.kernel) {
 #pragma unroll 8
@@ -70,11 +70,11 @@ template <class T> static __device__ float weight_gradient(const terms<T> &t, co
       sum += widen(dy[frame * channels]);
     return sum;
   }
-  const size_t low = p.begin + half > j ? p.begin + half - j : 0, high = p.end + half > j ? p.end + half - j : 0;
+  const size_t low = p.begin + left > j ? p.begin + left - j : 0, high = p.end + left > j ? p.end + left - j : 0;
   const size_t from = low > p.piece.first ? low : p.piece.first, to = smaller(high, piece_end);
 #pragma unroll 8
   for (size_t frame = from; frame < to; frame++)
-    sum = fmaf(widen(x[(frame + j - half) * channels]), widen(dy[frame * channels]), sum);
+    sum = fmaf(widen(x[(frame + j - left) * channels]), widen(dy[frame * channels]), sum);
   return sum;
 }
 

@@ -4,10 +4,11 @@
 
 #include "ops/pack.h"
 
-/* A convolution over time, for each channel separately, with zeros outside the sequence; `kernel` is odd: y[t][c] =
- * bias[c] + sum_j w[j][c] x[t + j - kernel/2][c]. */
+/* A convolution over time, for each channel separately, with zeros outside the sequence:
+ * y[t][c] = bias[c] + sum_j w[j][c] x[t + j - left][c]. `left`, below `kernel`, is the number of frames before t that
+ * y[t] depends on; the other kernel - 1 - left come after t. */
 struct linnet_conv {
-  size_t channels, kernel;
+  size_t channels, kernel, left;
 };
 
 /* x, y (T, channels); w (kernel, channels). */
@@ -15,5 +16,10 @@ void linnet_conv_forward_reference(const struct linnet_conv *c, const struct lin
                                    const real *w, const real *bias, real *y);
 void linnet_conv_backward_reference(const struct linnet_conv *c, const struct linnet_pack *p, const real *x,
                                     const real *w, const real *dy, real *dx, real *dw_add, real *dbias_add);
+
+/* The convolution where no tap reads outside: y[t][c] = bias[c] + sum_j w[j][c] x[t + j][c] of x (rows + kernel - 1,
+ * channels) and y (rows, channels); `left` means nothing. */
+void linnet_conv_window_reference(const struct linnet_conv *c, size_t rows, const real *x, const real *w,
+                                  const real *bias, real *y);
 
 #endif

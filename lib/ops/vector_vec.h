@@ -37,6 +37,14 @@ static void add_vec(size_t n, const float *x, float *y_add) {
     vf_store_n(y_add + i, vf_load_n(y_add + i, n - i) + vf_load_n(x + i, n - i), n - i);
 }
 
+static void average_vec(size_t n, double weight, const float *x, float *average_add) {
+  const float w = (float)weight;
+  for (size_t i = 0; i < n; i += VW) {
+    vf a = vf_load_part(average_add + i, n - i);
+    vf_store_part(average_add + i, a + (vf_load_part(x + i, n - i) - a) * w, n - i);
+  }
+}
+
 /* Each block of rows has a sum of its own: smaller sums have smaller rounding errors. */
 enum { COLUMN_SUM_ROWS = 64, COLUMN_SUM_VECTORS = 4 };
 

@@ -62,11 +62,11 @@ void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, s
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
 
 void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *context, const struct linnet_config *config) {
-  *batch = (struct linnet_batch){.context = context, .config = config};
+  *batch = (struct linnet_batch){.context = context, .config = config, .views = 1};
 }
 
 void linnet_batch_release(struct linnet_batch *batch) {
-  void *blocks[] = {batch->offsets, batch->features, batch->labels, batch->num_labels, batch->loss,
+  void *blocks[] = {batch->offsets, batch->features, batch->labels, batch->num_labels, batch->loss, batch->consistency,
                     batch->raw,     batch->slots,    batch->frames, batch->status,     batch->masks};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(batch->context, blocks[i]);
@@ -77,15 +77,15 @@ void linnet_batch_release(struct linnet_batch *batch) {
 #define REPLACE(context, block, count)                                                                                 \
   (linnet_free(context, block), (block) = linnet_alloc(context, count, sizeof *(block)), (block) != NULL)
 
-static bool reserve_utterances(struct linnet_batch *b, size_t count) {
-  if (count <= b->utterance_capacity)
+static bool reserve_sequences(struct linnet_batch *b, size_t count) {
+  if (count <= b->sequence_capacity)
     return true;
   size_t n = count + count / 2 + 1;
   bool good = REPLACE(b->context, b->offsets, n) && REPLACE(b->context, b->labels, n) &&
               REPLACE(b->context, b->num_labels, n) && REPLACE(b->context, b->loss, n) &&
-              REPLACE(b->context, b->slots, n) && REPLACE(b->context, b->frames, n) &&
-              REPLACE(b->context, b->status, n);
-  b->utterance_capacity = good ? n - 1 : 0;
+              REPLACE(b->context, b->consistency, n) && REPLACE(b->context, b->slots, n) &&
+              REPLACE(b->context, b->frames, n) && REPLACE(b->context, b->status, n);
+  b->sequence_capacity = good ? n - 1 : 0;
   return good;
 }
 
@@ -111,9 +111,9 @@ static bool reserve_features(struct linnet_batch *b, size_t frames) {
   return b->feature_capacity > 0;
 }
 
-static bool reserve_masks(struct linnet_batch *b, size_t utterances) {
+static bool reserve_masks(struct linnet_batch *b, size_t sequences) {
   size_t count;
-  if (!linnet_mul_size(utterances, b->num_masks, &count))
+  if (!linnet_mul_size(sequences, b->num_masks, &count))
     return false;
   if (count <= b->mask_capacity)
     return true;
@@ -139,11 +139,11 @@ static void fit_mask(const struct linnet_config *config, size_t frames, struct l
     m->num_frames = linnet_stacked_frames(config, frames) * config->stack - m->first_frame;
 }
 
-static void load_masks(const struct loading *l, size_t i) {
+static void load_masks(const struct loading *l, size_t i, size_t view) {
   const struct linnet_batch *b = l->batch;
-  struct linnet_feature_mask *masks = b->masks + i * b->num_masks;
+  struct linnet_feature_mask *masks = b->masks + (i * b->views + view) * b->num_masks;
   memset(masks, 0, b->num_masks * sizeof *masks);
-  l->corpus->masks(l->corpus->user, b->utterances[i], l->epoch, b->frames[i], masks);
+  l->corpus->masks(l->corpus->user, b->utterances[i], l->epoch, (unsigned)view, b->frames[i], masks);
   for (size_t m = 0; m < b->num_masks; m++)
     fit_mask(b->config, b->frames[i], &masks[m]);
 }
@@ -156,30 +156,31 @@ static void load_utterance(void *user, size_t i, unsigned worker) {
   b->frames[i] = 0;
   b->status[i] = l->corpus->features(l->corpus->user, context, b->utterances[i], l->epoch,
                                      b->raw + b->slots[i] * b->config->input_dim, capacity, &b->frames[i]);
-  if (b->status[i] == LINNET_OK && b->num_masks > 0)
-    load_masks(l, i);
+  for (size_t v = 0; v < b->views && b->status[i] == LINNET_OK && b->num_masks > 0; v++)
+    load_masks(l, i, v);
 }
 
 static void stack_utterance(void *user, size_t i, unsigned worker) {
   struct linnet_batch *b = user;
   (void)worker;
-  size_t row = b->config->input_dim * b->config->stack;
-  if (b->frames[i] > 0)
+  size_t row = b->config->input_dim * b->config->stack, first = i * b->views;
+  for (size_t s = first; s < first + b->views && b->frames[i] > 0; s++)
     linnet_stack_frames(b->config, b->raw + b->slots[i] * b->config->input_dim, b->frames[i],
-                        b->features + b->offsets[i] * row);
+                        b->features + b->offsets[s] * row);
 }
 
 static void for_each(struct linnet_batch *b, struct linnet_context *const *contexts, linnet_task_fn body, void *user) {
+  size_t count = linnet_batch_utterances(b);
   if (contexts)
-    linnet_parallel(b->context, b->count, body, user);
-  for (size_t i = 0; !contexts && i < b->count; i++)
+    linnet_parallel(b->context, count, body, user);
+  for (size_t i = 0; !contexts && i < count; i++)
     body(user, i, 0);
 }
 
 /* Finds the first utterance that failed, and loads its features again: the error message of its worker may be that of a
  * later utterance. */
 static enum linnet_status check_loaded(struct linnet_batch *b, struct loading *l) {
-  for (size_t i = 0; i < b->count; i++) {
+  for (size_t i = 0; i < linnet_batch_utterances(b); i++) {
     if (b->status[i] == LINNET_OK)
       continue;
     if (b->status[i] == LINNET_ERROR_CANCELLED)
@@ -196,22 +197,30 @@ static enum linnet_status check_loaded(struct linnet_batch *b, struct loading *l
 static void locate(struct linnet_batch *b, const struct linnet_corpus *corpus, const size_t *nominal, uint64_t epoch) {
   const size_t extra = epoch > 0 ? corpus->extra_frames : 0;
   b->slots[0] = 0;
-  for (size_t i = 0; i < b->count; i++) {
+  for (size_t i = 0; i < linnet_batch_utterances(b); i++) {
     size_t u = b->utterances[i];
     b->slots[i + 1] = b->slots[i] + nominal[u] + nominal[u] / 4 + 8 + extra;
-    b->labels[i] = corpus->labels(corpus->user, u, &b->num_labels[i]);
   }
+  for (size_t s = 0; s < b->count; s++)
+    b->labels[s] = corpus->labels(corpus->user, b->utterances[s / b->views], &b->num_labels[s]);
+}
+
+/* The packed sequences in output frames. */
+static void lay_out(struct linnet_batch *b) {
+  b->offsets[0] = 0;
+  for (size_t s = 0; s < b->count; s++)
+    b->offsets[s + 1] = b->offsets[s] + linnet_stacked_frames(b->config, b->frames[s / b->views]);
 }
 
 enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet_corpus *corpus,
                                      const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
                                      struct linnet_context *const *contexts) {
-  if (!reserve_utterances(b, count))
+  if (!reserve_sequences(b, count * b->views))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu utterances", count);
-  b->count = count;
+  b->count = count * b->views;
   b->utterances = utterances;
   b->num_masks = epoch > 0 ? corpus->num_masks : 0;
-  if (!reserve_masks(b, count))
+  if (!reserve_masks(b, b->count))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for the masks of %zu utterances", count);
   locate(b, corpus, nominal, epoch);
   if (!reserve_raw(b, b->slots[count]))
@@ -219,13 +228,15 @@ enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet
   struct loading loading = {b, corpus, epoch, contexts};
   for_each(b, contexts, load_utterance, &loading);
   LINNET_TRY(check_loaded(b, &loading));
-  b->offsets[0] = 0;
-  for (size_t i = 0; i < count; i++)
-    b->offsets[i + 1] = b->offsets[i] + linnet_stacked_frames(b->config, b->frames[i]);
-  if (!reserve_features(b, b->offsets[count] * b->config->stack))
+  lay_out(b);
+  if (!reserve_features(b, b->offsets[b->count] * b->config->stack))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", b->slots[count]);
   for_each(b, contexts, stack_utterance, b);
   return LINNET_OK;
+}
+
+size_t linnet_batch_utterances(const struct linnet_batch *b) {
+  return b->count / b->views;
 }
 
 struct linnet_masks linnet_batch_masks(const struct linnet_batch *b, size_t first) {

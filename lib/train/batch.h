@@ -44,21 +44,24 @@ void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, s
 struct linnet_batch {
   struct linnet_context *context;
   const struct linnet_config *config;
-  size_t count;             /* utterances */
-  const size_t *utterances; /* (count), indices into the corpus; the caller's */
+  size_t views;             /* sequences of each utterance, which differ in masks and dropout only: 1 after
+                               linnet_batch_init; set it before loading */
+  size_t count;             /* sequences: those of an utterance follow each other */
+  const size_t *utterances; /* (count / views), indices into the corpus; the caller's */
   size_t *offsets;          /* (count + 1), in output frames */
   real *features;           /* (offsets[count], stack * input_dim) */
   const int **labels;       /* (count) */
   size_t *num_labels;       /* (count) */
   double *loss;             /* (count): negative log likelihoods, set by the code that computes them */
+  double *consistency;      /* (count / views): consistency losses, set by the code that computes them */
 
-  size_t num_masks;                  /* of each utterance; 0 in validation */
+  size_t num_masks;                  /* of each sequence; 0 in validation */
   struct linnet_feature_mask *masks; /* (count, num_masks) */
 
   float *raw; /* features as the corpus gives them, utterance i from frame slots[i] on */
   size_t *slots, *frames;
   enum linnet_status *status;            /* of each utterance's features */
-  size_t utterance_capacity;             /* utterances */
+  size_t sequence_capacity;              /* sequences */
   size_t raw_capacity, feature_capacity; /* elements */
   size_t mask_capacity;                  /* masks */
 };
@@ -72,10 +75,13 @@ enum linnet_status linnet_batch_load(struct linnet_batch *batch, const struct li
                                      const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
                                      struct linnet_context *const *contexts);
 
-/* The masks of the utterances from `first` on, as ops take them. */
+/* The number of utterances in the batch. */
+size_t linnet_batch_utterances(const struct linnet_batch *batch);
+
+/* The masks of the sequences from `first` on, as ops take them. */
 struct linnet_masks linnet_batch_masks(const struct linnet_batch *batch, size_t first);
 
-/* True if the labels of utterance i fit into its frames. */
+/* True if the labels of sequence i fit into its frames. */
 bool linnet_batch_feasible(const struct linnet_batch *batch, size_t i);
 
 #endif

@@ -106,7 +106,7 @@ bool linnet_has_causal_chunk(const struct linnet_config *config) {
 enum linnet_status linnet_train_measure_chunk(struct linnet_context *context, const char *config, size_t *chunk) {
   struct linnet_config parsed;
   if (!context || !config || !chunk)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_train_measure_chunk: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_train_measure_chunk: an argument is NULL");
   linnet_config_default(&parsed);
   LINNET_TRY(linnet_config_parse(context, config, "configuration", &parsed));
   if (parsed.outputs == 0)

@@ -10,12 +10,21 @@
 
 #define CHECKPOINT_FORMATS "linnet-checkpoint-"
 #define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"
+#define CONSISTENCY "consistency "
 
-enum { VECTORS = 3, STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
+enum { MAX_VECTORS = 4, STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
 
-static const char *const vector_names[VECTORS] = {"weights", "moment1", "moment2"};
+static const char *const vector_names[MAX_VECTORS] = {"weights", "moment1", "moment2", "average"};
 
-/* The state as text: one line of numbers, then one line for each kept model. %a writes doubles exactly. */
+/* Fills the addresses of the vectors that a checkpoint has; returns their number. */
+static size_t vectors_of(const struct linnet_checkpoint *c, real *vectors[MAX_VECTORS]) {
+  real *const all[MAX_VECTORS] = {c->weights, c->moment1, c->moment2, c->average};
+  memcpy(vectors, all, sizeof all);
+  return c->average ? MAX_VECTORS : MAX_VECTORS - 1;
+}
+
+/* The state as text: one line of numbers, one line for each kept model, and a line "consistency %a" unless that sum is
+ * 0. %a writes doubles exactly. */
 static bool format_state(const struct linnet_train_state *s, char text[STATE_BYTES]) {
   int n = linnet_format(text, STATE_BYTES,
                         "%" PRIu64 " %u %" PRIu64 " %a %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
@@ -26,6 +35,8 @@ static bool format_state(const struct linnet_train_state *s, char text[STATE_BYT
     int added = linnet_format(text + n, (size_t)(STATE_BYTES - n), "%u %a\n", s->kept[i].epoch, s->kept[i].result);
     n = added > 0 ? n + added : -1;
   }
+  if (n > 0 && s->sums.consistency != 0)
+    n = linnet_format(text + n, (size_t)(STATE_BYTES - n), CONSISTENCY "%a\n", s->sums.consistency);
   return n > 0;
 }
 
@@ -38,13 +49,19 @@ static bool parse_kept(const char *text, struct linnet_train_state *s) {
   return true;
 }
 
+static bool parse_consistency(const char *text, struct linnet_train_state *s) {
+  const char *line = strstr(text, "\n" CONSISTENCY);
+  s->sums.consistency = 0;
+  return !line || linnet_scan(line + 1, CONSISTENCY "%la", &s->sums.consistency) == 1;
+}
+
 static bool parse_state(const char *text, struct linnet_train_state *s) {
   int fields = linnet_scan(
       text, "%" SCNu64 " %u %" SCNu64 " %la %la %la %u %u %la %la %" SCNu64 " %" SCNu64 " %" SCNu64 " %la %u", &s->step,
       &s->epoch, &s->epoch_step, &s->schedule.rate, &s->schedule.best, &s->schedule.best_loss, &s->schedule.waiting,
       &s->schedule.stagnant, &s->sums.loss, &s->sums.seconds, &s->sums.labels, &s->sums.frames, &s->sums.infeasible,
       &s->total_seconds, &s->num_kept);
-  return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s);
+  return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s) && parse_consistency(text, s);
 }
 
 static enum linnet_status write_file(struct linnet_context *context, struct linnet_output_file *output,
@@ -54,14 +71,16 @@ static enum linnet_status write_file(struct linnet_context *context, struct linn
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", output->path);
   struct linnet_metadata metadata[] = {
       {"format", CHECKPOINT_FORMAT}, {"state", state}, {"fingerprint", c->fingerprint}};
-  const real *const vectors[VECTORS] = {c->weights, c->moment1, c->moment2};
-  struct linnet_tensor_entry entries[VECTORS + 1] = {[VECTORS] = {"checksum", LINNET_U8, 1, {CHECKSUM_BYTES}}};
-  for (size_t i = 0; i < VECTORS; i++)
+  real *vectors[MAX_VECTORS];
+  const size_t count = vectors_of(c, vectors);
+  struct linnet_tensor_entry entries[MAX_VECTORS + 1] = {[0] = {0}};
+  entries[count] = (struct linnet_tensor_entry){"checksum", LINNET_U8, 1, {CHECKSUM_BYTES}};
+  for (size_t i = 0; i < count; i++)
     entries[i] = (struct linnet_tensor_entry){vector_names[i], LINNET_F32, 1, {c->size}};
   struct linnet_writer writer;
-  LINNET_TRY(linnet_writer_begin(context, output, entries, VECTORS + 1, metadata, sizeof metadata / sizeof *metadata,
+  LINNET_TRY(linnet_writer_begin(context, output, entries, count + 1, metadata, sizeof metadata / sizeof *metadata,
                                  true, &writer));
-  for (size_t i = 0; i < VECTORS; i++)
+  for (size_t i = 0; i < count; i++)
 #ifdef LINNET_REAL_DOUBLE
     LINNET_TRY(linnet_writer_doubles(&writer, vectors[i], c->size));
 #else
@@ -115,14 +134,15 @@ static enum linnet_status check_fingerprint(struct linnet_context *context, cons
 
 static enum linnet_status read_vectors(const struct linnet_safetensors *file, const char *path,
                                        const struct linnet_checkpoint *c) {
-  real *const vectors[VECTORS] = {c->weights, c->moment1, c->moment2};
-  for (size_t i = 0; i < VECTORS; i++) {
+  real *vectors[MAX_VECTORS];
+  const size_t count = vectors_of(c, vectors);
+  for (size_t i = 0; i < count; i++) {
     const struct linnet_tensor *tensor = linnet_safetensors_find(file, vector_names[i]);
     if (!tensor || tensor->dtype != LINNET_F32 || tensor->count != c->size || !linnet_tensor_finite(tensor))
       return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: %s is not a vector of %zu finite F32 values", path,
                          vector_names[i], c->size);
   }
-  for (size_t i = 0; i < VECTORS; i++)
+  for (size_t i = 0; i < count; i++)
 #ifdef LINNET_REAL_DOUBLE
     linnet_tensor_doubles(linnet_safetensors_find(file, vector_names[i]), 0, c->size, vectors[i]);
 #else
@@ -168,8 +188,8 @@ static enum linnet_status check_format(const struct linnet_safetensors *file, co
   if (checkpoint && strcmp(format, CHECKPOINT_FORMAT) != 0)
     return linnet_fail(
         file->context, LINNET_ERROR_UNSUPPORTED,
-        "%s: of format %.40s, this version of Linnet reads " CHECKPOINT_FORMAT
-        ": end the training with the version that began it, or start anew in another folder from its model",
+        "%s: its format is %.40s, but this version of Linnet reads " CHECKPOINT_FORMAT
+        ": finish the training with the version that began it, or start anew in another folder from its model",
         path, format);
   if (!agrees)
     return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: damaged: its checksum is wrong", path);
@@ -184,7 +204,7 @@ static void close_file(struct linnet_context *context, struct opened *o) {
 static enum linnet_status open_file(struct linnet_context *context, const char *path, size_t size, struct opened *o) {
   size_t bytes = 0, header = (size_t)16 << 20;
   *o = (struct opened){0};
-  LINNET_TRY(linnet_file_read(context, path, size * VECTORS * sizeof(float) + header, &o->data, &bytes));
+  LINNET_TRY(linnet_file_read(context, path, size * MAX_VECTORS * sizeof(float) + header, &o->data, &bytes));
   bool agrees = checksum_agrees(o->data, bytes);
   enum linnet_status status = linnet_safetensors_open(context, o->data, bytes, path, &o->file);
   if (status == LINNET_OK)

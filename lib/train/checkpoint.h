@@ -22,6 +22,7 @@ struct linnet_kept_model {
 struct linnet_epoch_sums {
   double loss, seconds;
   uint64_t labels, frames, infeasible;
+  double consistency;
 };
 
 struct linnet_train_state {
@@ -35,10 +36,11 @@ struct linnet_train_state {
   struct linnet_kept_model kept[LINNET_MAX_KEPT_MODELS];
 };
 
-/* The three vectors are (size). `fingerprint` describes what the run depends on, one "key=value" a line. */
+/* The vectors are (size); `average` is NULL if there is none. `fingerprint` describes what the run depends on, one
+ * "key=value" a line. */
 struct linnet_checkpoint {
   size_t size;
-  real *weights, *moment1, *moment2;
+  real *weights, *moment1, *moment2, *average;
   struct linnet_train_state *state;
   const char *fingerprint;
 };

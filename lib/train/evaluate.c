@@ -75,7 +75,7 @@ static enum linnet_status run_network(struct evaluation *e, struct linnet_worker
   struct linnet_shard shard = {.pack = host.pack, .forward_only = true};
   LINNET_TRY(device->ops->upload_batch(device, worker->context, &host, &shard.features));
   LINNET_TRY(linnet_worker_forward(worker, e->network, e->weights, &shard));
-  LINNET_TRY(linnet_worker_ctc(worker, e->network, &shard, host.labels, host.num_labels, 1, false));
+  LINNET_TRY(linnet_worker_ctc(worker, e->network, &shard, host.labels, host.num_labels, 1, NULL));
   device->ops->download(device, batch->loss, worker->loss.data, batch->count * sizeof *batch->loss);
   return device->ops->wait(device, worker->context);
 }

@@ -29,6 +29,17 @@ static uint64_t hash_corpus(const struct linnet_corpus *corpus, const size_t *fr
   return hash;
 }
 
+/* Appends the keys of methods that are off by default, if they are on: fingerprints of trainings without them stay the
+ * same. */
+static void append_methods(const struct linnet_train_settings *s, char *text, size_t bytes) {
+  size_t used = strlen(text);
+  if (s->consistency > 0)
+    linnet_format(text + used, bytes - used, "consistency=%g\n", s->consistency);
+  used = strlen(text);
+  if (s->average_decay > 0)
+    linnet_format(text + used, bytes - used, "average_decay=%g\n", s->average_decay);
+}
+
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text) {
   const struct linnet_train_settings *s = &t->settings;
   char *config = NULL, *features = NULL;
@@ -39,7 +50,7 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
     status = linnet_feature_config_format(t->context, &t->features, &features);
   if (status == LINNET_OK && !(*text = linnet_alloc(t->context, BYTES, 1)))
     status = linnet_fail(t->context, LINNET_ERROR_MEMORY, "out of memory for a fingerprint");
-  if (status == LINNET_OK)
+  if (status == LINNET_OK) {
     linnet_format(
         *text, BYTES,
         "config=%s\nfeatures=%s\nrecipe=%s\ntrain=%zu utterances, %016" PRIx64 "\ndev=%zu utterances, %016" PRIx64
@@ -49,6 +60,8 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
         t->dev.num_utterances, hash_corpus(&t->dev, t->dev_frames), s->optimizer, s->schedule, s->learning_rate,
         s->min_learning_rate, s->clip_norm, s->num_batch_frames, s->num_warmup_steps, s->plateau_factor,
         s->plateau_patience, s->seed, s->schedule == LINNET_TRAIN_COSINE ? s->num_epochs : (size_t)0);
+    append_methods(s, *text, BYTES);
+  }
   linnet_free(t->context, config);
   linnet_free(t->context, features);
   return status;

@@ -28,7 +28,8 @@ void linnet_workers_destroy(struct linnet_context *context, struct linnet_worker
   struct linnet_device *device = linnet_device_of(context);
   for (unsigned i = 0; workers && i < linnet_context_num_threads(context); i++) {
     struct linnet_worker *w = &workers[i];
-    void *blocks[] = {w->memory.data, w->logits.data, w->loss.data, w->ctc_work.data};
+    void *blocks[] = {w->memory.data,   w->logits.data,  w->loss.data,
+                      w->ctc_work.data, w->dlogits.data, w->consistency.data};
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
       device->ops->free(device, blocks[b]);
     linnet_pass_destroy(w->pass);
@@ -47,8 +48,8 @@ void linnet_workers_run(struct linnet_context *context, const struct linnet_netw
     body(user, task, 0);
 }
 
-/* On a device the message says how large a batch would fit, in input frames (before stacking), as batch_frames counts
- * them. */
+/* On a device the message says how large a batch would fit, in input frames (before stacking) of one view, as
+ * batch_frames counts them. */
 static enum linnet_status reserve(struct linnet_worker *worker, const struct linnet_network *network,
                                   const struct linnet_shard *shard, struct linnet_device_buffer *buffer, size_t bytes) {
   struct linnet_device *device = network->device;
@@ -56,8 +57,9 @@ static enum linnet_status reserve(struct linnet_worker *worker, const struct lin
     return LINNET_OK;
   if (device->ops->host)
     return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
-                       "out of memory for %zu MB of activations: use smaller batches", bytes >> 20);
-  size_t free = device->ops->free_bytes(device), frames = linnet_shard_frames(shard) * network->config->stack;
+                       "out of memory for %zu MB of activations: use smaller batches (batch_frames)", bytes >> 20);
+  size_t free = device->ops->free_bytes(device), views = linnet_max_size(shard->views, 1);
+  size_t frames = linnet_shard_frames(shard) / views * network->config->stack;
   double fitting = 0.8 * (double)frames * (double)free / (double)bytes;
   return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
                      "%s: out of memory for a batch of %zu frames (%zu MB, %zu MB are free): about %.0f frames would "
@@ -77,7 +79,7 @@ enum linnet_status linnet_worker_forward(struct linnet_worker *worker, const str
 
 enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct linnet_network *network,
                                      const struct linnet_shard *shard, const int *const *labels,
-                                     const size_t *num_labels, double scale, bool gradient) {
+                                     const size_t *num_labels, double scale, real *gradient) {
   struct linnet_device *device = network->device;
   struct linnet_batch_ctc c = {.pack = &shard->pack,
                                .symbols = network->config->outputs,
@@ -85,7 +87,7 @@ enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct 
                                .num_labels = num_labels,
                                .logits = worker->logits.data,
                                .scale = (real)scale,
-                               .gradient = gradient ? worker->logits.data : NULL};
+                               .gradient = gradient};
   LINNET_TRY(reserve(worker, network, shard, &worker->ctc_work, device->ops->ctc_work_bytes(device, &c)));
   LINNET_TRY(reserve(worker, network, shard, &worker->loss, shard->pack.sequences * sizeof *c.loss));
   c.loss = worker->loss.data;
@@ -134,9 +136,9 @@ struct step {
   struct linnet_batch *batch;
   uint64_t seed;
   uint32_t step;
-  double scale;
+  double scale, consistency; /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
   size_t shards;
-  size_t starts[LINNET_MAX_SHARDS + 1]; /* utterances of the batch */
+  size_t starts[LINNET_MAX_SHARDS + 1]; /* sequences of the batch */
   size_t order[LINNET_MAX_SHARDS];      /* in which shards are processed */
   enum linnet_status status[LINNET_MAX_SHARDS];
   unsigned worker[LINNET_MAX_SHARDS];
@@ -152,16 +154,16 @@ static size_t wanted_shards(const struct linnet_network *network, size_t rows) {
   return network->device->ops->host ? shard_count(rows, linnet_network_shard_rows(network)) : 1;
 }
 
-/* A shard gets the utterances whose middle is in its part of the rows. A part without utterances gives no shard, but
- * there is at least one shard. */
+/* A shard gets the utterances whose middle is in its part of the rows, with all their views. A part without utterances
+ * gives no shard, but there is at least one shard. */
 static void cut_shards(struct step *step) {
   const struct linnet_batch *batch = step->batch;
   size_t rows = batch->offsets[batch->count], u = 0;
   size_t parts = wanted_shards(step->gradient->network, rows);
   for (size_t part = 1; part <= parts; part++) {
     size_t end = rows * part / parts, first = u;
-    while (u < batch->count && (part == parts || (batch->offsets[u] + batch->offsets[u + 1]) / 2 < end))
-      u++;
+    while (u < batch->count && (part == parts || (batch->offsets[u] + batch->offsets[u + batch->views]) / 2 < end))
+      u += batch->views;
     if (u > first || (part == parts && step->shards == 0))
       step->starts[++step->shards] = u;
   }
@@ -182,6 +184,42 @@ static void order_shards(struct step *step) {
   }
 }
 
+/* Compares the views of a shard on the worker's logits: adds to the gradient (T, outputs), and copies the losses to the
+ * batch. */
+static enum linnet_status compare_views(const struct step *step, struct linnet_worker *worker,
+                                        const struct linnet_shard *shard, size_t begin, real *gradient_add) {
+  const struct linnet_network *network = step->gradient->network;
+  struct linnet_device *device = network->device;
+  size_t bytes = shard->pack.sequences / 2 * sizeof(double);
+  LINNET_TRY(reserve(worker, network, shard, &worker->consistency, bytes));
+  struct linnet_batch_consistency c = {.pack = &shard->pack,
+                                       .symbols = network->config->outputs,
+                                       .logits = worker->logits.data,
+                                       .scale = (real)step->consistency,
+                                       .gradient_add = gradient_add,
+                                       .loss = worker->consistency.data};
+  device->ops->consistency(device, &c);
+  device->ops->download(device, step->batch->consistency + begin / 2, c.loss, bytes);
+  return LINNET_OK;
+}
+
+/* The losses of a shard, whose first sequence is sequence `begin` of the batch, from the worker's logits. *gradient
+ * becomes the gradient of the logits: in their memory, unless views are compared. */
+static enum linnet_status compute_losses(const struct step *step, struct linnet_worker *worker,
+                                         const struct linnet_shard *shard, const struct linnet_host_batch *host,
+                                         size_t begin, real **gradient) {
+  const struct linnet_network *network = step->gradient->network;
+  struct linnet_device *device = network->device;
+  struct linnet_batch *batch = step->batch;
+  const bool compare = step->consistency > 0;
+  if (compare)
+    LINNET_TRY(reserve(worker, network, shard, &worker->dlogits, worker->logits.bytes));
+  *gradient = compare ? worker->dlogits.data : worker->logits.data;
+  LINNET_TRY(linnet_worker_ctc(worker, network, shard, host->labels, host->num_labels, step->scale, *gradient));
+  device->ops->download(device, batch->loss + begin, worker->loss.data, host->pack.sequences * sizeof *batch->loss);
+  return compare ? compare_views(step, worker, shard, begin, *gradient) : LINNET_OK;
+}
+
 /* Forward, losses and backward of the sequences that lie at `host`, the first of which is sequence `begin` of the
  * batch. */
 static enum linnet_status run_batch(const struct step *step, struct linnet_worker *worker,
@@ -189,7 +227,9 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
   const struct linnet_network *network = step->gradient->network;
   struct linnet_device *device = network->device;
   struct linnet_batch *batch = step->batch;
+  real *dlogits;
   struct linnet_shard shard = {.pack = host->pack,
+                               .views = batch->views,
                                .dropout = network->config->dropout,
                                .seed = step->seed,
                                .step = step->step,
@@ -197,9 +237,8 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
   LINNET_TRY(device->ops->upload_batch(device, worker->context, host, &shard.features));
   device->ops->spec_augment(device, &shard.pack, &host->masks, shard.features);
   LINNET_TRY(linnet_worker_forward(worker, network, step->weights, &shard));
-  LINNET_TRY(linnet_worker_ctc(worker, network, &shard, host->labels, host->num_labels, step->scale, true));
-  linnet_pass_backward(worker->pass, worker->logits.data, gradient);
-  device->ops->download(device, batch->loss + begin, worker->loss.data, host->pack.sequences * sizeof *batch->loss);
+  LINNET_TRY(compute_losses(step, worker, &shard, host, begin, &dlogits));
+  linnet_pass_backward(worker->pass, dlogits, gradient);
   return LINNET_OK;
 }
 
@@ -268,7 +307,7 @@ static void sum_squares(struct linnet_gradient *g) {
   device->ops->download(device, &g->total, g->squares, sizeof g->total);
 }
 
-/* The labels of feasible utterances. */
+/* The labels of feasible sequences. */
 static size_t count_labels(const struct linnet_batch *batch) {
   size_t labels = 0;
   for (size_t i = 0; i < batch->count; i++)
@@ -285,6 +324,8 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
                       .seed = seed,
                       .step = step_number,
                       .scale = 1 / (double)(labels > 0 ? labels : 1)};
+  if (batch->views == 2 && labels > 0)
+    step.consistency = g->consistency * 2 * step.scale;
   cut_shards(&step);
   order_shards(&step);
   LINNET_TRY(reserve_shards(g, step.shards));
@@ -299,19 +340,29 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
   return LINNET_OK;
 }
 
-enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struct linnet_batch *batch,
-                                          struct linnet_gradient_result *result) {
-  LINNET_TRY(g->network->device->ops->wait(g->network->device, g->context));
-  *result = (struct linnet_gradient_result){.labels = count_labels(batch), .norm = sqrt(g->total)};
+static void sum_losses(const struct linnet_gradient *g, const struct linnet_batch *batch,
+                       struct linnet_gradient_result *result) {
   for (size_t i = 0; i < batch->count; i++)
     if (batch->loss[i] == INFINITY)
       result->infeasible++;
     else
       result->loss += batch->loss[i];
-  if (isfinite(result->loss) && isfinite(result->norm))
+  result->loss /= (double)batch->views;
+  result->infeasible /= batch->views;
+  const bool compared = batch->views == 2 && g->consistency > 0 && result->labels > 0;
+  for (size_t i = 0; compared && i < linnet_batch_utterances(batch); i++)
+    result->consistency += batch->consistency[i];
+}
+
+enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struct linnet_batch *batch,
+                                          struct linnet_gradient_result *result) {
+  LINNET_TRY(g->network->device->ops->wait(g->network->device, g->context));
+  *result = (struct linnet_gradient_result){.labels = count_labels(batch) / batch->views, .norm = sqrt(g->total)};
+  sum_losses(g, batch, result);
+  const bool finite = isfinite(result->loss) && isfinite(result->consistency);
+  if (finite && isfinite(result->norm))
     return LINNET_OK;
-  return linnet_fail(g->context, LINNET_ERROR_NUMERIC, "%s is not finite",
-                     isfinite(result->loss) ? "the gradient" : "the loss");
+  return linnet_fail(g->context, LINNET_ERROR_NUMERIC, "%s is not finite", finite ? "the gradient" : "the loss");
 }
 
 /* --- update ------------------------------------------------------------------------------------------------------- */

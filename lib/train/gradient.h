@@ -17,6 +17,7 @@ struct linnet_worker {
   struct linnet_pass *pass;
   struct linnet_device_buffer memory; /* of the pass */
   struct linnet_device_buffer logits, loss, ctc_work;
+  struct linnet_device_buffer dlogits, consistency; /* if views are compared */
 };
 
 /* One for each thread of the context. */
@@ -33,10 +34,11 @@ enum linnet_status linnet_worker_forward(struct linnet_worker *worker, const str
                                          const real *weights, const struct linnet_shard *shard);
 
 /* CTC of the shard's sequences on the worker's logits; `labels` are the batch's from the shard's first sequence on.
- * worker->loss gets the losses. With `gradient`, the logits are replaced by scale times the gradient. */
+ * worker->loss gets the losses, and `gradient` (T, outputs) the gradient times `scale`; it may be the logits. NULL:
+ * losses only. */
 enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct linnet_network *network,
                                      const struct linnet_shard *shard, const int *const *labels,
-                                     const size_t *num_labels, double scale, bool gradient);
+                                     const size_t *num_labels, double scale, real *gradient);
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
@@ -50,21 +52,25 @@ struct linnet_gradient {
   size_t block;                    /* parameters that one task sums or updates */
   double *squares;                 /* (blocks) on the device: sums of squares; squares[0] gets their sum */
   double total;                    /* squares[0], copied from the device */
+  double consistency;              /* weight of the consistency loss in batches of two views; 0 after creation */
 };
 
 struct linnet_gradient_result {
-  double loss;   /* summed over feasible utterances */
+  double loss;   /* summed over feasible utterances; of two views, the mean */
   size_t labels; /* theirs */
   size_t infeasible;
-  double norm; /* of the gradient of loss / labels */
+  double consistency; /* summed over utterances, without its weight; 0 if views are not compared */
+  double norm;        /* of the gradient of (loss + weight * consistency) / labels */
 };
 
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
                                           struct linnet_worker *workers, struct linnet_gradient *gradient);
 void linnet_gradient_release(struct linnet_gradient *gradient);
 
-/* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->shards[0]. Dropout masks depend on
- * (seed, step). As for the update, a device may still be working when this returns. */
+/* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->shards[0]. The loss of an utterance
+ * is that of CTC; of an utterance with two views, it is the mean of theirs plus gradient->consistency times their
+ * consistency (ops/consistency.h). Dropout masks depend on (seed, step). As for the update, a device may still be
+ * working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
 

@@ -27,7 +27,7 @@ static enum linnet_status save(struct linnet_context *context, const struct linn
 enum linnet_status linnet_model_annotate(struct linnet_context *context, const char *path, const char *key,
                                          const char *value, int half, const char *output) {
   if (!context || !path || !key || !value || !output)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_annotate: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_annotate: an argument is NULL");
   struct linnet_model *model = NULL;
   LINNET_TRY(linnet_model_load(context, path, &model));
   struct linnet_metadata *metadata = linnet_alloc(context, model->num_metadata + 1, sizeof *metadata);
@@ -105,7 +105,8 @@ static enum linnet_status save_mean(struct linnet_context *context, const struct
 enum linnet_status linnet_model_average(struct linnet_context *context, const char *const *paths, size_t count,
                                         int half, const char *output) {
   if (!context || !paths || count == 0 || !output)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_average: no models or NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_model_average: there are no models, or an argument is NULL");
   struct linnet_model *first = NULL;
   LINNET_TRY(linnet_model_load(context, paths[0], &first));
   double *sums = linnet_calloc(context, first->parameters->size, sizeof *sums);

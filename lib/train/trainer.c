@@ -29,21 +29,22 @@ static enum linnet_status check_range(struct linnet_context *context, const char
                                       double high) {
   if (value >= low && value <= high)
     return LINNET_OK;
-  return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: %s is %g; it must be between %g and %g", key, value,
-                     low, high);
+  return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: %s is %g; it must be %g to %g", key, value, low, high);
 }
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_train_settings *s) {
   LINNET_TRY(check_range(context, "optimizer", s->optimizer, LINNET_TRAIN_ADAM, LINNET_TRAIN_RADAM));
   LINNET_TRY(check_range(context, "schedule", s->schedule, LINNET_TRAIN_PLATEAU, LINNET_TRAIN_COSINE));
   LINNET_TRY(check_range(context, "learning rate", s->learning_rate, 1e-12, 10));
-  LINNET_TRY(check_range(context, "smallest learning rate", s->min_learning_rate, 0, s->learning_rate));
+  LINNET_TRY(check_range(context, "minimum learning rate", s->min_learning_rate, 0, s->learning_rate));
   LINNET_TRY(check_range(context, "clipping norm", s->clip_norm, 0, 1e9));
   LINNET_TRY(check_range(context, "frames per batch", (double)s->num_batch_frames, 1, 1e8));
   LINNET_TRY(check_range(context, "epochs", s->num_epochs, 1, 1e6));
   LINNET_TRY(check_range(context, "plateau factor", s->plateau_factor, 1e-3, 1));
   LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
-  return check_range(context, "kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
+  LINNET_TRY(check_range(context, "consistency", s->consistency, 0, 100));
+  LINNET_TRY(check_range(context, "average decay", s->average_decay, 0, 0.9999999));
+  return check_range(context, "number of kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
 }
 
 /* --- the model ---------------------------------------------------------------------------------------------------- */
@@ -76,8 +77,9 @@ static enum linnet_status copy_metadata(struct linnet_trainer *t, const char *co
 }
 
 static enum linnet_status copy_cmvn(struct linnet_trainer *t, const struct linnet_cmvn *cmvn) {
-  if ((t->features.cmvn == LINNET_CMVN_GLOBAL) != (cmvn != NULL))
-    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "training: global CMVN and its statistics go together");
+  if (linnet_cmvn_is_stored(t->features.cmvn) != (cmvn != NULL))
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "training: global or running CMVN and its statistics go together");
   if (!cmvn)
     return LINNET_OK;
   t->cmvn = linnet_alloc(t->context, 1, sizeof *cmvn);
@@ -154,6 +156,18 @@ static real *device_vector(const struct linnet_trainer *t, real *host) {
   return device->ops->host ? host : device->ops->alloc(device, t->parameters->size * sizeof(real));
 }
 
+/* The moving average begins with the initial weights. */
+static enum linnet_status create_average(struct linnet_trainer *t) {
+  if (!(t->settings.average_decay > 0))
+    return LINNET_OK;
+  t->average = linnet_calloc(t->context, t->parameters->size, sizeof(real));
+  if (!t->average)
+    return out_of_memory(t->context);
+  memcpy(t->average, t->weights, t->parameters->size * sizeof(real));
+  t->device.average = device_vector(t, t->average);
+  return t->device.average ? LINNET_OK : out_of_memory(t->context);
+}
+
 static enum linnet_status create_weights(struct linnet_trainer *t, const char *initial) {
   t->weights = linnet_calloc(t->context, t->parameters->size, sizeof(real));
   t->moment1 = linnet_calloc(t->context, t->parameters->size, sizeof(real));
@@ -165,7 +179,8 @@ static enum linnet_status create_weights(struct linnet_trainer *t, const char *i
   t->device.moment2 = device_vector(t, t->moment2);
   if (!t->device.weights || !t->device.moment1 || !t->device.moment2)
     return out_of_memory(t->context);
-  return initial_weights(t, initial);
+  LINNET_TRY(initial_weights(t, initial));
+  return create_average(t);
 }
 
 enum linnet_status linnet_trainer_download(struct linnet_trainer *t) {
@@ -174,6 +189,8 @@ enum linnet_status linnet_trainer_download(struct linnet_trainer *t) {
   device->ops->download(device, t->weights, t->device.weights, bytes);
   device->ops->download(device, t->moment1, t->device.moment1, bytes);
   device->ops->download(device, t->moment2, t->device.moment2, bytes);
+  if (t->average)
+    device->ops->download(device, t->average, t->device.average, bytes);
   return device->ops->wait(device, t->context);
 }
 
@@ -184,6 +201,8 @@ static enum linnet_status upload(struct linnet_trainer *t) {
   device->ops->upload(device, t->device.weights, t->weights, bytes);
   device->ops->upload(device, t->device.moment1, t->moment1, bytes);
   device->ops->upload(device, t->device.moment2, t->moment2, bytes);
+  if (t->average)
+    device->ops->upload(device, t->device.average, t->average, bytes);
   return device->ops->wait(device, t->context);
 }
 
@@ -195,8 +214,9 @@ static enum linnet_status check_labels(struct linnet_trainer *t, const struct li
   const int *labels = corpus->labels(corpus->user, u, &count);
   for (size_t i = 0; i < count; i++)
     if (labels[i] < 1 || (size_t)labels[i] >= t->config.outputs)
-      return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "utterance %s: label %d is not in 1 ... %zu",
-                         corpus->id(corpus->user, u), labels[i], t->config.outputs - 1);
+      return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                         "utterance %s: label %d is out of range; it must be 1 to %zu", corpus->id(corpus->user, u),
+                         labels[i], t->config.outputs - 1);
   *labels_frames = linnet_ctc_min_frames(labels, count);
   return LINNET_OK;
 }
@@ -222,9 +242,9 @@ static enum linnet_status measure(struct linnet_trainer *t, const struct linnet_
   }
   if (infeasible > 0)
     linnet_log(t->context, LINNET_LOG_WARNING, "%zu of %zu utterances are too short for their labels%s", infeasible,
-               corpus->num_utterances, training ? " and are left out" : "");
+               corpus->num_utterances, training ? " and are ignored" : "");
   return usable > 0 ? LINNET_OK
-                    : linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "no usable utterance for %s",
+                    : linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "there is no usable utterance for %s",
                                   training ? "training" : "validation");
 }
 
@@ -254,8 +274,10 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   LINNET_TRY(linnet_batches_create(t->context, t->train.num_utterances, &t->batches));
   linnet_batch_init(&t->batch, t->context, &t->config);
   linnet_batch_init(&t->next, t->context, &t->config);
+  t->batch.views = t->next.views = t->settings.consistency > 0 ? 2 : 1;
   LINNET_TRY(create_workers(t));
   LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
+  t->gradient.consistency = t->settings.consistency;
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
   linnet_schedule_start(&t->settings, &t->state.schedule);
   bool found;
@@ -272,7 +294,8 @@ static enum linnet_status read_arguments(struct linnet_trainer *t, const struct 
   LINNET_TRY(linnet_settings_read(t->context, "struct linnet_corpus", train, &t->train, sizeof t->train));
   LINNET_TRY(linnet_settings_read(t->context, "struct linnet_corpus", dev, &t->dev, sizeof t->dev));
   if (!model->config || !model->features || !model->symbols || !complete(&t->train) || !complete(&t->dev))
-    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: NULL in a structure, or callback");
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_trainer_create: a pointer or callback in a structure is NULL");
   return check_settings(t->context, &t->settings);
 }
 
@@ -281,11 +304,11 @@ enum linnet_status linnet_trainer_create(struct linnet_context *context, const c
                                          const struct linnet_train_model *model, const struct linnet_corpus *train,
                                          const struct linnet_corpus *dev, struct linnet_trainer **trainer) {
   if (!context || !folder || !model || !train || !dev || !trainer)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: an argument is NULL");
   *trainer = NULL;
   if (linnet_context_precision(context) == LINNET_INT8)
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
-                       "products of 8-bit integers are for recognition: train in float32 or bfloat16");
+                       "products of 8-bit integers are for recognition only: train in float32 or bfloat16");
   struct linnet_trainer *t = linnet_calloc(context, 1, sizeof *t);
   if (!t)
     return out_of_memory(context);
@@ -313,7 +336,7 @@ uint64_t linnet_trainer_num_steps(const struct linnet_trainer *trainer) {
 
 static void release_device(struct linnet_trainer *t) {
   struct linnet_device *device = t->network.device;
-  void *blocks[] = {t->device.weights, t->device.moment1, t->device.moment2};
+  void *blocks[] = {t->device.weights, t->device.moment1, t->device.moment2, t->device.average};
   for (size_t i = 0; device && !device->ops->host && i < sizeof blocks / sizeof *blocks; i++)
     device->ops->free(device, blocks[i]);
 }
@@ -338,7 +361,8 @@ void linnet_trainer_destroy(struct linnet_trainer *t) {
   linnet_parameters_destroy(t->parameters);
   release_device(t);
   void *blocks[] = {t->symbols, t->metadata,    t->cmvn,         t->weights,    t->moment1,         t->moment2,
-                    t->folder,  t->fingerprint, t->train_frames, t->dev_frames, t->worker_contexts, t};
+                    t->folder,  t->fingerprint, t->train_frames, t->dev_frames, t->worker_contexts, t->average,
+                    t};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(context, blocks[i]);
 }

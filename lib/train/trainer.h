@@ -45,8 +45,9 @@ struct linnet_trainer {
 
   /* the state */
   real *weights, *moment1, *moment2; /* (parameters->size), as they are saved and loaded */
+  real *average;                     /* the same, of the weights; NULL if it is off */
   struct {
-    real *weights, *moment1, *moment2; /* as steps read and write them; on the CPU the same */
+    real *weights, *moment1, *moment2, *average; /* as steps read and write them; on the CPU the same */
   } device;
   struct linnet_train_state state;
   char *fingerprint;

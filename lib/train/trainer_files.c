@@ -35,6 +35,7 @@ static struct linnet_checkpoint checkpoint_of(struct linnet_trainer *t) {
                                     .weights = t->weights,
                                     .moment1 = t->moment1,
                                     .moment2 = t->moment2,
+                                    .average = t->average,
                                     .state = &t->state,
                                     .fingerprint = t->fingerprint};
 }
@@ -94,7 +95,7 @@ static enum linnet_status fall_back(const struct linnet_trainer *t, const struct
     return LINNET_OK;
   if ((rename(path->text, damaged.text) != 0 && errno != ENOENT) || rename(previous.text, path->text) != 0)
     return linnet_fail(t->context, LINNET_ERROR_IO, "%s: %s", path->text, strerror(errno));
-  linnet_log(t->context, LINNET_LOG_WARNING, "%s: training goes on from the checkpoint before, " PREVIOUS, why);
+  linnet_log(t->context, LINNET_LOG_WARNING, "%s: training continues from the previous checkpoint, " PREVIOUS, why);
   return LINNET_OK;
 }
 
@@ -105,7 +106,7 @@ enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t) {
   remove_temporary_files(t);
   LINNET_TRY(find_file(t, CHECKPOINT, &path, &found));
   enum linnet_status status = LINNET_OK;
-  snprintf(why, sizeof why, "%.500s: missing", path.text);
+  snprintf(why, sizeof why, "%.500s: is missing", path.text);
   if (found) {
     status = linnet_checkpoint_check(t->context, path.text, t->parameters->size);
     snprintf(why, sizeof why, "%s", linnet_context_error(t->context));
@@ -139,7 +140,7 @@ enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, 
 static enum linnet_status save_model(struct linnet_trainer *t, const char *path) {
   struct linnet_model_contents contents = {.config = &t->config,
                                            .parameters = t->parameters,
-                                           .weights = t->weights,
+                                           .weights = t->average ? t->average : t->weights,
                                            .symbols = (const char *const *)t->symbols,
                                            .features = &t->features,
                                            .cmvn = t->cmvn,

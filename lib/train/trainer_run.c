@@ -20,11 +20,11 @@ static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_
   char names[300] = "", cause[128];
   size_t used = 0;
   snprintf(cause, sizeof cause, "%s", linnet_context_error(t->context));
-  for (size_t i = 0; i < t->batch.count && used < 220; i++)
+  for (size_t i = 0; i < linnet_batch_utterances(&t->batch) && used < 220; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, " %.60s",
                              t->train.id(t->train.user, t->batch.utterances[i]));
   return linnet_fail(t->context, status, "step %" PRIu64 ": %s; utterances of the batch:%s%s", t->state.step + 1, cause,
-                     names, t->batch.count > 1 && used >= 220 ? " ..." : "");
+                     names, linnet_batch_utterances(&t->batch) > 1 && used >= 220 ? " ..." : "");
 }
 
 static double current_rate(const struct linnet_trainer *t) {
@@ -40,6 +40,16 @@ static void apply_gradient(struct linnet_trainer *t, double rate) {
   linnet_update_terms(kind, rate, t->state.step + 1, &update);
   linnet_gradient_update(&t->gradient, &update, t->settings.clip_norm, t->device.weights, t->device.moment1,
                          t->device.moment2);
+}
+
+/* Moves the average towards the weights after a step. The decay of the first steps is smaller, so that the initial
+ * weights are soon forgotten. */
+static void average_weights(struct linnet_trainer *t) {
+  if (!t->average)
+    return;
+  struct linnet_device *device = t->network.device;
+  double step = (double)t->state.step, decay = fmin(t->settings.average_decay, (1 + step) / (10 + step));
+  device->ops->average(device, t->parameters->size, 1 - decay, t->device.weights, t->device.average);
 }
 
 static enum linnet_status load_batch(struct linnet_trainer *t, size_t step, struct linnet_batch *batch) {
@@ -107,7 +117,9 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   double seconds = clock_seconds() - started;
   s->step++;
   s->epoch_step++;
+  average_weights(t);
   s->sums.loss += result.loss;
+  s->sums.consistency += result.consistency;
   s->sums.labels += result.labels;
   s->sums.frames += frames;
   s->sums.infeasible += result.infeasible;
@@ -144,8 +156,9 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   struct linnet_train_state *s = &t->state;
   double started = clock_seconds();
   struct linnet_evaluation dev;
-  enum linnet_status status = linnet_evaluate(t->context, &t->network, t->workers, t->device.weights, &t->dev,
-                                              t->dev_frames, t->settings.num_batch_frames, &dev);
+  enum linnet_status status =
+      linnet_evaluate(t->context, &t->network, t->workers, t->average ? t->device.average : t->device.weights, &t->dev,
+                      t->dev_frames, t->settings.num_batch_frames, &dev);
   *stop = status == LINNET_ERROR_CANCELLED;
   if (status != LINNET_OK)
     return *stop ? save_checkpoint(t) : status;
@@ -160,7 +173,8 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .dev_seconds = clock_seconds() - started,
       .total_seconds = s->total_seconds,
       .num_frames = (size_t)s->sums.frames,
-      .num_infeasible = (size_t)s->sums.infeasible};
+      .num_infeasible = (size_t)s->sums.infeasible,
+      .consistency = t->settings.consistency > 0 ? ratio(s->sums.consistency, (double)s->sums.labels) : -1};
   double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
   report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure, report.dev_loss);
   s->epoch++;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the kinds of attention cost against the length; see usage.
+# Time and memory of the kinds of attention against the length; see usage.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,14 +10,14 @@ usage() {
 	cat <<'END'
 Usage: run.sh [--quick] [--exp DIR] [--stage N] [--stop-stage N]
 
-Measures attention by itself, 6 heads of 32 on one thread, with the batch inversely proportional to the length
+Measures attention alone, with 6 heads of width 32 on one thread, with the batch inversely proportional to the length
 (Katharopoulos et al. 2020, Fig. 1): time and memory of forward and backward per sequence of 2^9 to 2^16 frames for every
 kind; the four forms of causal linear attention; and one step of the recurrences after up to 2^20 frames. Slopes are
 fitted to log-log points. The search for the length at which one kind overtakes another begins at 2^3 frames. It takes
 about a quarter of an hour.
 Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 
-  1  measurements: EXP/*.cost; existing ones are not repeated
+  1  measurements: EXP/*.cost; does not repeat existing ones
   2  EXP/kinds.svg, EXP/memory.svg, EXP/forms.svg, EXP/steps.svg (and .png), EXP/RESULTS.md
 
   --quick         short sequences and measurements, only to see that everything runs
@@ -62,7 +62,7 @@ measure_kind() {
 	esac
 }
 
-# slope FILE COLUMN: of the line through the points in log-log
+# slope FILE COLUMN: slope of the line through the points on log-log axes
 slope() {
 	awk -v column="$2" '!/^#/ {x = log($1); y = log($column); n++; sx += x; sy += y; sxx += x * x; sxy += x * y}
 		END {printf "%.2f", (n * sxy - sx * sy) / (n * sxx - sx * sx)}' "$exp/$1.cost"
@@ -92,8 +92,8 @@ table() {
 	done
 }
 
-# The first measured length where the first name is faster than the second by 5 %, more than measurements vary, and
-# stays so.
+# The first measured length from which the first name stays faster than the second by 5 %, which is more than
+# measurements vary.
 crossover() {
 	paste <(cat "$exp/short-$1.cost" "$exp/$1.cost") <(cat "$exp/short-$2.cost" "$exp/$2.cost") |
 		awk '!/^#/ {if (1.05 * $2 <= $5) {if (!at) at = $1} else at = 0} END {print at ? at : "none measured"}'

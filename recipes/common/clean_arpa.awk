@@ -1,6 +1,6 @@
-# An ARPA model as others can read it: without text before and after it, carriage returns, and n-grams that no sentence
-# has (<s> that is not first, </s> that is not last); words in upper case, but <unk> and the ends of sentences in lower
-# case; the numbers of n-grams as they are then.
+# Makes an ARPA model that other programs can read. Removes text before and after it, carriage returns, and n-grams that
+# no sentence has (<s> that is not first, </s> that is not last). Writes words in upper case, but <unk>, <s> and </s> in
+# lower case. Corrects the numbers of n-grams.
 #
 #   awk -f clean_arpa.awk ARPA ARPA
 #

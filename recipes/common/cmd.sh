@@ -29,7 +29,7 @@ take_options "via jobs options parts log ..." "$@"
 # Prints the program of a part.
 write_script() {
 	local argument
-	printf '#!/bin/bash\n# part: the first argument, or of an array of Slurm or GridEngine\n'
+	printf '#!/bin/bash\n# part: the first argument, or the index in an array of Slurm or GridEngine\n'
 	# shellcheck disable=SC2016
 	printf '%s\n' 'part=${1:-${SLURM_ARRAY_TASK_ID:-${SGE_TASK_ID:?}}}'
 	printf 'cd %q && [ ! -e %q.$part.done ] || exit 0\ncommand=(' "$PWD" "$log"

@@ -1,10 +1,10 @@
-# The pronunciations of the words that are needed.
+# Prints the pronunciations of the given words.
 #
 #   awk -v stress=1 -v unknown=FILE -f dictionary.awk WORDS CMUDICT
 #
-# WORDS: word, count. Out: word and phones, all variants in the order of the dictionary, sorted by first need. A word that
-# is not in the dictionary but begins with a punctuation mark ("-DASH") takes the pronunciations of what follows it. Others
-# go to `unknown` (word, count).
+# WORDS has lines "word count". The output is word and phones, all variants in the order of the dictionary; words are in
+# the order of WORDS. A word that is not in the dictionary but begins with a punctuation mark ("-DASH") gets the
+# pronunciations of the rest of it. Other words go to `unknown` (word, count).
 
 FILENAME == ARGV[1] {
 	count[$1] = $2

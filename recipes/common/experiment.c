@@ -38,7 +38,7 @@ struct linnet_context *experiment_start(int argc, const char **argv, const struc
   if (code < -1)
     experiment_die("%s: %s; see --help", poptBadOption(parsed, 0), poptStrerror(code));
   if (poptPeekArg(parsed))
-    experiment_die("%s: not an option; see --help", poptPeekArg(parsed));
+    experiment_die("%s: is not an option; see --help", poptPeekArg(parsed));
   poptFreeContext(parsed);
   struct linnet_context_settings settings;
   struct linnet_context *context;
@@ -46,7 +46,7 @@ struct linnet_context *experiment_start(int argc, const char **argv, const struc
   settings.num_threads = threads > 0 ? (unsigned)threads : 0;
   settings.kernels = kernels;
   if (linnet_context_create(&settings, &context) != LINNET_OK)
-    experiment_die("no context: are kernels \"%s\" to be had here?", kernels);
+    experiment_die("cannot create a context: are the kernels \"%s\" available on this machine?", kernels);
   return context;
 }
 
@@ -61,7 +61,7 @@ enum linnet_attention_kind experiment_kind(const char *name) {
   for (int kind = 0; kind < LINNET_ATTENTION_KINDS; kind++)
     if (linnet_attention_traits[kind].name && strcmp(name, linnet_attention_traits[kind].name) == 0)
       return (enum linnet_attention_kind)kind;
-  experiment_die("no attention is called %s", name);
+  experiment_die("attention %s does not exist", name);
 }
 
 static void temporary_name(const char *path, char *name, size_t size) {
@@ -83,7 +83,7 @@ void experiment_finish(FILE *file, const char *path) {
   bool failed = ferror(file) != 0;
   if (fclose(file) != 0 || failed || rename(name, path) != 0) {
     remove(name);
-    experiment_die("%s: could not be written", path);
+    experiment_die("%s: cannot write", path);
   }
 }
 
@@ -114,7 +114,7 @@ void experiment_release(struct experiment *e) {
 
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
-/* What a checkpoint holds, in its order. */
+/* The parts of a checkpoint, in their order. */
 struct piece {
   void *data;
   size_t bytes;
@@ -153,7 +153,7 @@ bool experiment_load(struct experiment *e, const char *path, void *more, size_t 
   good = good && fgetc(file) == EOF;
   fclose(file);
   if (!good)
-    experiment_die("%s: not a checkpoint of this training; remove it to begin anew", path);
+    experiment_die("%s: is not a checkpoint of this training; remove it to start again", path);
   return true;
 }
 

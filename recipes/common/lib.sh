@@ -1,4 +1,4 @@
-# What the recipes share; sourced, not run.
+# Functions that the recipes share. Scripts source this file.
 # shellcheck shell=bash
 
 linnet_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -14,10 +14,10 @@ die() {
 need_file() { [ -e "$1" ] || die "$1 is missing: $2"; }
 
 # take_options "SPEC..." ARGUMENTS...: "--some-name VALUE" into the variable some_name where SPEC has some-name; "--some-name"
-# alone makes it 1 for "some-name!"; "--some-name VALUE..." appends to the array some_name for "some-name+". What is no
-# option, and all that follows "--", goes to the array rest if SPEC has "...". --quick makes quick 1, --help prints usage.
-# What counts something must be a number.
-# Sets `arguments` to all of them, for results. (Names here begin with "_" to leave all others to options.)
+# without a value sets it to 1 for "some-name!"; "--some-name VALUE..." appends to the array some_name for "some-name+".
+# If SPEC has "...", other arguments and all after "--" go to the array rest. --quick sets quick to 1, --help prints usage.
+# The value of an option that counts something must be a whole number.
+# Sets `arguments` to all arguments, for results. Local names begin with "_", so that options can have all other names.
 take_options() {
 	local _words _spec _name _list=''
 	read -r -d '' -a _words <<<"$1" || true
@@ -40,7 +40,7 @@ take_options() {
 			;;
 		--*" $_name! "*) printf -v "${_name//-/_}" 1 && _list='' ;;
 		--*" $_name+ "* | --*" $_name "*)
-			[ $# -ge 2 ] || die "$1 wants a value"
+			[ $# -ge 2 ] || die "$1 needs a value"
 			case "$_name" in
 			stage | stop-stage | parts | epochs | updates | seed)
 				[[ $2 =~ ^[0-9]*$ ]] || die "$1 $2: must be a whole number"
@@ -52,7 +52,7 @@ take_options() {
 				printf -v "${_name//-/_}" %s "$2" && _list='' && shift
 			fi
 			;;
-		--*) say "$1: no such option; see --help" && exit 2 ;;
+		--*) say "$1: is not an option; see --help" && exit 2 ;;
 		*)
 			if [ -n "$_list" ]; then
 				local -n _values=$_list
@@ -75,18 +75,18 @@ one_of() {
 	die "$1 $2: must be one of ${*:3}"
 }
 
-# check_stages LAST: $stage and $stop_stage make sense.
+# check_stages LAST: fails if $stage or $stop_stage is not possible.
 # shellcheck disable=SC2154
 check_stages() {
 	[ "$stage" -ge 1 ] && [ "$stage" -le "$1" ] || die "--stage $stage: must be 1 to $1"
-	[ "$stop_stage" -ge "$stage" ] || die "--stop-stage $stop_stage: comes before stage $stage"
+	[ "$stop_stage" -ge "$stage" ] || die "--stop-stage $stop_stage: must be at least the first stage, $stage"
 }
 
-# Whether stage N is among those asked for by $stage and $stop_stage.
+# Whether stage N is from $stage to $stop_stage.
 # shellcheck disable=SC2154
 runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
 
-# Builds a target and prints where its program is: build_program TARGET PROGRAM
+# build_program TARGET PROGRAM: builds a target and prints the path of its program
 build_program() {
 	"$linnet_root/recipes/common/packages.sh" build recipe >&2
 	say "building $2 (build/release)"
@@ -111,7 +111,7 @@ build_experiment() {
 	[ -n "$experiment" ] || experiment=$(build_program "linnet_$1" "linnet-$1")
 }
 
-# Draws a gnuplot program into PREFIX.svg and PREFIX.png: draw PREFIX WIDTH,HEIGHT <program
+# draw PREFIX WIDTH,HEIGHT <program: draws a gnuplot program to PREFIX.svg and PREFIX.png
 draw() {
 	local program format
 	command -v gnuplot >/dev/null || die "gnuplot is missing: install the Debian package gnuplot-nox"
@@ -121,7 +121,7 @@ draw() {
 	done
 }
 
-# The commit that results belong to, with "+" if the tree was changed.
+# The commit that results belong to, with "+" if the working tree has changes.
 commit() {
 	local id
 	id=$(git -C "$linnet_root" rev-parse --short HEAD 2>/dev/null) || id=unknown
@@ -133,7 +133,7 @@ processor() {
 	awk -F': ' '/^model name/ {print $2; exit}' /proc/cpuinfo 2>/dev/null
 }
 
-# Runs a command whose output goes to a file that appears only when it succeeded: into FILE COMMAND...
+# into FILE COMMAND...: runs a command and writes its output to a file, which appears only if the command succeeds
 into() {
 	local file=$1
 	shift
@@ -154,7 +154,7 @@ select_lines() {
 	awk -v list="$1" 'BEGIN {while ((getline <list) > 0) keep[$1]} $1 in keep' "$2"
 }
 
-# select_utterances FROM TO LIST: the files of a data folder, only utterances in LIST (first column).
+# select_utterances FROM TO LIST: copies a data folder with only the utterances in LIST (first column).
 select_utterances() {
 	local name
 	mkdir -p "$2"
@@ -172,8 +172,8 @@ select_utterances() {
 	fi
 }
 
-# absolute_scp SCP FOLDER: wav.scp or feats.scp with its paths made absolute, where linnet would find them: in the folder,
-# the one above or the current one. Commands stay.
+# absolute_scp SCP FOLDER: wav.scp or feats.scp with absolute paths. Looks for relative paths where linnet does: in the
+# folder, its parent or the current folder. Commands do not change.
 absolute_scp() {
 	awk -v folder="$(cd "$2" && pwd)" -v current="$PWD" '
 		function there(path,   line, status) {
@@ -195,7 +195,7 @@ absolute_scp() {
 		}' "$1" | sort
 }
 
-# add_phones LANG FOLDER...: the file phones of data folders by the lexicon that make_dictionary.sh wrote to LANG
+# add_phones LANG FOLDER...: writes the file phones of data folders by the lexicon that make_dictionary.sh wrote to LANG
 add_phones() {
 	local lang=$1 folder
 	shift
@@ -205,24 +205,24 @@ add_phones() {
 	done
 }
 
-# phone_sentences FOLDER: its phones without ids, as linnet ngram reads them
+# phone_sentences FOLDER: its phones without ids, in the form that linnet ngram reads
 phone_sentences() { cut -d ' ' -f 2- "$1/phones"; }
 
-# log_values EXP KEY: that number of each epoch in EXP/log.jsonl
+# log_values EXP KEY: the value of KEY in each line of EXP/log.jsonl
 log_values() {
 	awk -v key="$2" 'match($0, "\"" key "\": [-0-9.e+]+") {
 		print substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)}' "$1/log.jsonl"
 }
 
-# log_kernels EXP: the kernels of the training, all that were used if it was resumed with others
+# log_kernels EXP: the kernels of the training; several if it was resumed with others
 log_kernels() { sed -n 's/.*"kernels": "\([^"]*\)".*/\1/p' "$1/log.jsonl" | sort -u | paste -s -d ' '; }
 
-# The median of the numbers in standard input, "-" of none.
+# The median of the numbers in standard input; "-" if there are none.
 median() {
 	sort -g | awk '{v[NR] = $1} END {print NR ? v[int((NR + 1) / 2)] : "-"}'
 }
 
-# rate_of SCORE: the percentage of a file that linnet score printed, "-" if there is none
+# rate_of SCORE: the percentage in an output file of linnet score; "-" if there is no file
 rate_of() {
 	if [ -e "$1" ]; then awk '/^%[PW]ER/ {print $2}' "$1"; else echo -; fi
 }

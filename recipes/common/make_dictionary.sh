@@ -14,14 +14,14 @@ Writes the pronunciations of the words of Kaldi text files, and the units of a C
 
   DIR/units        the phones in alphabetical order, NSN and SPN (noises, other speech)
   DIR/lexicon.txt  word and phones, most usual pronunciation first; <NOISE> is NSN, <SPOKEN_NOISE> is SPN
-  DIR/oov          words that the dictionary lacks, how often they occur, and their pronunciation
+  DIR/oov          words that the dictionary lacks, with their counts and pronunciations
   DIR/choices      the options and their effect
 
   --dict FILE   CMUdict (default: that of the Debian package pocketsphinx-en-us, which has no stress)
   --units KIND  39 (default): phones without stress; stress: vowels with their digits, 69 phones
   --oov WAY     words that the dictionary lacks: map (default): SPN; flite: flite's letter-to-sound rules (the first
                 vowel has the stress); g2p: a model that linnet g2p learns from the dictionary ($LINNET names the command)
-  --words FILE  further words to be pronounced, one a line, such as a language model's
+  --words FILE  more words to pronounce, one per line, for example those of a language model
 END
 }
 
@@ -56,7 +56,7 @@ list_units() {
 	printf 'NSN\nSPN\n'
 }
 
-# Words and how often they occur, but for noises.
+# The words and their counts, without noises.
 count_words() {
 	{
 		cut -s -d ' ' -f 2- "$@" | tr -s ' ' '\n'
@@ -86,7 +86,7 @@ pronounce_by_rules() {
 		}' "$common/flite_phones.tsv" -
 }
 
-# The same by a model of the dictionary.
+# Pronounces the same lines by a model of the dictionary.
 pronounce_by_model() {
 	local stress=()
 	[ "$units" = 39 ] || stress=(--keep-stress)

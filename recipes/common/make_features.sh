@@ -13,7 +13,7 @@ Usage: make_features.sh --data DIR --out DIR [--parts N] [--via WAY] [--jobs J] 
 
 Computes filterbank energies of a Kaldi data folder into OUT: compressed archives with feats.scp, statistics of the
 speakers with cmvn.scp, and the lists of the folder. Paths in feats.scp are valid from OUT and from the folders beside it.
-After an interrupt, run it again: it computes only the parts that are not finished. A folder of another system, with
+After an interruption, run it again: it computes only the unfinished parts. A folder of another system, with
 feats.scp but without wav.scp, keeps its features.
 
   --parts N       divide the speakers into N parts (default: one per processor)
@@ -29,10 +29,10 @@ take_options "data out parts via jobs options run-commands! ..." "$@"
 	usage >&2
 	exit 2
 }
-[ -e "$data/feats.scp" ] || need_file "$data/wav.scp" "a Kaldi data folder is wanted"
-need_file "$data/spk2utt" "linnet validate-data --fix $data writes it"
+[ -e "$data/feats.scp" ] || need_file "$data/wav.scp" "give a Kaldi data folder"
+need_file "$data/spk2utt" "make it with 'linnet validate-data --fix $data'"
 
-# Divides the folder at speakers, so that parts have about the same number of utterances; prints the number of parts.
+# Divides the folder into parts of about the same number of utterances, without dividing a speaker. Prints the number of parts.
 divide() {
 	awk -v parts="$parts" -v out="$out" '
 		NR == FNR {speakers++; total += NF - 1; next}
@@ -47,12 +47,12 @@ divide() {
 		END {print last}' "$data/spk2utt" "$data/spk2utt"
 }
 
-# gather NAME: the parts' lists as one, with paths from the folder above
+# gather NAME: joins the lists of the parts, with paths relative to the parent folder
 gather() {
 	seq "$count" | sed "s#.*#$out/$1.&.scp#" | xargs cat | sed -E "s# ([^ ]*/)?([^/ ]+)\$# $(basename "$out")/\2#" | sort
 }
 
-# Parts are computed again when the lists change, or what the folder is divided into.
+# Parts are computed again when the lists or the division into parts change.
 checksum() {
 	local lists=("$data/wav.scp" "$data/utt2spk")
 	[ ! -e "$data/segments" ] || lists+=("$data/segments")
@@ -70,7 +70,7 @@ build_linnet
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 if [ ! -e "$data/wav.scp" ]; then
-	say "$data: its features are taken as they are"
+	say "$data: has features; they are not computed again"
 	for name in feats cmvn; do
 		[ ! -e "$data/$name.scp" ] || into "$out/$name.scp" absolute_scp "$data/$name.scp" "$data"
 	done
@@ -85,7 +85,7 @@ for part in $(seq "$count"); do
 done
 log=$out/log/features-$(checksum)
 mkdir -p "$out/log"
-find "$out/log" -maxdepth 1 -name 'features-*.done' ! -name "${log##*/}.*" -delete # their files are overwritten
+find "$out/log" -maxdepth 1 -name 'features-*.done' ! -name "${log##*/}.*" -delete # their files will be overwritten
 "$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --parts "$count" --log "$log" -- \
 	"$linnet" features "$out/part.{}" --threads 1 --out "$out/feats.{}.ark" --scp "$out/feats.{}.scp" --compress cm \
 	--cmvn-stats "$out/cmvn.{}.ark" --cmvn-scp "$out/cmvn.{}.scp" ${run_commands:+--run-commands} ${rest[@]+"${rest[@]}"}

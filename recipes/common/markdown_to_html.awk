@@ -1,6 +1,6 @@
-# A report in Markdown as one HTML page: headings, lists, tables, code, and pictures (.svg), which become part of the page.
+# Turns a report in Markdown into one HTML page: headings, lists, tables, code, and pictures (.svg), which the page includes.
 #
-#   awk -v folder=DIR -f markdown_to_html.awk REPORT.md        pictures are looked for in DIR
+#   awk -v folder=DIR -f markdown_to_html.awk REPORT.md        DIR is the folder of the pictures
 
 function escape(text) {
 	gsub(/&/, "\\&amp;", text)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The one list of Debian packages; see usage.
+# The list of Debian packages; see usage.
 set -euo pipefail
 export LC_ALL=C
 
@@ -12,7 +12,7 @@ missing, or if there is no dpkg.
 
   build   compiler, CMake and the libraries that Linnet is built with
   tests   further packages for tests/run.sh
-  recipe  speech synthesisers, audio tools and plots for the recipes
+  recipe  speech synthesisers, audio tools and gnuplot for the recipes
   cluster GNU parallel, Slurm and GridEngine, for recipes that run parts through them, and for their tests
 
   --list     only print the packages
@@ -30,7 +30,7 @@ packages_of() {
 	recipe) echo gnuplot-nox flite espeak-ng sox ;;
 	cluster) echo parallel slurm-wlm munge gridengine-master gridengine-exec gridengine-client ;;
 	*)
-		echo "packages.sh: no group $1; see --help" >&2
+		echo "packages.sh: $1: is not a group; see --help" >&2
 		return 2
 		;;
 	esac
@@ -40,7 +40,7 @@ installed() {
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Runs apt-get without questions, as root, once nobody else holds its locks: it waits for that of dpkg by itself.
+# Runs apt-get without questions, as root. Waits until its locks are free; apt-get itself waits for the lock of dpkg.
 apt() {
 	local as_root=() errors status waited
 	[ "$(id -u)" = 0 ] || as_root=(sudo)
@@ -76,7 +76,7 @@ if [ "$action" = list ]; then
 	exit
 fi
 if ! command -v dpkg-query >/dev/null; then
-	echo "packages.sh: not a Debian system; needed are what Debian calls ${packages[*]}" >&2
+	echo "packages.sh: this is not a Debian system; install what Debian calls ${packages[*]}" >&2
 	exit
 fi
 
@@ -92,7 +92,7 @@ if [ "$action" = missing ]; then
 	exit
 fi
 if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
-	echo "packages.sh: as root, please: apt-get install ${missing[*]}" >&2
+	echo "packages.sh: run as root: apt-get install ${missing[*]}" >&2
 	exit 1
 fi
 echo "packages.sh: installing ${missing[*]}" >&2

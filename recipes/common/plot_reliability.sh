@@ -21,7 +21,7 @@ take_options "out unit ..." "$@"
 	exit 2
 }
 
-# The data go into the program, so that no names of files are in it.
+# The data become part of the program, so that it needs no file names.
 program() {
 	local number=0 curve curves=''
 	for curve; do

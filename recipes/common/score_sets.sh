@@ -14,12 +14,12 @@ Usage: score_sets.sh --model FILE --data DIR --dev SET --tests "SET..." --units 
 
 Recognises the phones of DIR/SET greedily and by a beam search with an n-gram of phones, and with --lexicon and --word-lm
 also words. Weights and bonuses of the n-grams are tuned on --dev alone; then all sets are scored. A missing utterance
-counts as deleted. Each result is checked against NIST sclite where that is installed (Debian package sctk).
+counts as deleted. Each result is compared with NIST sclite if it is installed (Debian package sctk).
 
   OUT/SET.greedy.*, OUT/SET.beam.*   .hyp, .units.score (the model's units), .folded.score (39 phones, without noises)
   OUT/SET.words.*                    .hyp, .words.score
-  ....utterances, .confusions, .speakers   of the last of these scores
-  OUT/tuning.*, OUT/tuned.*          of beam and words: all pairs with their error on --dev, and the best one
+  ....utterances, .confusions, .speakers   details of the last of these scores
+  OUT/tuning.*, OUT/tuned.*          for beam and words: all pairs with their error on --dev, and the best pair
   OUT/scored                         a line for each time the test sets were scored
 END
 }
@@ -39,7 +39,7 @@ recognise() {
 	local good=1
 	"$linnet" transcribe --threads "$jobs" --model "$model" --data "$data/$1" --output "$out/$1.greedy.hyp" 2>"$out/$1.log" || good=''
 	"$linnet" posteriors --threads "$jobs" --model "$model" --data "$data/$1" --out "$out/$1.post" 2>>"$out/$1.log" || good=''
-	[ -n "$good" ] || say "$1: not all utterances were recognised; the others count as deleted: see $out/$1.log"
+	[ -n "$good" ] || say "$1: not all utterances were recognised; the rest count as deleted: see $out/$1.log"
 	[ -s "$out/$1.greedy.hyp" ] && [ -s "$out/$1.post" ] || die "$1: $(tail -n 1 "$out/$1.log")"
 }
 
@@ -69,10 +69,10 @@ tune() {
 find_sclite() {
 	sclite=()
 	if command -v sclite >/dev/null; then sclite=(sclite); elif command -v sctk >/dev/null; then sclite=(sctk sclite); fi
-	[ ${#sclite[@]} -gt 0 ] || say "sclite is not installed (Debian package sctk): results are not checked against it"
+	[ ${#sclite[@]} -gt 0 ] || say "sclite is not installed (Debian package sctk), so results are not compared with it"
 }
 
-# cross_check PREFIX SCORE: sclite's sums are those of the score
+# cross_check PREFIX SCORE: fails unless sclite counts the same errors as SCORE
 cross_check() {
 	local ours theirs
 	[ ${#sclite[@]} -gt 0 ] || return 0

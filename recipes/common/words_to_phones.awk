@@ -1,10 +1,10 @@
 # Turns a Kaldi text file into phones by the first pronunciation of each word, without stress digits.
 #
-#   awk -v lost=FILE [-v unknown=PHONE] [-v stress=1] -f words_to_phones.awk LEXICON... TEXT
+#   awk -v skipped=FILE [-v unknown=PHONE] [-v stress=1] -f words_to_phones.awk LEXICON... TEXT
 #
-# Lexicons are CMUdict's or Kaldi's; an earlier one wins. A possessive that is in none gets the ending of its stem.
-# A word that stays unknown becomes the phone `unknown`; where none is given, its utterance is written to `lost`
-# ("utterance word") instead. With `stress` phones keep their digits.
+# Lexicons have CMUdict's or Kaldi's format; the first that has the word counts. A possessive that no lexicon has gets the
+# ending that its stem requires. A word that is still unknown becomes the phone `unknown`. Without `unknown`, its utterance
+# goes to the file `skipped` ("utterance word") instead of the output. With `stress`, phones have stress digits.
 
 function is_text() { return FILENAME == ARGV[ARGC - 1] }
 
@@ -45,7 +45,7 @@ function pronounce(word, stem, last, n, parts) {
 		if (phones == "" && unknown != "")
 			phones = " " unknown
 		if (phones == "") {
-			print $1, $i > lost
+			print $1, $i > skipped
 			next
 		}
 		line = line phones

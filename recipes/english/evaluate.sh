@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a model makes of data folders, clean and under other conditions; see usage.
+# Error rates of a model on data folders, clean and under other conditions; see usage.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -8,7 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --lm FILE [--lm-weight W --word-bonus B]]
+Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --lm FILE [--lm-weight W --word-bonus B]
+                   [--priors FILE --prior-scale X]]
                    [--every N] [--conditions] [--noise SCP] [--threads J]
 
 Prints a table of phone error rates (greedy decoding), word error rates (of a recognizer's folder, or with --lexicon and
@@ -17,19 +18,20 @@ packages and builds linnet, unless $LINNET names a linnet command.
 
   --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk and phones; without phones, those of --lexicon are used
   --out DIR        folder for hypotheses and scores
-  --model PATH     model, or folder of a recognizer (default: the one that ships)
+  --model PATH     model, or folder of a recognizer, whose settings then apply (default: the one that ships)
   --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words have
                    no reference of phones
   --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)
+  --priors FILE    label priors (linnet posteriors --estimate-priors), --prior-scale (default 0.5)
   --every N        only every Nth utterance of each set (default 1: all)
   --conditions     also measure each set with silence around speech, noise, music, other levels, the band of a telephone
-  --noise SCP      clips without speech (lines "ID PATH"), for --conditions and to count what is recognised in them
+  --noise SCP      clips without speech (lines "ID PATH"), for --conditions and to count false recognitions
   --threads J      number of threads (default: one per processor)
 END
 }
 
-model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 beam=200 every=1 conditions='' noise='' threads=$(nproc) set=() out=''
-take_options "model lexicon lm lm-weight word-bonus beam every conditions! noise threads out set+" "$@"
+model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 priors='' prior_scale=0.5 beam=200 every=1 conditions='' noise='' threads=$(nproc) set=() out=''
+take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam every conditions! noise threads out set+" "$@"
 [ ${#set[@]} -gt 0 ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2
@@ -42,13 +44,14 @@ words=() shipped=$here/../../models/english
 [ -n "$model" ] || [ ! -e "$shipped/recognizer.json" ] || model=$shipped
 if [ -n "$lm" ]; then
 	words=(--words --lexicon "$lexicon" --lm "$lm" --lm-weight "$lm_weight" --word-bonus "$word_bonus" --beam "$beam")
+	[ -z "$priors" ] || words+=(--priors "$priors" --prior-scale "$prior_scale")
 elif [ -d "$model" ]; then
 	words=(--words) lexicon=${lexicon:-$model/lexicon.txt}
 fi
 noise_options=()
 [ -z "$noise" ] || noise_options=(--noise "$(realpath "$noise")")
 
-# Each condition: its name, the options of linnet-condition, and what the table calls it. Noises need --noise.
+# Each condition has a name, options of linnet-condition, and a title in the table. Noises need --noise.
 declare -A options=() title=()
 order=()
 while IFS='|' read -r name some what; do
@@ -75,7 +78,7 @@ noise-10|--snr 10|noise, 10 dB
 noise-5|--snr 5|noise, 5 dB
 END
 
-# references NAME DIR: OUT/NAME with everything that scoring needs
+# references NAME DIR: makes OUT/NAME with all files that scoring needs
 references() {
 	local to=$out/$1
 	mkdir -p "$to"
@@ -89,11 +92,11 @@ references() {
 		into "$to/phones" select_lines "$to/wav.scp" "$2/phones"
 	else
 		need_file "${lexicon:-lexicon}" "$2 has no phones: name a lexicon with --lexicon"
-		into "$to/phones" awk -v lost="$to/lost" -f "$here/../common/words_to_phones.awk" "$lexicon" "$to/text"
+		into "$to/phones" awk -v skipped="$to/skipped" -f "$here/../common/words_to_phones.awk" "$lexicon" "$to/text"
 	fi
 }
 
-# condition_folder NAME CONDITION: OUT/NAME/CONDITION, a data folder
+# condition_folder NAME CONDITION: makes the data folder OUT/NAME/CONDITION
 condition_folder() {
 	local from=$out/$1 to=$out/$1/$2 some
 	mkdir -p "$to/audio"
@@ -108,14 +111,14 @@ condition_folder() {
 	cp "$from/utt2spk" "$to/utt2spk"
 }
 
-# recognise FOLDER NAME OPTION...: FOLDER/NAME.hyp, .log, .time
+# recognise FOLDER NAME OPTION...: writes FOLDER/NAME.hyp, .log, .time
 recognise() {
 	local base=$1/$2 TIMEFORMAT='%U %S'
 	{ time "$linnet" transcribe --threads "$threads" ${model:+--model "$model"} --data "$1" --output "$base.hyp" "${@:3}" \
 		2>"$base.log"; } 2>"$base.time" || die "$1: not all utterances were recognised: see $base.log"
 }
 
-# Phones greedily, and words where there is a language model: search FOLDER
+# search FOLDER: recognises phones greedily, and words if there is a language model
 search() {
 	recognise "$1" phones --phones
 	[ ${#words[@]} -eq 0 ] || recognise "$1" words "${words[@]}"
@@ -151,7 +154,7 @@ row() { # NAME CONDITION
 	rm -r "$folder/audio"
 }
 
-# Phones, and words, a minute in clips without speech: alarms NAME TITLE GAIN
+# alarms NAME TITLE GAIN: phones and words per minute in clips without speech
 alarms() {
 	local folder=$out/alarms/$1 kind
 	mkdir -p "$folder/audio"

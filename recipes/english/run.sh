@@ -1,5 +1,5 @@
 #!/bin/bash
-# Phones and words of English from all the speech there is; see usage.
+# Models of English phones and words from all available speech; see usage.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,10 +18,10 @@ unless $LINNET names a linnet command.
   2  training: EXP/train; continues an interrupted training
   3  the mean of the best epochs' weights, if it is better on the development sets: EXP/final.safetensors
   4  calibration of phone confidences on these sets: EXP/calibration, and in it model-half.safetensors, the float16 copy to ship
-  5  a pruned trigram of words of --data/text/books.txt.xz, their pronunciations, its weight tuned on the development
-     sets: EXP/words
-  6  calibration of word confidences: EXP/words/calibration/model-half.safetensors is then the copy to ship
-  7  EXP/table.md: error rates on the development sets, and what is recognised in noise; EXP/conditions.md: the same for
+  5  a pruned trigram of the words of --data/text/books.txt.xz, their pronunciations, the priors of the phones, and weights
+     tuned on the development sets: EXP/words
+  6  calibration of word confidences: EXP/words/calibration/model-half.safetensors replaces the copy to ship
+  7  EXP/table.md: error rates on the development sets, and false recognitions in noise; EXP/conditions.md: the same for
      every sixth utterance under other conditions
   8  the folder that ships: EXP/english, or --ship, with the tables in its card
 
@@ -49,8 +49,8 @@ data='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$
 stage=1 stop_stage=8
 take_options "data librispeech+ exp initial set+ epochs seed jobs precision device prune ship stage stop-stage" "$@"
 check_stages 8
-conf=$here/conf/conv.json weights='0.4 0.6 0.8 1.0' bonuses='-1 0 1' beam=200
-[ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 bonuses=0
+conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1' tuning_beam=200 beam=400
+[ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
 sets=(speechocean762-dev librispeech-dev commonvoice)
 attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
 CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
@@ -84,7 +84,7 @@ decode() {
 	error_rate "$exp/data/dev/phones" "$exp/dev.hyp"
 }
 
-# The average of the kept epochs and the best epoch compete.
+# Takes the average of the kept epochs or the best epoch, whichever has fewer errors.
 choose_final() {
 	local best mean
 	need_file "$exp/train/model.safetensors" "run stage 2 first"
@@ -95,7 +95,7 @@ choose_final() {
 	! is_below "$mean" "$best" || cp "$exp/average.safetensors" "$exp/final.safetensors"
 }
 
-# calibrate MODEL OUT REFERENCE [OPTION...]: OUT/model-half.safetensors
+# calibrate MODEL OUT REFERENCE [OPTION...]: writes OUT/model-half.safetensors
 calibrate() {
 	local unit=()
 	mkdir -p "$2"
@@ -106,26 +106,58 @@ calibrate() {
 	say "$(tail -n 1 "$2/calibration")"
 }
 
-# The search for words with a weight and a bonus, into search.
+# Sets search to the options of the search for words, with a weight, a bonus and a scale of the priors.
 search_options() {
-	search=(--words --lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$1" --word-bonus "$2" --beam "$beam")
+	search=(--words --lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$1" --word-bonus "$2"
+		--priors "$exp/words/priors.txt" --prior-scale "$3" --beam "$beam")
 }
 
-# Lines "ERROR WEIGHT BONUS" of the development sets, the best first.
-tune() {
-	local weight bonus search
+# trial POSTERIORS REFERENCE WEIGHT BONUS SCALE: prints the line "ERROR WEIGHT BONUS SCALE", with the beam for tuning
+trial() {
+	local search beam=$tuning_beam
+	search_options "${@:3}"
+	"$linnet" decode --threads "$jobs" --symbols "$exp/words/symbols" "${search[@]}" --output "$exp/words/tuning.hyp" "$1" \
+		2>"$exp/words/tuning.log" || die "$(tail -n 1 "$exp/words/tuning.log")"
+	echo "$(error_rate "$2" "$exp/words/tuning.hyp" --unit word) ${*:3}"
+}
+
+# Tries all weights and scales on every third utterance of the development sets, the best first.
+tune_third() {
+	local weight scale
 	for weight in $weights; do
-		for bonus in $bonuses; do
-			search_options "$weight" "$bonus"
-			"$linnet" decode --symbols "$exp/words/symbols" "${search[@]}" --output "$exp/words/tuning.hyp" \
-				"ark:$exp/words/dev.ark" 2>"$exp/words/tuning.log" || die "$(tail -n 1 "$exp/words/tuning.log")"
-			echo "$(error_rate "$exp/data/dev/text" "$exp/words/tuning.hyp" --unit word) $weight $bonus"
+		for scale in $scales; do
+			trial "scp:$exp/words/third.scp" "$exp/words/third" "$weight" 0 "$scale"
 		done
 	done | sort -s -g
 }
 
-# The language model, and the pronunciations of its words: those of CMUdict, and guesses for words that the text has three
-# times or more. Words that only the development sets have are not among them.
+# Tries the best of these, and changes of one of its numbers, on all utterances, the best first.
+tune() {
+	local weight scale bonus step all=("ark:$exp/words/dev.ark" "$exp/data/dev/text")
+	read -r _ weight _ scale <"$exp/words/tuning-third"
+	{
+		trial "${all[@]}" "$weight" 0 "$scale"
+		for bonus in $bonuses; do trial "${all[@]}" "$weight" "$bonus" "$scale"; done
+		for step in $steps; do
+			trial "${all[@]}" "$(sum "$weight" "$step")" 0 "$scale"
+			trial "${all[@]}" "$weight" 0 "$(sum "$scale" "$step")"
+		done
+	} | sort -s -g
+}
+
+sum() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.3g\n", a + b}'; }
+
+# priors MODEL: writes the mean posteriors of every fourth training utterance
+priors() {
+	local part=$exp/words/train
+	mkdir -p "$part"
+	into "$part/wav.scp" awk 'NR % 4 == 0' "$exp/data/train/wav.scp"
+	into "$part/utt2spk" select_lines "$part/wav.scp" "$exp/data/train/utt2spk"
+	"$linnet" posteriors --threads "$jobs" --model "$1" --data "$part" --estimate-priors "$exp/words/priors.txt"
+}
+
+# Makes the language model, and the pronunciations of its words: from CMUdict, or guesses for words that the text has at
+# least three times. Words that only the development sets have are not among them.
 language() {
 	xz -dc "$data/text/books.txt.xz" >"$exp/words/books.txt"
 	into "$exp/words/counts" awk '{for (i = 1; i <= NF; i++) count[$i]++} END {for (word in count) print word, count[word]}' \
@@ -145,30 +177,34 @@ words() {
 	mkdir -p "$exp/words"
 	[ -e "$exp/words/lm.bin" ] || language
 	into "$exp/words/symbols" "$linnet" info --symbols "$model"
-	"$linnet" posteriors --model "$model" --data "$exp/data/dev" --out "$exp/words/dev.ark"
+	priors "$model"
+	"$linnet" posteriors --model "$model" --data "$exp/data/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
+	into "$exp/words/third.scp" awk 'NR % 3 == 1' "$exp/words/dev.scp"
+	into "$exp/words/third" select_lines "$exp/words/third.scp" "$exp/data/dev/text"
+	into "$exp/words/tuning-third" tune_third
 	into "$exp/words/tuning" tune
-	say "words: $(head -n 1 "$exp/words/tuning") (error, weight, bonus)"
+	say "words: $(head -n 1 "$exp/words/tuning") (error, weight, bonus, scale of the priors)"
 }
 
 calibrate_words() {
-	local weight bonus search
+	local weight bonus scale search
 	need_file "$exp/words/tuning" "run stage 5 first"
-	read -r _ weight bonus <"$exp/words/tuning"
-	search_options "$weight" "$bonus"
+	read -r _ weight bonus scale <"$exp/words/tuning"
+	search_options "$weight" "$bonus" "$scale"
 	calibrate "$exp/calibration/model-half.safetensors" "$exp/words/calibration" text "${search[@]}"
 }
 
-# evaluate FOLDER OPTION...: the table of the development sets
+# evaluate FOLDER OPTION...: makes the table of the development sets
 evaluate() {
-	local weight bonus some=() name
-	read -r _ weight bonus <"$exp/words/tuning"
+	local weight bonus scale some=() name
+	read -r _ weight bonus scale <"$exp/words/tuning"
 	for name in "${sets[@]}"; do some+=("$name=$exp/data/$name"); done
 	LINNET=$linnet "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
 		--lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" \
-		--threads "$jobs" --out "$exp/$1" "${@:2}"
+		--priors "$exp/words/priors.txt" --prior-scale "$scale" --beam "$beam" --threads "$jobs" --out "$exp/$1" "${@:2}"
 }
 
-# Everything as recorded, and every sixth utterance under other conditions.
+# Scores all utterances as recorded, and every sixth utterance under other conditions.
 table() {
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
 	into "$exp/table.md" evaluate table --noise "$exp/data/noise-held-out.scp"
@@ -176,7 +212,7 @@ table() {
 	say "see $exp/table.md and $exp/conditions.md"
 }
 
-# The card with the tables of stage 7 in the place of those that it has, between lines "<!-- NAME -->" and "<!-- end -->".
+# Prints the card with the tables of stage 7, which replace the text between lines "<!-- NAME -->" and "<!-- end -->".
 card() {
 	awk -v folder="$exp" '
 		/^<!-- end -->$/ {inside = 0}
@@ -192,24 +228,24 @@ card() {
 		}' "$linnet_root/models/english/README.md"
 }
 
-# The folder that ships.
+# Makes the folder that ships.
 assemble() {
-	local to=${ship:-$exp/english} weight bonus bytes
+	local to=${ship:-$exp/english} weight bonus scale bytes
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
 	need_file "$data/cmudict/LICENSE" "--data names a folder with cmudict/LICENSE"
-	read -r _ weight bonus <"$exp/words/tuning"
+	read -r _ weight bonus scale <"$exp/words/tuning"
 	mkdir -p "$to"
 	install -m 644 "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
 	install -m 644 "$exp/words/lm.bin" "$to/words.bin"
-	install -m 644 "$exp/words/lexicon.txt" "$exp/data/g2p.bin" "$linnet_root/models/english/text.rules" "$to"
+	install -m 644 "$exp/words/lexicon.txt" "$exp/words/priors.txt" "$exp/data/g2p.bin" "$linnet_root/models/english/text.rules" "$to"
 	install -m 644 "$data/cmudict/LICENSE" "$to/lexicon-licence.txt"
 	into "$to/README.md" card
 	cat >"$to/recognizer.json" <<-END
 		{"model": "phones.safetensors", "search": "words", "lexicon": "lexicon.txt", "language_model": "words.bin",
-		 "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam}
+		 "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam, "priors": "priors.txt", "prior_scale": $scale}
 	END
 	bytes=$(cat "$to"/* | wc -c)
-	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes, at most 30 MB may ship: raise --prune and run stage 5 again"
+	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run stage 5 again"
 	say "$to: $bytes bytes"
 }
 

@@ -54,15 +54,15 @@ Training on a machine without audio libraries (a linnet built with -DLINNET_AUDI
   --features-only        where the audio is: stage 1, features of train, dev and test, and one file of all that the other
                          machine needs: features of a byte per value, labels, speakers, symbols, configurations
   --pack FILE            that file, at most 60 MB: .tar, .tar.gz or .tar.xz (the smallest)
-  --test-utterances N    keep only N of the test utterances, evenly spread, to make the file smaller
-  --from-features FILE   there: instead of stage 1, unpacks FILE into EXP/data
+  --test-utterances N    only N of the test utterances, at equal distances, for a smaller file
+  --from-features FILE   on the other machine: replaces stage 1 by unpacking FILE into EXP/data
 
-Stored features are trained on with SpecAugment, but without the changes of speed that conf/ asks for: these need audio. So
+Training from stored features uses SpecAugment, but not the changes of speed in conf/, which need audio. So
 the error is somewhat higher than after a training from audio.
 END
 }
 
-# table_settings NAME: what tells an encoder of the table from conf/table.json, into settings
+# table_settings NAME: sets settings to the differences between an encoder of the table and conf/table.json
 table_settings() {
 	local kind=${1%-conv}
 	[ "$kind" = "$1" ] || settings=(--set model.convolution=15)
@@ -79,7 +79,7 @@ corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(n
 features_only='' pack='' test_utterances='' from_features='' extra=() unseen=()
 take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision device epochs stage stop-stage features-only!
 	pack test-utterances from-features" "$@"
-[ -z "$features_only" ] || [ -n "$pack" ] || die "--features-only wants --pack FILE"
+[ -z "$features_only" ] || [ -n "$pack" ] || die "--features-only needs --pack FILE"
 stop_stage=${stop_stage:-$([ -n "$from_features" ] && echo 4 || echo 7)}
 check_stages 7
 data=$exp/data out=$exp/$encoder conf_folder=$here/conf
@@ -87,17 +87,17 @@ data=$exp/data out=$exp/$encoder conf_folder=$here/conf
 unseen_sets=()
 for folder in ${unseen[@]+"${unseen[@]}"}; do unseen_sets+=("$(basename "$folder")"); done
 
-# The configuration of --encoder, and what else distinguishes it, into conf and settings. Stored features have one speed.
+# Sets conf and settings to the configuration of --encoder. Stored features have one speed only.
 choose_conf() {
 	conf=$conf_folder/$encoder.json settings=()
 	if [ ! -e "$conf" ]; then
 		conf=$conf_folder/table.json
-		table_settings "$encoder" || die "--encoder $encoder: not among those that --help lists"
+		table_settings "$encoder" || die "--encoder $encoder: must be one of those that --help lists"
 	fi
 	[ -z "$from_features" ] || settings+=(--symbols "$data/units" --set 'augment.speeds=[]')
 }
 
-# decode MODEL SET NAME: hypotheses in $out/NAME.hyp
+# decode MODEL SET NAME: writes hypotheses to $out/NAME.hyp
 decode() {
 	"$linnet" transcribe --threads "$jobs" ${device:+--device "$device"} --model "$1" --data "$data/$2" --output "$out/$3.hyp" 2>"$out/$3.decode" || {
 		cat "$out/$3.decode" >&2
@@ -105,7 +105,7 @@ decode() {
 	}
 }
 
-# The average of the kept epochs and the best epoch compete on dev.
+# Takes the average of the kept epochs or the best epoch, whichever has fewer errors on dev.
 choose_final() {
 	local best mean
 	"$linnet" average --output "$out/average.safetensors" "$out"/epoch-*.safetensors
@@ -129,7 +129,7 @@ score_set() {
 	say "$1: $(grep '^%PER' "$out/$1.score")"
 }
 
-# score_age NAME LOW HIGH: test speakers of an age in years
+# score_age NAME LOW HIGH: scores test speakers aged LOW to HIGH years
 score_age() {
 	awk -v low="$2" -v high="$3" '
 		FILENAME == ARGV[1] {if ($2 >= low && $2 <= high) speaker[$1]; next}

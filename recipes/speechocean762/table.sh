@@ -10,9 +10,9 @@ usage() {
 	cat <<'END'
 Usage: table.sh [--exp DIR] NAME...
 
-Puts encoders that run.sh trained into EXP (same data, same stopping rule) side by side: EXP/TABLE.md with phoneme error
+Compares the encoders that run.sh trained in EXP (same data, same stopping rule): EXP/TABLE.md with phoneme error
 rates, seconds per epoch, parameters and peak memory, and EXP/table.svg, EXP/table.png with their error against epochs
-and wall time. NAMEs are those given to run.sh as --encoder; those that are not finished yet are left out, and named.
+and wall time. NAMEs are those given to run.sh as --encoder; the script skips unfinished ones and reports their names.
 
   --exp DIR   as given to run.sh (default exp/speechocean762)
 END
@@ -51,7 +51,7 @@ END
 build_linnet
 names=()
 for name in "${rest[@]}"; do
-	if [ -s "$exp/$name/test.score" ]; then names+=("$name"); else say "$name: not finished: run run.sh --encoder $name"; fi
+	if [ -s "$exp/$name/test.score" ]; then names+=("$name"); else say "$name: is not finished: run 'run.sh --encoder $name'"; fi
 done
 [ ${#names[@]} -gt 0 ] || die "no encoder is finished"
 into "$exp/TABLE.md" write_table

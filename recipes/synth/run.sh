@@ -1,5 +1,5 @@
 #!/bin/bash
-# From nothing to transcribed audio on speech that the machine makes itself; see usage.
+# Training and recognition with synthetic speech, without any data; see usage.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +19,7 @@ on two cores. First installs missing Debian packages and builds linnet, unless $
   3  recognition and phoneme error rates: EXP/results.txt, EXP/RESULTS.md
   4  transcription of EXP/data/new.wav
 
-  --quick         five minutes of speech and a tiny model, about two minutes in all: only shows that everything runs
+  --quick         five minutes of speech and a tiny model, about two minutes in all, only to see that everything runs
   --exp DIR       folder for all output (default exp/synth, or exp/synth-quick)
   --hours H       hours of speech (default 2; with --quick 0.083)
   --seed S        seed of corpus and training (default 1)

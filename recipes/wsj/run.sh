@@ -34,7 +34,7 @@ Corpus
   --dict FILE       CMUdict (default: the Debian package pocketsphinx-en-us)
   --units KIND      39 (default) or stress
   --oov WAY         map (default), flite or g2p: see common/make_dictionary.sh --help
-  --phone-order N   of the phone n-gram (default 5)
+  --phone-order N   order of the phone n-gram (default 5)
 
 Training
   --encoder NAME    linear (default), softmax, lsh-4, blstm: conf/NAME.json; or the file of another configuration
@@ -47,7 +47,7 @@ Running
   --exp DIR         folder for all output (default exp/wsj)
   --jobs J          processes and threads (default: one per processor)
   --parts N         parts that the features of a set are divided into (default: 4 per job)
-  --via WAY         where features are computed: local (default), parallel, slurm or gridengine
+  --via WAY         how to run these parts: local (default), parallel, slurm or gridengine
   --cmd-options TEXT  options for these: see common/cmd.sh --help
   --stage N, --stop-stage N   first and last stage (default 1 and 7)
 END
@@ -61,12 +61,12 @@ take_options "wsj0+ wsj1+ audio scale-counts allow-missing! train dev dict units
 check_stages 7
 conf=$encoder
 [ -f "$conf" ] || conf=$here/conf/$encoder.json
-[ -f "$conf" ] || die "--encoder $encoder: neither a file nor one of $(cd "$here/conf" && echo *.json | sed 's/\.json//g')"
+[ -f "$conf" ] || die "--encoder $encoder: must be a file or one of $(cd "$here/conf" && echo *.json | sed 's/\.json//g')"
 name=$(basename "$conf" .json)
 one_of --train "$train" train_si284 train_si84 train_tr95
 one_of --dev "$dev" test_dev93 train_cv05
 [ "$dev" != train_cv05 ] || [ "$train" = train_tr95 ] ||
-	die "--dev train_cv05: $train has its speakers, too; it goes with --train train_tr95"
+	die "--dev train_cv05: needs --train train_tr95, as $train has the same speakers"
 one_of --audio "$audio" direct sph2pipe ffmpeg
 one_of --units "$units" 39 stress
 one_of --oov "$oov" map flite

@@ -1,6 +1,6 @@
-/* What benchmarks share: CPU time of the thread (other work on the machine does not count), medians over repetitions,
- * the limits of this core measured in the same run, and the choice of op tables: bench_NAME [--kernels TABLE].
- * Figures of one run are comparable; those of two runs on a busy machine are not. */
+/* Functions that benchmarks share: CPU time of the thread (other work on the machine does not count), medians over
+ * repetitions, the limits of this core measured in the same run, and the choice of op tables: bench_NAME [--kernels
+ * TABLE]. Figures of one run are comparable; those of two runs on a busy machine are not. */
 #ifndef LINNET_BENCH_H
 #define LINNET_BENCH_H
 
@@ -36,7 +36,7 @@ static inline double bench_median(double *samples) {
   return samples[BENCH_SAMPLES / 2];
 }
 
-/* How many calls take about `seconds`. */
+/* The number of calls that take about `seconds`. */
 static inline size_t bench_calls(bench_fn *body, void *user, double seconds) {
   double start = bench_now();
   body(user);
@@ -69,7 +69,7 @@ enum { BENCH_PEAK_STEPS = 20000, BENCH_PEAK_CHAINS = 12 };
 static volatile float bench_sink;
 
 #if defined(__x86_64__)
-/* A loop of a register type: `multiply_add` of `sum` and x, of so many numbers. */
+/* A loop over a register type with that many numbers: `multiply_add` of `sum` and x. */
 #define BENCH_PEAK(name, isa, vector, set, add, first, numbers, multiply_add)                                          \
   __attribute__((target(isa))) static void name(void *flops) {                                                         \
     vector x = set((int)bench_sink), sum[BENCH_PEAK_CHAINS];                                                           \

@@ -59,8 +59,8 @@ static void both(void *user) {
   backward(user);
 }
 
-/* Flops of a head: `linear` times frames width^2, `square` times pairs of frames that see each other times width;
- * backward of the latter with its scores, which it computes again. 0: not of these kinds. */
+/* Flops of a head: `linear` times frames width^2, `square` times the number of attended pairs of frames times width;
+ * backward of the latter includes its scores, which it computes again. 0: not of these kinds. */
 static const struct pass {
   const char *name;
   bench_fn *body;
@@ -143,7 +143,7 @@ static void measure_table(const struct bench_options *o, const struct linnet_ops
 
 /* --- the case that was asked for ---------------------------------------------------------------------------------- */
 
-/* Whether the set begins with this kind and pass; then the shape follows. */
+/* Whether the set begins with this kind and pass; the shape follows them. */
 static bool parse_set(const char *set, const struct kind *kind, const struct pass *pass, struct shape *s) {
   char prefix[64];
   snprintf(prefix, sizeof prefix, "%s-%s-", linnet_attention_traits[kind->kind].name, pass->name);

@@ -1,13 +1,14 @@
-/* Prefix beam search, T = 800, V = 42 without a language model, or what --read and --model give: milliseconds for 800
- * frames, frames per second, bytes a hypothesis.
+/* Prefix beam search, T = 800, V = 42 without a language model, or the input of --read and --model: milliseconds for
+ * 800 frames, frames per second, bytes a hypothesis.
  *
  *   bench_beam [--kind peaked|random] [--beam N] [--json] [--write FILE] [--read FILE --symbols V [--frames T]]
  *              [--model LM --names FILE] [--model-weight X] [--threshold X] [--top N]
  *
- * "peaked" are posteriors like those of a trained model: 80 symbols, each a peak of one to three frames between blanks,
- * one in five with a rival; "random" are softmaxes of noise, the worst case. --write stores them as raw float32 for a
- * peer, --read takes others from such a file, utterances of T frames or all as one. --model is an n-gram model over the
- * symbols, which --names names as for `linnet decode`. The best hypotheses are printed with --json. */
+ * "peaked" are posteriors like those of a trained model: 80 symbols, each a peak of one to three frames between
+ * blanks, one in five with a rival; "random" are softmaxes of noise, the worst case. --write stores them as raw
+ * float32 for a peer, --read reads others from such a file, as utterances of T frames or as one. --model is an
+ * n-gram model over the symbols, which --names names as for `linnet decode`. The best hypotheses are printed with
+ * --json. */
 #include <linnet/beam.h>
 #include <linnet/ngram.h>
 
@@ -17,7 +18,7 @@ enum { FRAMES = 800, SYMBOLS = 42, LABELS = 80 };
 
 static const struct kind {
   const char *name;
-  double noise, blank, peak; /* logits: amplitude of noise, what blanks and symbols have in addition */
+  double noise, blank, peak; /* logits: amplitude of noise, and additions for blanks and symbols */
 } kinds[] = {{"peaked", 2, 9, 10}, {"random", 2, 0, 0}};
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -75,7 +76,6 @@ struct model {
   struct linnet_symbols *symbols;
   struct linnet_ngram *ngram;
   struct linnet_ngram_binding *binding;
-  struct linnet_language_model interface;
 };
 
 static void load_model(struct linnet_context *context, struct arguments *a, struct model *model) {
@@ -85,8 +85,7 @@ static void load_model(struct linnet_context *context, struct arguments *a, stru
               linnet_ngram_load(context, a->model, &model->ngram) == LINNET_OK &&
               linnet_ngram_bind_symbols(context, model->ngram, model->symbols, NULL, &model->binding) == LINNET_OK,
           "%s", linnet_context_error(context));
-  model->interface = linnet_ngram_language_model(model->binding);
-  a->settings.model = &model->interface;
+  a->settings.model = linnet_ngram_language_model(model->binding);
 }
 
 static void destroy_model(struct model *model) {

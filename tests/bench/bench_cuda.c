@@ -16,7 +16,7 @@
 
 static const struct encoder {
   struct bench_network network;
-  bool all_batches; /* or the smallest alone */
+  bool all_batches; /* or only the smallest */
   double published; /* seconds of an epoch, Katharopoulos et al. 2020, table 3 */
 } encoders[] = {{{"linear", "{}"}, true, 824},
                 {{"softmax", "{\"attention\": \"softmax\"}"}, false, 2711},
@@ -31,7 +31,7 @@ static const double epoch_frames = 80 * 3600 * 100.0;
 
 struct step_result {
   double wall, queued;    /* seconds; until all was queued, too */
-  size_t memory, fitting; /* bytes of the device; frames that all of it would hold */
+  size_t memory, fitting; /* bytes of the device; the frames for which all of it suffices */
   struct bench_work work;
 };
 
@@ -62,7 +62,7 @@ static enum linnet_status time_steps(struct bench_step *s, double seconds, struc
   return LINNET_OK;
 }
 
-/* One step more, counted, and with --profile each op timed by itself. */
+/* One more step, which counts operations, and with --profile measures each op. */
 static enum linnet_status count_step(const struct bench_side_options *o, const struct bench_side *side,
                                      struct bench_step *s, struct bench_work *work) {
   double queued;
@@ -133,7 +133,7 @@ static void measure_batch(const struct bench_side_options *o, struct bench_side 
   print_step(o, side, e, s, &r);
 }
 
-/* What a device loads for an encoder when it runs it first is no memory of a batch. */
+/* A device loads code when it runs an encoder first; this does not count as memory of a batch. */
 static void load_kernels(const struct bench_side *side, const struct encoder *e) {
   double queued;
   struct bench_step *s = bench_step_create(side->context, &e->network);
@@ -177,8 +177,8 @@ static enum linnet_status try_length(struct bench_step *s, size_t free_before, s
   return LINNET_OK;
 }
 
-/* Doubles the length until it does not fit, then halves what lies between. A step may take four times as long as one of
- * half its length. */
+/* Doubles the length until it does not fit, then bisects. A step may take four times as long as one of half its
+ * length. */
 static enum linnet_status find_longest(const struct bench_side_options *o, struct bench_step *s, size_t free_before,
                                        struct longest *best) {
   size_t n = o->frames > 0 ? o->frames : 1 << 16, unfit = 0;
@@ -324,7 +324,7 @@ static void measure_attention(const struct bench_side_options *o, const struct b
   static struct attention r;
   attention_create(&r, side->context, kind, length, sequences);
   bench_profile_begin(r.device, false, side->limits);
-  attention_both(&r); /* counts, and chooses what is chosen once */
+  attention_both(&r); /* counts, and makes choices that hold for all calls */
   struct bench_work work = bench_profile_end(r.device);
   double wall = bench_device_time(side->context, attention_both, &r, o->seconds);
   print_attention(o, side, kind, length, sequences, wall, &work);
@@ -380,7 +380,7 @@ static void measure_all(const struct bench_side_options *o, struct bench_side *s
     bench_for_each_side(o, sides, count, longest_of);
 }
 
-/* The line that stands for the run in a table. */
+/* The line of the run in a table. */
 static void summarise(const struct bench_side *sides, size_t count) {
   size_t peak = 0;
   printf("linear, kframes/s:");

@@ -9,7 +9,7 @@ static inline double bench_wall(void) {
   return bench_clock(CLOCK_MONOTONIC);
 }
 
-/* Seconds of a call of which that many are queued before one wait. */
+/* Seconds of a call; `calls` of them are queued before one wait. */
 static inline double bench_queued(struct linnet_context *context, bench_fn *body, void *user, size_t calls) {
   struct linnet_device *device = linnet_device_of(context);
   double start = bench_wall();
@@ -19,7 +19,7 @@ static inline double bench_queued(struct linnet_context *context, bench_fn *body
   return (bench_wall() - start) / (double)calls;
 }
 
-/* Median seconds of a call, over about `seconds` after a call that warms up; that one's, if it takes longer. */
+/* Median seconds of a call, over about `seconds` after a warm-up call; the time of the warm-up if that takes longer. */
 static inline double bench_device_time(struct linnet_context *context, bench_fn *body, void *user, double seconds) {
   enum { SAMPLES = 7, MAX_CALLS = 1000 };
   double samples[SAMPLES];
@@ -40,7 +40,7 @@ static inline void *bench_device_alloc(struct linnet_context *context, size_t by
   return memory;
 }
 
-/* Random numbers on the device, a block of them again and again: what products of zeros take says nothing. */
+/* Random numbers on the device, one block repeated; products of zeros may take another time. */
 static inline real *bench_device_floats(struct linnet_context *context, size_t n) {
   enum { BLOCK = 1 << 18 };
   struct linnet_device *device = linnet_device_of(context);
@@ -127,7 +127,7 @@ static inline struct bench_limits bench_device_limits(struct linnet_context *con
   return (struct bench_limits){bench_device_bandwidth(context, seconds), bench_device_flops(context, seconds)};
 }
 
-/* Bytes of the device's memory that are free; 0 on the CPU, where nobody counts. */
+/* Free bytes of the device's memory; 0 on the CPU, where they are not counted. */
 static inline size_t bench_device_free(struct linnet_context *context) {
   struct linnet_device *device = linnet_device_of(context);
   return device->ops->free_bytes ? device->ops->free_bytes(device) : 0;

@@ -1,7 +1,6 @@
-/* What the benchmarks of whole networks share: options, the networks and their work, and how a run on several threads
- * is measured. Options: [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--device NAME]
- * [--seconds S] [--json]
- * [--profile]. */
+/* Functions that the benchmarks of whole networks share: options, the networks and their work, and measuring a run
+ * on several threads. Options: [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--device NAME]
+ * [--seconds S] [--json] [--profile]. */
 #ifndef LINNET_BENCH_NETWORK_H
 #define LINNET_BENCH_NETWORK_H
 
@@ -84,7 +83,7 @@ static inline void bench_check(struct linnet_context *context, enum linnet_statu
 enum { BENCH_OUTPUTS = 42 };
 
 static const struct bench_network {
-  const char *name, *config; /* what differs from the paper's model */
+  const char *name, *config; /* differences from the paper's model */
 } bench_networks[] = {
     {"paper", "{}"},
     {"stack3", "{\"stack\": 3, \"norm\": \"pre\"}"},
@@ -165,9 +164,10 @@ static inline double bench_forward_flops(const struct linnet_config *c) {
   return (double)c->layers * layer + ends;
 }
 
-/* Forward and backward: every product becomes three, but nothing goes back into the features. */
+/* Forward and backward: every product becomes three, but there is no gradient of the features. */
 static inline double bench_training_flops(const struct linnet_config *c) {
-  size_t into = c->encoder == LINNET_ENCODER_BLSTM ? 8 * c->width : c->width; /* what the features are mapped to */
+  size_t into =
+      c->encoder == LINNET_ENCODER_BLSTM ? 8 * c->width : c->width; /* the width that the features are mapped to */
   return 3 * bench_forward_flops(c) - 2 * (double)(into * c->input_dim * c->stack);
 }
 
@@ -182,7 +182,7 @@ static inline double bench_clock(clockid_t clock) {
 struct bench_cost {
   double wall, cpu; /* seconds of one call; cpu of all threads */
   double peak;      /* flop/s of one core, measured in turns */
-  double share;     /* of the peak, by CPU time: what other programs take does not count */
+  double share;     /* share of the peak, by CPU time, which does not include other programs */
 };
 
 enum { BENCH_MAX_SAMPLES = 201, BENCH_MIN_SAMPLES = 3 };

@@ -11,7 +11,7 @@ struct work {
   size_t *words; /* LINNET_NOT_FOUND ends a sentence */
   size_t count, scored;
   size_t end;
-  double sum; /* of log-probabilities, so that none is left out */
+  double sum; /* of log-probabilities, so that the compiler removes none */
 };
 
 static void score_all(void *user) {

@@ -82,12 +82,13 @@ static void glu_backward(void *user) {
 
 static void conv_forward(void *user) {
   struct run *r = user;
-  r->ops->conv_forward(&(struct linnet_conv){WIDTH, KERNEL}, &r->pack, r->x, r->taps, r->bias, r->y);
+  r->ops->conv_forward(&(struct linnet_conv){WIDTH, KERNEL, KERNEL / 2}, &r->pack, r->x, r->taps, r->bias, r->y);
 }
 
 static void conv_backward(void *user) {
   struct run *r = user;
-  r->ops->conv_backward(&(struct linnet_conv){WIDTH, KERNEL}, &r->pack, r->x, r->taps, r->z, r->y, r->wide, r->gain);
+  r->ops->conv_backward(&(struct linnet_conv){WIDTH, KERNEL, KERNEL / 2}, &r->pack, r->x, r->taps, r->z, r->y, r->wide,
+                        r->gain);
 }
 
 static void log_softmax(void *user) {

@@ -49,7 +49,7 @@ static const char *const bench_op_names[BENCH_OPS] = {
     [BENCH_BATCH] = "batch to the device",
 };
 
-/* What the device can do. */
+/* The limits of the device. */
 struct bench_limits {
   double bandwidth; /* bytes a second */
   double flops;     /* of a large product, a second */
@@ -69,7 +69,7 @@ static struct bench_profile {
   size_t calls[BENCH_OPS];
 } bench_profile;
 
-/* CPU time of the thread on the host, where others may want the processor, too. */
+/* CPU time of the thread on the host, which other programs may also use. */
 static double bench_profile_clock(struct linnet_device *d) {
   struct timespec t;
   if (d->ops->host)
@@ -89,7 +89,7 @@ static void bench_count(enum bench_op op, double bytes, double flops) {
   bench_profile.calls[op]++;
 }
 
-/* Counts so many bytes and operations, and makes the call. */
+/* Counts the bytes and operations, and makes the call. */
 #define BENCH_COUNTED_BYTES(d, op, bytes, flops, call)                                                                 \
   do {                                                                                                                 \
     double bench_start_ = bench_profile.timed ? bench_profile_clock(d) : 0;                                            \
@@ -218,8 +218,8 @@ static void bench_conv_backward(struct linnet_device *d, const struct linnet_con
                 conv_backward(d, c, p, x, w, dy, dx, dw_add, dbias_add));
 }
 
-/* Pairs of frames of a head that attention compares: 0 of linear kinds; each frame with the two chunks that it sees in
- * each round of LSH attention, and with all buckets for its hash, a column of a rotation being two of them. */
+/* Pairs of frames of a head that attention compares; 0 for linear kinds. In each round of LSH attention, a frame is
+ * compared with two chunks, and for its hash with all buckets; a column of a rotation counts as two. */
 static double bench_pairs(const struct linnet_attention *a, const struct linnet_pack *p) {
   const struct linnet_lsh *lsh = &a->lsh;
   double pairs = 0;
@@ -381,7 +381,7 @@ static inline void bench_profile_begin(struct linnet_device *device, bool timed,
   device->ops = &ops;
 }
 
-/* What all ops did since. */
+/* Sums over all ops since then. */
 static inline struct bench_work bench_profile_end(struct linnet_device *device) {
   struct bench_work sum = {0};
   device->ops = bench_profile.inner;
@@ -393,8 +393,8 @@ static inline struct bench_work bench_profile_end(struct linnet_device *device) 
   return sum;
 }
 
-/* Per op, of one of `runs` runs: milliseconds, its share of the time `total` of all, operations, bytes, and how much of
- * its time it would take at the limits. */
+/* Per op, for one of `runs` runs: milliseconds, share of the time `total` of all, operations, bytes, and the share
+ * of its time that it would need at the limits. */
 static inline void bench_profile_print(size_t runs, double total) {
   double known = 0;
   for (size_t i = 0; i < BENCH_OPS; i++) {

@@ -1,5 +1,5 @@
-/* What bench_cuda runs on: its options, and a context of the device for each precision of products, with the limits
- * that were measured there. */
+/* The options of bench_cuda, and a context of the device for each precision of products, with the limits measured on
+ * it. */
 #ifndef LINNET_BENCH_SIDE_H
 #define LINNET_BENCH_SIDE_H
 
@@ -9,7 +9,7 @@ struct bench_side_options {
   const char *device, *precision, *work, *network; /* NULL: all */
   size_t frames;                                   /* of a batch, and of all sequences of attention; 0: the list */
   double seconds;                                  /* of measuring, each case */
-  double limit;                                    /* of the run; what is left by then is dropped */
+  double limit;                                    /* of the run; later cases are dropped */
   bool no_limits, profile, json;
   double started;
 };
@@ -92,11 +92,11 @@ static inline bool bench_side_parse(int argc, char **argv, struct bench_side_opt
 static inline void bench_side_log(void *user, enum linnet_log_level level, const char *message) {
   if (level == LINNET_LOG_ERROR)
     snprintf(user, 256, "%s", message);
-  else if (level == LINNET_LOG_WARNING) /* such as: products are slow, as there is no library for them */
+  else if (level == LINNET_LOG_WARNING) /* such as: products are slow without a library */
     fprintf(stderr, "%s\n", message);
 }
 
-/* The CPU runs ops on one thread, as they are counted there. */
+/* On the CPU, ops run on one thread, because counting needs it. */
 static inline enum linnet_status bench_side_open(const struct bench_side_options *o, struct bench_side *side,
                                                  char error[256]) {
   struct linnet_context_settings settings;

@@ -1,5 +1,5 @@
-/* An optimiser step as the trainer makes it, on the context's device, over a batch of utterances of random lengths
- * whose features lie in host memory. The same lengths come out of peer_torch.py. */
+/* An optimiser step as in the trainer, on the context's device, over a batch of utterances of random lengths with
+ * features in host memory. peer_torch.py draws the same lengths. */
 #ifndef LINNET_BENCH_STEP_H
 #define LINNET_BENCH_STEP_H
 
@@ -10,7 +10,7 @@
 
 enum { BENCH_UTTERANCES = 1024, BENCH_FRAMES_PER_LABEL = 8, BENCH_LONGEST = 3200 };
 
-/* Packed batches, as many utterances as fit into that many input frames. */
+/* Packed batches, with as many utterances as fit into the number of input frames. */
 struct bench_set {
   const char *name;
   size_t batch_frames;
@@ -25,7 +25,8 @@ struct bench_corpus {
   const int *labels;
 };
 
-/* Log-normal lengths, near enough: the sum of three uniform numbers has variance 1. One utterance there is always. */
+/* Approximately log-normal lengths: the sum of three uniform numbers has variance 1. There is at least one
+ * utterance. */
 static inline void bench_corpus_fill(struct bench_corpus *c, const struct bench_set *set) {
   struct test_random random = {7};
   c->max_labels = BENCH_LONGEST / BENCH_FRAMES_PER_LABEL;
@@ -147,7 +148,7 @@ static inline void bench_step_destroy(struct bench_step *s) {
   free(s->contexts), free(s->labels), free(s->features), free(s);
 }
 
-/* The three parts of a step: the corpus' features become a batch; what the device is to do; its end. */
+/* The three parts of a step: make a batch of the corpus' features, queue the work of the device, wait for it. */
 static inline enum linnet_status bench_step_load(struct bench_step *s) {
   struct linnet_corpus corpus = {.user = &s->corpus, .labels = bench_corpus_labels, .features = bench_corpus_features};
   return linnet_batch_load(&s->batch, &corpus, s->corpus.indices, s->corpus.count, s->corpus.frames, 1, s->contexts);

@@ -1,5 +1,5 @@
 /* Search for words, with a pronunciation lexicon and a language model over words: CPU milliseconds for 800 frames,
- * bytes of a hypothesis, and what was found.
+ * bytes of a hypothesis, and the results.
  *
  *   bench_words SYMBOLS LEXICON LM POSTERIORS LENGTHS [--beam N] [--lm-weight X] [--word-bonus X] [--threshold X]
  *               [--symbol-threshold X] [--top N] [--seconds X] [--text]
@@ -19,7 +19,6 @@ struct task {
   struct linnet_lexicon *lexicon;
   struct linnet_ngram *ngram;
   struct linnet_ngram_binding *binding;
-  struct linnet_language_model model;
   float *lookahead, *values;
   size_t lengths[MAX_UTTERANCES], count, frames;
   struct linnet_word_search_settings settings;
@@ -60,8 +59,7 @@ static void load(struct task *task, struct linnet_context *context, char **paths
           linnet_context_error(context));
   free(names);
   linnet_ngram_unigrams(task->binding, task->lookahead);
-  task->model = linnet_ngram_language_model(task->binding);
-  task->settings.model = &task->model;
+  task->settings.model = linnet_ngram_language_model(task->binding);
   task->settings.lookahead = task->lookahead;
   read_lengths(task, paths[4]);
   read_posteriors(task, paths[3]);

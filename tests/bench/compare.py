@@ -1,21 +1,21 @@
-"""Linnet against PyTorch, in turns: each round runs ours and the peers one after the other, and what counts is the
-median of the rounds' ratios; the smallest and largest are shown beside it.
+"""Compares Linnet with PyTorch in turns: each round runs Linnet and then the peers. The result is the median of the rounds'
+ratios, with the smallest and the largest.
 
     compare.py BUILD_FOLDER [--python PYTHON] [--quick] [--plain] [--only encoder training ctc attention] [--threads 1 2]
                [--precision float32|bfloat16|int8] [--markdown]
 
-BUILD_FOLDER is where CMake built the benchmarks. PYTHON has PyTorch (tests/golden/requirements.txt), and better also
-pytorch-fast-transformers (see README.md here). With bfloat16 or int8 our products take such operands, and each way of
-the peers is tried in bfloat16 (torch.autocast) as well as in float32, and with int8 also as quantize_dynamic makes it.
+BUILD_FOLDER is the build folder of the benchmarks. PYTHON has PyTorch (tests/golden/requirements.txt), and preferably also
+pytorch-fast-transformers (see README.md here). With bfloat16 or int8, Linnet's products have such operands, and each
+variant of the peers runs in bfloat16 (torch.autocast) and in float32, and with int8 also after quantize_dynamic.
 The peers:
 
     stock     the authors' algorithm on PyTorch as installed
-    tuned     the fastest of peer_torch.py's ways to write the network in plain PyTorch, with MKL as installed or told to
-              use what the processor has
-    compiled  the fastest of all, with weights laid out beforehand (TorchScript) and torch.compile, time for compiling
-              not counted
+    tuned     the fastest of peer_torch.py's variants in plain PyTorch, with MKL as installed or forced to use all
+              instructions of the processor
+    compiled  the fastest of all, including packed weights (TorchScript) and torch.compile, without the time for
+              compiling
 
-A first short look chooses them per work and number of threads.
+A short first run chooses them for each work and number of threads.
 """
 
 import argparse
@@ -45,8 +45,8 @@ WORK = {"encoder": [{"network": n} for n in ("paper", "stack3-conv", "blstm")],
                       for part in ("forward", "both") for shape in ("6x32", "8x64") for frames in (512, 2048, 8192)]}
 QUICK = {"encoder": WORK["encoder"][:1], "training": WORK["training"][:1], "ctc": WORK["ctc"][:1],
          "attention": WORK["attention"][:1]}
-REDUCED = ("encoder", "training")  # what products of less than float32 change
-KERNELS = {"bfloat16": "avx512-bf16", "int8": "avx512-vnni"}  # the latter for recognition alone
+REDUCED = ("encoder", "training")  # works that products of less than float32 change
+KERNELS = {"bfloat16": "avx512-bf16", "int8": "avx512-vnni"}  # the latter for recognition only
 SECONDS = {"encoder": 0.5, "training": 1.0, "ctc": 0.3, "attention": 0.3}  # of each side in each round
 
 
@@ -87,7 +87,7 @@ def ours_ctc(build, case):
 
 
 def ours(build, work, case, threads, precision, seconds):
-    """One short run of our benchmark."""
+    """Runs Linnet's benchmark for a short time."""
     if work == "ctc":
         return ours_ctc(build, case)
     options = [word for key, value in case.items() for word in (f"--{key}", value)]
@@ -98,7 +98,7 @@ def ours(build, work, case, threads, precision, seconds):
 
 
 def build_shim(folder):
-    """The path of a library that makes MKL use its best kernels; None without a compiler."""
+    """Returns the path of a library that makes MKL use its best kernels; None without a compiler."""
     source, library = Path(folder) / "mkl_shim.c", Path(folder) / "mkl_shim.so"
     source.write_text(MKL_SHIM)
     try:
@@ -111,7 +111,7 @@ def build_shim(folder):
 # ---- a comparison ----------------------------------------------------------------------------------------
 
 def look(peers, work, case, clock, variants):
-    """The times of all (peer, variant) that work here, fastest first."""
+    """Returns the times of all (peer, variant) that work on this machine, fastest first."""
     found = []
     for variant in variants:
         for name, peer in peers.items():
@@ -157,7 +157,7 @@ def compare(args, peers, work, case, threads):
     for side, (name, variant) in sides.items():
         ratios = [one[side][args.clock] / one["ours"][args.clock] for one in rounds]
         row[side] = {"seconds": statistics.median(one[side][args.clock] for one in rounds), "ratios": ratios,
-                     "what": variant + (", MKL told" if name == "told" else "")}
+                     "what": variant + (", MKL forced" if name == "forced" else "")}
     return row
 
 
@@ -212,7 +212,7 @@ def main():
     parser.add_argument("--match", default="", help="only cases whose name contains this, such as 'paper 4000x3.5s'")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--clock", choices=["cpu", "wall"], default="wall",
-                        help="wall (default); cpu on a machine that others use, for one thread")
+                        help="wall (default); cpu for one thread on a machine with other load")
     parser.add_argument("--precision", choices=["float32", *KERNELS], default="float32")
     parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
@@ -222,7 +222,7 @@ def main():
         for threads in args.threads:
             peers = {"stock": Peer(args.python, threads, None)}
             if shim:
-                peers["told"] = Peer(args.python, threads, shim)
+                peers["forced"] = Peer(args.python, threads, shim)
             for work in args.only:
                 if work in ("ctc", "attention") and threads > 1:  # an op runs on one thread; threads take different ones
                     continue

@@ -1,13 +1,13 @@
-"""bench_cuda against PyTorch on the same device, in turns: each round runs ours and the peers one after the other, and
-what counts is the median of the rounds' ratios; the smallest and largest are shown beside it.
+"""Compares bench_cuda with PyTorch on the same device in turns: each round runs Linnet and then the peers. The result is
+the median of the rounds' ratios, with the smallest and the largest.
 
     compare_cuda.py BUILD_FOLDER [--device cuda] [--limit 240] [--rounds 5] [--only training attention]
                     [--match 'linear bfloat16'] [--precision float32 tf32 bfloat16] [--plain]
 
-BUILD_FOLDER is where CMake built the benchmarks; the Python that runs this has PyTorch. The ways to write the peers are
-in peer_cuda.py. The first round runs all of them, those that torch.compile makes last. Then, if the rest of the time is
-too short for two more rounds, variants that are slower than another one of the same case are dropped, the slowest first;
-what was dropped is told below the table.
+BUILD_FOLDER is the build folder of the benchmarks; this script needs a Python with PyTorch. peer_cuda.py has the
+variants of the peers. The first round runs all variants, those of torch.compile last. Then, if the remaining time is
+too short for two more rounds, it drops variants that are slower than another one of the same case, the slowest first;
+the list of dropped variants follows the table.
 """
 
 import argparse
@@ -28,13 +28,13 @@ GROUPS = [("training", "linear"), ("training", "softmax"), ("training", "blstm")
 TABLES = {"training": peer_cuda.VARIANTS, "attention": peer_cuda.ATTENTION}
 KINDS = {"training": peer_cuda.Training, "attention": peer_cuda.Attention}
 ROUNDS_WANTED = 2    # after the first
-COMPILE_SECONDS = 30  # left, or compiling is not begun
+COMPILE_SECONDS = 30  # compiling begins only if this time remains
 
 
 # ---- cases -----------------------------------------------------------------------------------------------
 
 def case_of(line):
-    """(work, network, precision, size): size is that of peer_cuda's step, what follows a line of bench_cuda."""
+    """(work, network, precision, size): size is that of peer_cuda's step for a line of bench_cuda."""
     size = (line["length"], line["sequences"]) if line["work"] == "attention" else (line["frames"],)
     return line["work"], line["network"], line["precision"], size
 
@@ -75,7 +75,7 @@ class Ours:
 
 
 class Peers:
-    """Calls of PyTorch, made when they are needed first."""
+    """Calls of PyTorch, created at their first use."""
 
     def __init__(self, args):
         self.device, self.seconds = torch.device(args.device), args.seconds
@@ -91,19 +91,19 @@ class Peers:
         return self.calls[case, variant]
 
     def measure(self, case, variant):
-        """Seconds of a call, or None: it does not work here."""
+        """Returns the seconds of a call, or None if it does not work on this machine."""
         if (case, variant) in self.errors:
             return None
         try:
             call = self.call(case, variant)
             return peer_cuda.measure(call, self.device, self.seconds, case[0] == "attention")
-        except Exception as problem:  # a variant that does not work here is an answer, too
+        except Exception as problem:  # a variant may not work on this machine
             self.errors[case, variant] = f"{type(problem).__name__}: {str(problem).strip()}"[:160]
             self.calls.pop((case, variant), None)
             return None
 
     def memory(self, case, variant):
-        """The most bytes of the device that a call takes beyond parameters, moments and batch."""
+        """Returns the maximum bytes of the device that a call uses besides parameters, moments and batch."""
         if self.device.type != "cuda" or (case, variant) in self.errors:
             return 0
         before = torch.cuda.memory_allocated(self.device)
@@ -174,7 +174,7 @@ class Comparison:
             self.first_compiled()
 
     def first_compiled(self):
-        """Those of all cases before second ones of any; the time of a round of what there is is kept for it."""
+        """Runs one compiled variant of each case, then the second ones; reserves the time for a round of the others."""
         reserve = COMPILE_SECONDS + self.round_cost(lambda case: self.variants(case)[:1])
         named = [[(case, variant) for variant in TABLES[case[0]][case[1]] if is_compiled(variant)]
                  for case in self.lines]
@@ -185,7 +185,7 @@ class Comparison:
 
     def try_first(self, case, variant, reserve):
         if self.left() <= reserve:
-            self.dropped.append(f"{case_name(case)}, {variant}: no time left for it")
+            self.dropped.append(f"{case_name(case)}, {variant}: the time is over")
             return
         self.run_peer(case, variant, 0)
         self.memory[case, variant] = self.peers.memory(case, variant)
@@ -193,7 +193,7 @@ class Comparison:
             self.cost[case, variant] = self.args.seconds + 9 * self.times[case][variant][0]
 
     def variants(self, case):
-        """Those that work, fastest first."""
+        """Returns the variants that work, fastest first."""
         return sorted((v for v in self.times[case] if v != "ours"), key=lambda v: self.times[case][v][0])
 
     def round_cost(self, variants):
@@ -201,7 +201,7 @@ class Comparison:
         return peers + sum(self.cost.get(group, 0) for group in self.groups)
 
     def drop_slow(self):
-        """Variants that are not the fastest of their case go, the slowest first, until two rounds have time."""
+        """Drops variants that are not the fastest of their case, the slowest first, until there is time for two rounds."""
         slow = []
         for case in self.lines:
             times, found = self.times[case], self.variants(case)
@@ -214,7 +214,7 @@ class Comparison:
                                 f"{ratio:.2f} times the fastest")
 
     def later_round(self, number):
-        """False if there was no time for all of it."""
+        """Runs another round; returns False if there was no time for all of it."""
         for group in self.groups:
             if self.left() < self.cost.get(group, 0):
                 return False
@@ -276,7 +276,7 @@ def print_table(comparison):
 
 def print_notes(comparison):
     for (case, variant), text in comparison.peers.errors.items():
-        print(f"\nDoes not work here: {case_name(case)}, {variant}: {text}")
+        print(f"\nDoes not work on this machine: {case_name(case)}, {variant}: {text}")
     for text in comparison.dropped:
         print(f"\nDropped: {text}")
 
@@ -292,17 +292,17 @@ def parse():
     parser.add_argument("--device", default="cuda", help="cuda, cuda:N or cpu")
     parser.add_argument("--limit", type=float, default=240, help="seconds for everything")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.2, help="of measuring each case and side in each round")
-    parser.add_argument("--frames", type=int, default=0, help="of a batch, instead of 20000 to 200000")
+    parser.add_argument("--seconds", type=float, default=0.2, help="seconds of measuring each case and side in each round")
+    parser.add_argument("--frames", type=int, default=0, help="frames of a batch (default: 20000 to 200000)")
     parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--match", default="", help="only cases whose name contains this")
     parser.add_argument("--precision", nargs="+", choices=peer_cuda.PRECISIONS, default=list(peer_cuda.PRECISIONS))
-    parser.add_argument("--plain", action="store_true", help="compile nothing")
+    parser.add_argument("--plain", action="store_true", help="without compiled variants")
     return parser.parse_args()
 
 
 def allow_recompiling():
-    """Each network, precision and kind of batch is one more version of the same function."""
+    """Allows more compiled versions of a function: there is one for each network, precision and kind of batch."""
     import torch._dynamo.config as dynamo
     for name in ("recompile_limit", "cache_size_limit", "accumulated_recompile_limit", "accumulated_cache_size_limit"):
         if hasattr(dynamo, name):

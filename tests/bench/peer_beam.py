@@ -1,19 +1,19 @@
 """Prefix beam search of flashlight-text, side by side with bench_beam on the same posteriors (T = 800, V = 42), without a
 language model or, with --characters, with a character n-gram model.
 
-flashlight's lexicon-free decoder adds the alignments of a prefix as ours does, but a prefix that ends in the blank and in
-its symbol takes two places of its beam. Times are CPU seconds of one thread, flashlight's without the conversion of
-Python's objects: it takes a pointer. Both run in turns; what counts is the median of the ratios. Where the best hypotheses
-differ, the log-probability of both is compared (ours by bench_beam; higher is better).
+flashlight's lexicon-free decoder adds the alignments of a prefix, as Linnet does, but a prefix that ends in the blank and
+in its symbol takes two entries of its beam. Times are CPU seconds of one thread, flashlight's without the conversion of
+Python objects: it gets a pointer. Both run in turns; the result is the median of the ratios. If the best hypotheses
+differ, the script compares the log-probabilities of both (computed by bench_beam; higher is better).
 
 usage: peer_beam.py BENCH_BEAM [--kinds peaked random] [--read FILE --symbols V] [--beams 16 50 100] [--rounds 7]
        peer_beam.py BENCH_BEAM --characters TEXT --linnet LINNET [--order 5] [--model-weight 1] [--utterances 8]
          [--noise 2] [--limits inf:all 10:12] [--beams 16 50 100] [--rounds 7]
 
---read takes posteriors from a file of raw float32, such as a real model's. --characters estimates a model of the
-characters of TEXT, a sentence a line, by `linnet ngram` and decodes peaked posteriors of sentences of it, whose peaks are 10 against --noise; both search with
-the same ARPA file, flashlight through its KenLM. --limits are pairs of a score threshold and symbols a frame ("inf:all" is
-no limit), which both get alike.
+--read reads posteriors, for example of a real model, from a file of raw float32. --characters estimates a model of the
+characters of TEXT, one sentence per line, with `linnet ngram`. It decodes peaked posteriors of sentences of TEXT, with
+peaks of 10 and noise of --noise. Both search with the same ARPA file, flashlight through its KenLM. --limits are pairs of
+a score threshold and a number of symbols per frame for both ("inf:all": no limit).
 
 BENCH_BEAM and LINNET are tests/bench_beam and tools/linnet of the build folder. Needs numpy, flashlight-text and kenlm
 (requirements in ../golden).
@@ -39,20 +39,20 @@ import peer_words
 
 SYMBOLS, BLANK = 42, 0
 SEPARATOR = "|"  # of words
-LENGTHS = range(60, 81)  # characters of a sentence that is taken
+LENGTHS = range(60, 81)  # characters of an accepted sentence
 
 
 @dataclass
 class Task:
-    """Utterances of one length in a file of raw float32, and how to search them."""
+    """Utterances of one length in a file of raw float32, and the settings of the search."""
     kind: str
     file: str
     symbols: int
-    frames: int = 0  # of an utterance, 0: all are one
+    frames: int = 0  # of an utterance; 0: the file is one utterance
     bench: list = field(default_factory=list)  # options of bench_beam
     model: object = None
     weight: float = 0
-    texts: list = None  # what was said, symbols between spaces
+    texts: list = None  # references, symbols separated by spaces
     names: list = None
     linnet: str = None
 
@@ -80,7 +80,7 @@ def decode(decoder, posteriors):
 
 
 def peer_ms(decoder, utterances, seconds=0.3):
-    """For 800 frames."""
+    """Times for 800 frames."""
     times = []
     while sum(times) < seconds:
         start = time.thread_time()
@@ -99,7 +99,7 @@ def ours(bench, task, beam, threshold, top):
 
 
 def error_rates(task, *results):
-    """Percent of each result, which is a list of lists of symbols."""
+    """Error rates in percent of the results, which are lists of lists of symbols."""
     keys = [f"u{i}" for i in range(len(task.texts))]
     with tempfile.TemporaryDirectory() as folder:
         peer_words.write_table(folder, "ref", keys, task.texts)
@@ -108,7 +108,7 @@ def error_rates(task, *results):
 
 
 def compare_best(task, mine, theirs):
-    """In words: ours and theirs are pairs of a score and symbols, by utterance."""
+    """A text on the comparison; ours and theirs are pairs of a score and symbols, by utterance."""
     pairs = [(a, b) for (a, x), (b, y) in zip(mine, theirs) if x != y]
     words = f"same best {len(mine) - len(pairs)} of {len(mine)}"
     if pairs:
@@ -138,7 +138,7 @@ def compare(bench, task, beam, rounds, threshold=math.inf, top=10**6):
 
 
 def estimate(args, sentences, folder):
-    """A model over characters: its ARPA file."""
+    """Estimates a model over characters; returns its ARPA file."""
     text, arpa = os.path.join(folder, "text"), os.path.join(folder, "arpa")
     with open(text, "w") as file:
         file.writelines(sentence + "\n" for sentence in sentences)

@@ -1,7 +1,7 @@
-"""The work of bench_cuda in PyTorch: training steps on batches of the same lengths, attention alone. compare_cuda.py
-measures it in turns with ours.
+"""The work of bench_cuda in PyTorch: training steps on batches of the same lengths, and attention alone. compare_cuda.py
+measures it in turns with bench_cuda.
 
-Ways to write a step; each is checked against tests/golden/torch_model.py before it is measured:
+Variants of a step; each is checked with tests/golden/torch_model.py before it is measured:
 
     authors   padded batches, sorted into buckets by length; linear attention in pytorch-fast-transformers' einsums
     padded    the same with batched products; softmax by scaled_dot_product_attention with a mask
@@ -38,7 +38,7 @@ NETWORKS = {"linear": "paper", "softmax": "paper", "blstm": "blstm"}
 
 @contextlib.contextmanager
 def products(precision, device):
-    """What products of float32 make of their operands, and autocast for forward passes."""
+    """Sets the rounding of operands of float32 products, and autocast for forward passes."""
     reduced = precision != "float32"
     torch.set_float32_matmul_precision("high" if reduced else "highest")
     torch.backends.cudnn.allow_tf32 = reduced
@@ -58,7 +58,7 @@ def pinned(x, device):
 # ---- batches ---------------------------------------------------------------------------------------------
 
 class Labels:
-    """Labels of a batch; lengths stay on the host, where nnf.ctc_loss wants them."""
+    """Labels of a batch; lengths stay on the host, as nnf.ctc_loss needs them."""
 
     def __init__(self, labels, lengths, device):
         self.lengths = torch.tensor(lengths)
@@ -88,8 +88,8 @@ class Padded:
 
 
 class Packed:
-    """All utterances below each other, (T, dim), and where rows go: `padded` (B, longest) and `chunks` (chunks, CHUNK)
-    index rows, T for none; `row` (T) is a row's place among those of the chunks."""
+    """The rows of all utterances, (T, dim), and indices of rows: `padded` (B, longest) and `chunks` (chunks, CHUNK)
+    have the index of a row, or T for none; `row` (T) is the index of a row among those of the chunks."""
 
     def __init__(self, features, labels, device, dtype):
         lengths = [len(x) for x in features]
@@ -121,7 +121,7 @@ def bucket_count(frames):
 
 
 def make_batches(config, frames, packed, device, dtype):
-    """-> the parts of a batch, and the batch as peer_torch has it"""
+    """-> the parts of a batch, and the batch in the form of peer_torch"""
     batch = peer_torch.Batch(config, peer_torch.utterance_lengths(frames, MEDIAN, LONGEST))
     order = sorted(range(len(batch.features)), key=lambda i: len(batch.features[i]))
     count = 1 if packed else min(bucket_count(frames), len(order))
@@ -166,7 +166,7 @@ class PackedLinear(peer_torch.Peer):
 
 class PackedSoftmax(PackedLinear):
     def attend(self, q, k, v, batch):
-        def jagged(x):  # without gaps between rows, or PyTorch takes its slow path
+        def jagged(x):  # without gaps between rows, for which PyTorch is slow
             return torch.nested.nested_tensor_from_jagged(x.squeeze(0).contiguous(), batch.offsets,
                                                           min_seqlen=batch.shortest, max_seqlen=batch.longest)
         q, k, v = (jagged(x).transpose(1, 2) for x in (q, k, v))
@@ -203,7 +203,7 @@ def make_reference(network):
 
 @functools.cache
 def reference_loss(network):
-    """torch_model's loss of the batch that variants are checked with, in float32 on the host."""
+    """torch_model's loss of a batch, in float32 on the host, for checking variants."""
     config, reference = make_reference(network)
     batch = peer_torch.Batch(config, peer_torch.utterance_lengths(CHECK_FRAMES, MEDIAN, LONGEST))
     lengths = batch.lengths.tolist()
@@ -220,7 +220,7 @@ def reference_loss(network):
 
 
 class Training:
-    """A network and its optimiser in one variant and precision; step(frames) makes a call to be measured."""
+    """A network and its optimiser in one variant and precision; step(frames) returns a call to measure."""
 
     def __init__(self, network, variant, precision, device):
         self.precision, self.device = precision, device
@@ -277,7 +277,7 @@ def linear_einsum(q, k, v):
 
 
 def causal_linear(q, k, v):
-    """Chunks: what lies in a frame's own is a masked product, what lies before it a state."""
+    """Chunks: frames of the same chunk by a masked product, earlier ones by a state."""
     q, k = nnf.elu(q) + 1, nnf.elu(k) + 1
     q, k, v = (x.unflatten(2, (-1, CAUSAL_CHUNK)) for x in (q, k, v))   # (B, H, chunks, CHUNK, C)
     state, z = k.transpose(3, 4) @ v, k.sum(3).unsqueeze(4)
@@ -288,7 +288,7 @@ def causal_linear(q, k, v):
 
 
 def triton_linear(name):
-    """A function of flash-linear-attention, if that is there; tensors are (B, N, H, C), the scale cancels."""
+    """A function of flash-linear-attention, if it is installed; tensors are (B, N, H, C), the scale cancels."""
     def function(q, k, v):
         import fla.ops.linear_attn
         q, k = nnf.elu(q) + 1, nnf.elu(k) + 1
@@ -363,7 +363,7 @@ def sample(call, device, calls):
 
 
 def measure(call, device, seconds, queued):
-    """Median seconds of a call after two that warm up; with `queued` several are queued before one wait."""
+    """Median seconds of a call after two warm-up calls; with `queued`, several calls are queued before one wait."""
     once = min(sample(call, device, 1) for _ in range(2))
     if once > seconds:
         return once

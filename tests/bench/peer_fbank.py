@@ -1,4 +1,4 @@
-"""Filterbank speed of kaldi-native-fbank, and side by side with bench_fbank.
+"""Measures the speed of kaldi-native-fbank's filterbank, with --bench in turns with bench_fbank.
 
 Prints audio-seconds per CPU-second on one thread. The Python binding turns the samples into a C++ vector first; that
 is measured with the same samples and hardly any frames, and also left out ("without binding").

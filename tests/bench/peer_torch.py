@@ -1,12 +1,12 @@
 """The same work in PyTorch, as a peer to compare with: recognition, training steps, CTC, softmax attention.
 
-    peer_torch.py --list                                            what there is
+    peer_torch.py --list                                            lists networks, sets and variants
     peer_torch.py training paper 4000x3.5s --variant padded --threads 2
-    peer_torch.py --serve --threads 1                               one JSON request a line, as compare.py sends them
+    peer_torch.py --serve --threads 1                               one JSON request per line, from compare.py
 
-Variants are ways to write or run the same function; each is checked against tests/golden/torch_model.py before it is
-measured. "authors" is pytorch-fast-transformers where it is installed, otherwise its linear attention restated;
-for the Bi-LSTM, as for the paper, it is torch.nn.LSTM. With "-bfloat16" behind its name a variant runs under
+Variants are different programs for the same function; each is checked with tests/golden/torch_model.py before it is
+measured. "authors" is pytorch-fast-transformers if it is installed, else a copy of its linear attention;
+for the Bi-LSTM it is torch.nn.LSTM, as in the paper. With "-bfloat16" after its name, a variant runs under
 torch.autocast.
 """
 
@@ -105,7 +105,7 @@ class Batch:
 # ---- one network, several ways to write it ---------------------------------------------------------------
 
 class Peer(nn.Module):
-    """The encoder with torch_model's weights; what is the same in all variants. x is (B, T, D) or packed (T, D)."""
+    """The encoder with torch_model's weights; shared by all variants. x is (B, T, D) or packed (T, D)."""
 
     packed = False
 
@@ -180,7 +180,7 @@ class Peer(nn.Module):
 
 
 class Packed(Peer):
-    """Maps and norms on packed rows; attention and convolution utterance by utterance."""
+    """Linear layers and norms on packed rows; attention and convolution on one utterance after the other."""
 
     packed = True
 
@@ -202,7 +202,7 @@ class Packed(Peer):
 
 
 class PackedCompiled(Packed):
-    """What lies between attention and convolution, which loop over utterances, is compiled, once for all layers."""
+    """Compiles the code between attention and convolution, which loop over utterances, once for all layers."""
 
     def __init__(self, config, reference):
         super().__init__(config, reference)
@@ -220,7 +220,7 @@ class PackedCompiled(Packed):
 
 
 class Authors(nn.Module):
-    """pytorch-fast-transformers; post-norm and without convolution, as the library has it."""
+    """pytorch-fast-transformers, which has only post-norm and no convolution."""
 
     def __init__(self, config, reference):
         super().__init__()
@@ -250,7 +250,7 @@ class Authors(nn.Module):
 
 
 class AuthorsRestated(Peer):
-    """The library's linear attention, word for word in its einsums, where the library is not installed."""
+    """The library's linear attention with the same einsums, for machines without the library."""
 
     def attend(self, q, k, v, mask):
         q, k = (nnf.elu(x) + 1 for x in (q, k))
@@ -262,7 +262,7 @@ class AuthorsRestated(Peer):
 
 
 class LSTM(nn.Module):
-    """torch.nn.LSTM; x is (B, T, D), all utterances equally long."""
+    """torch.nn.LSTM; x is (B, T, D), all utterances have the same length."""
 
     packed = False
 
@@ -332,14 +332,14 @@ def make_encoder(network, variant):
         expected = reference(features, [0, ENCODER_FRAMES])[0]
     stacked = torch_model.stack_frames(features, [0, ENCODER_FRAMES], config["stack"])[0].unsqueeze(0)
     model = LogSoftmax(encoder_peer(config, reference, variant)).eval()
-    if variant == "jit":  # weights laid out for oneDNN once
+    if variant == "jit":  # weights packed for oneDNN once
         with torch.no_grad():
             model = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(model, stacked)))
     if variant == "compiled":
         import torch._inductor.config as inductor
-        inductor.freezing = True  # weights are constants and laid out once
+        inductor.freezing = True  # weights are constants, packed once
         model = torch.compile(model, dynamic=False)
-    if variant == "int8":  # weights quantised once, activations as they come
+    if variant == "int8":  # weights quantised once, activations in each call
         model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear, nn.LSTM}, dtype=torch.qint8)
 
     def call():
@@ -379,7 +379,7 @@ def packed_loss(model, batch):
 
 
 def one_by_one_loss(model, batch):
-    """Forward and backward of each utterance by itself: activations stay in the cache. Returns the loss, done."""
+    """Forward and backward of one utterance after the other, so that activations stay in the cache. Returns the loss."""
     total = 0
     for i, x in enumerate(batch.features):
         loss = ctc_sum(model(x.unsqueeze(0)), batch.lengths[i:i + 1], batch.labels[i],
@@ -476,7 +476,7 @@ def make_attention(set_name, variant):
 
 # ---- running ---------------------------------------------------------------------------------------------
 
-BFLOAT16 = "-bfloat16"  # behind the name of a variant
+BFLOAT16 = "-bfloat16"  # after the name of a variant
 VARIANTS = {"encoder": ["authors", "eager", "jit", "compiled", "int8"],
             "training": ["authors", "padded", "packed", "one-by-one", "compiled"],
             "ctc": ["eager"],
@@ -484,7 +484,7 @@ VARIANTS = {"encoder": ["authors", "eager", "jit", "compiled", "int8"],
 
 
 def reduced(call):
-    """The call with products of bfloat16 operands, as torch.autocast chooses them."""
+    """The call with products of bfloat16 operands where torch.autocast chooses them."""
     def wrapped():
         with torch.autocast("cpu", dtype=torch.bfloat16):
             return call()
@@ -504,7 +504,7 @@ def make(work, network, set_name, variant):
 
 
 def measure(call, seconds):
-    """Medians of wall and process CPU time of a call, over calls of about `seconds` after one that warms up."""
+    """Medians of wall and process CPU time of a call, over about `seconds` of calls after a warm-up call."""
     walls, cpus = [], []
     call()
     start = time.perf_counter()
@@ -525,7 +525,7 @@ def serve():
             if key not in calls:
                 calls[key] = make(*key)
             reply = measure(calls[key], request["seconds"])
-        except Exception as problem:  # a variant that does not work here is an answer, too
+        except Exception as problem:  # a variant may not work on this machine
             reply = {"error": f"{type(problem).__name__}: {problem}"[:300]}
         print(json.dumps(reply), flush=True)
 

@@ -1,11 +1,10 @@
-"""Search for words by flashlight-text (LexiconDecoder with KenLM) and ctcdecode, side by side with bench_words: the same
-posteriors, lexicon and language model; CPU time, and the word error rate of each.
+"""Search for words by flashlight-text (LexiconDecoder with KenLM) and ctcdecode, in turns with bench_words on the same
+posteriors, lexicon and language model. Prints CPU times and word error rates.
 
-flashlight goes on from the root of its trie as soon as a word's last phone was heard for one frame; more frames of it are
-lost, unless the spelling has the phone twice. So it gets the lexicon as it is and, as a variant, each spelling a second
-time with its last phone doubled; the better one counts. ctcdecode finds words between separators that the network
-writes, in letters: with --spelled the words of the language model are the lexicon, spelled in letters with a separator
-behind.
+flashlight returns to the root of its trie after one frame of a word's last phone. It cannot use more frames of this phone,
+unless the spelling has the phone twice. So it gets the lexicon and, as a variant, also each spelling with its last phone
+doubled; the better result counts. ctcdecode finds words between separators that the network writes, in letters: with
+--spelled, the lexicon has the words of the language model, spelled in letters and followed by a separator.
 
 usage: peer_words.py LINNET BENCH_WORDS --symbols FILE --lexicon FILE --arpa FILE
          --posteriors FILE.ark --text FILE | --sentences FILE
@@ -14,8 +13,9 @@ usage: peer_words.py LINNET BENCH_WORDS --symbols FILE --lexicon FILE --arpa FIL
 
 LINNET and BENCH_WORDS are tools/linnet and tests/bench_words of the build folder, --posteriors is written by `linnet
 posteriors`, --text has their words; --sentences are texts of which peaked posteriors are made instead (T = 800, V = 42).
---arpa is written by `linnet ngram`. --limits are pairs of a score threshold and symbols a frame ("inf:all" is no
-limit), which ours and flashlight get alike (ctcdecode the symbols). PROGRAM is peer_ctcdecode. Needs numpy, flashlight-text and kenlm (requirements in ../golden).
+`linnet ngram` writes --arpa. --limits are pairs of a score threshold and a number of symbols per frame ("inf:all": no
+limit) for Linnet and flashlight (ctcdecode gets the number of symbols). PROGRAM is peer_ctcdecode. Needs numpy,
+flashlight-text and kenlm (requirements in ../golden).
 """
 
 import argparse
@@ -52,7 +52,7 @@ def read_ark(path):
 
 
 def read_lexicon(path):
-    """Words in upper case with their pronunciations, stress digits dropped, each once."""
+    """Words in upper case with their pronunciations, without stress digits and duplicates."""
     lexicon = {}
     for line in open(path, encoding="utf8"):
         word, *phones = line.split("#")[0].split()
@@ -63,13 +63,13 @@ def read_lexicon(path):
     return lexicon
 
 
-def peaked_rows(random, labels, meant, symbols=42, frames=800, most=80, noise=2):
+def peaked_rows(random, labels, meant, symbols=42, frames=800, max_labels=80, noise=2):
     """Log-posteriors like those of bench_beam's kind "peaked": every label is a peak of one to three frames between
     blanks, one in five has a rival among the first `meant` symbols. A peak's logit is 10, noise its amplitude."""
     logits = noise * random.uniform(-1, 1, (frames, symbols))
     logits[:, BLANK] += 9
     for i, label in enumerate(labels):
-        start = i * (frames // most) + 2 + random.integers(4)
+        start = i * (frames // max_labels) + 2 + random.integers(4)
         for t in range(start, start + random.integers(1, 4)):
             logits[t, BLANK] = 5 + 2 * random.uniform(-1, 1)
             logits[t, label] += 10
@@ -78,8 +78,8 @@ def peaked_rows(random, labels, meant, symbols=42, frames=800, most=80, noise=2)
     return (logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))).astype(np.float32)
 
 
-def make_peaked(args, count, most=80):
-    """Peaked posteriors of sentences of --sentences: 42 symbols, those of the file and two that are never meant."""
+def make_peaked(args, count, max_labels=80):
+    """Peaked posteriors of sentences of --sentences: 42 symbols: those of the file and two that never occur."""
     lexicon, names = read_lexicon(args.lexicon), open(args.symbols).read().split()
     random = np.random.default_rng(1)
     texts = [words for words in map(str.split, open(args.sentences)) if all(w in lexicon for w in words)]
@@ -88,7 +88,7 @@ def make_peaked(args, count, most=80):
         words, phones = [], []
         for word in (w for text in texts[number::count] for w in text):
             spelling = lexicon[word][0]
-            if len(phones) + len(spelling) > most:
+            if len(phones) + len(spelling) > max_labels:
                 break
             words.append(word)
             phones += [names.index(p) for p in spelling]
@@ -96,7 +96,7 @@ def make_peaked(args, count, most=80):
 
 
 def spell(args, folder):
-    """Symbols and a lexicon of the words of the language model in letters, instead of those of phones."""
+    """Replaces symbols and lexicon by letters, and by the words of the language model in letters."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ'"
     unigrams = open(args.arpa, encoding="utf8").read().split("\\1-grams:", 1)[1].split("\\2-grams:", 1)[0]
     words = [line.split()[1] for line in unigrams.splitlines() if line.strip()]
@@ -138,7 +138,7 @@ class Flashlight:
         return LexiconDecoder(options, self.trie, self.lm, BLANK, BLANK, self.words.get_index("<unk>"), [], False)
 
     def run(self, decoder, utterances):
-        """CPU seconds without the conversion of the best words, and these."""
+        """Returns the CPU seconds, without the conversion of the best words, and these words."""
         seconds, found = 0, []
         for values in utterances:
             start = time.thread_time()
@@ -158,7 +158,7 @@ class Ctcdecode:
         return beam, top
 
     def run(self, decoder, utterances):
-        """Of all utterances of the folder."""
+        """Results for all utterances of the folder."""
         files = [os.path.join(self.folder, name) for name in ("raw", "lengths")]
         lines = subprocess.run(
             [self.args.ctcdecode, os.path.join(self.folder, "symbols"), self.args.arpa, *files, *map(str, decoder),
@@ -172,7 +172,7 @@ def write_table(folder, name, keys, texts):
 
 
 def error_rate(linnet, keys, found, folder, unit="word"):
-    """Of texts against the table "ref" in the folder, percent."""
+    """Error rate in percent of texts, with the table "ref" in the folder as reference."""
     write_table(folder, "hyp", keys, found)
     lines = subprocess.run([linnet, "score", "--unit", unit, "--bootstrap", "0", os.path.join(folder, "ref"),
                             os.path.join(folder, "hyp")], capture_output=True, text=True, check=True).stdout

@@ -1,6 +1,6 @@
 #!/bin/bash
 # check_examples.sh SOURCE_DIR LIBDIR WORK: builds every complete C program of the manual (blocks marked c that have a
-# main) against what is installed under LIBDIR. $CC is the compiler. Exit 77: the manual has none.
+# main) against what is installed under LIBDIR. $CC is the compiler. Exit 77: the manual has no program.
 set -euo pipefail
 export LC_ALL=C
 
@@ -9,7 +9,7 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 rm -rf "$work"
 mkdir -p "$work"
 
-# Writes each block to a file named after the page and the line where it begins.
+# Writes each block to a file. Its name has the page and the first line of the block.
 for page in "$source"/README.md "$source"/docs/*.md; do
 	[ -f "$page" ] || continue
 	awk -v stem="$work/$(basename "$page" .md)" '

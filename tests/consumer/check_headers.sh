@@ -1,6 +1,6 @@
 #!/bin/bash
-# check_headers.sh INCLUDE_DIR COMPILER [FLAGS...]: compiles every public header alone, and twice in one file. Each must
-# say how stable it is.
+# check_headers.sh INCLUDE_DIR COMPILER [FLAGS...]: compiles every public header alone, and included twice. Each must
+# state its stability.
 set -euo pipefail
 export LC_ALL=C
 

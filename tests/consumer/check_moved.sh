@@ -1,6 +1,6 @@
 #!/bin/bash
-# check_moved.sh PREFIX LIBDIR WORK SOURCES BUILD: an installed tree works where it is moved to (WORK/moved), and names
-# neither the folder it was built from nor the one it was built in.
+# check_moved.sh PREFIX LIBDIR WORK SOURCES BUILD: moves an installed tree to WORK/moved and checks that it works there,
+# and that its files name neither the folder of the sources nor that of the build.
 set -euo pipefail
 export LC_ALL=C
 
@@ -21,7 +21,7 @@ for file in "$PKG_CONFIG_PATH"/*.pc; do
 	[ "$found" = "$(realpath "$moved")" ] || fail "$package.pc: the prefix is $found, not $moved"
 done
 
-# Debug information may name sources; it is for the machine it was built on.
+# Debug information may name sources, because it is for the machine of the build.
 find "$moved" -type f \( -name '*.so.*' -o -name '*.a' -o -path '*/bin/*' \) -exec strip --strip-debug {} +
 for folder in "$sources" "$build" "$prefix"; do
 	names=$(grep -rlF -e "$folder" "$moved" || true)
@@ -30,6 +30,6 @@ done
 
 if [ -x "$moved/bin/linnet" ]; then
 	said=$(env -u LINNET_MODEL "$moved/bin/linnet" transcribe missing.wav 2>&1) || true
-	[[ $said == *missing.wav* && $said != *'no model'* ]] || fail "the moved command lacks its model: $said"
+	[[ $said == *missing.wav* && $said != *'no model'* ]] || fail "the moved command does not find its model: $said"
 fi
 exit $failed

@@ -19,7 +19,7 @@ mkdir -p "$(dirname "$program")"
 
 needed=$(readelf -d "$program" | grep -c 'NEEDED.*liblinnet' || true)
 if [ "$kind" = static ] && [ "$needed" != 0 ]; then
-	echo "$program needs a shared Linnet" >&2
+	echo "$program needs a shared library of Linnet" >&2
 	exit 1
 fi
 LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$program"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# check_programs.sh SOURCE_DIR PREFIX LIBDIR WORK: builds the programs of examples/ from what is installed under PREFIX,
-# trains one of them a model of tones, and runs all others on it. What needs real speech is left out where there is none
-# (environment LINNET_DATA).
+# check_programs.sh SOURCE_DIR PREFIX LIBDIR WORK: builds the programs of examples/ with the library installed under
+# PREFIX. One of them trains a model of tones, which all others use. Tests with real speech run only if LINNET_DATA names
+# its folder.
 set -euo pipefail
 export LC_ALL=C
 
@@ -23,7 +23,7 @@ cmake -S "$source/examples" -B build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COM
 	-DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS='-Wall -Wextra -Werror' -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' > log
 cmake --build build >> log || fail "$(cat log)"
 
-# What a newcomer reads first stays short.
+# The first examples must stay short.
 [ "$(wc -l < "$source/examples/words.c")" -le 40 ] || fail 'examples/words.c has more than 40 lines'
 [ "$(wc -l < "$source/examples/live.c")" -le 60 ] || fail 'examples/live.c has more than 60 lines'
 [ -x build/words ] || {
@@ -31,7 +31,7 @@ cmake --build build >> log || fail "$(cat log)"
 	exit 77
 }
 
-# A corpus of tones, a model of it, and recognizers with it for phones, words and commands.
+# A corpus of tones, a model trained on it, and recognizers with this model for phones, words and commands.
 "${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$source/tests/consumer/tones.c" -o tones/make -lm
 tones/make tones 24
 build/train tones/list model > train.log || fail "train: $(cat train.log)"
@@ -49,28 +49,28 @@ expect words 'AB CD' "$(words model tones/0.wav)"
 expect grammar 'AB CD' "$(words model/grammar.json tones/0.wav)"
 build/words model tones/0.wav |
 	awk '!($1 >= end && $2 > $1 && $2 <= 1.3 && $4 > 0 && $4 <= 1) { exit 1 } { end = $2 }' || fail 'times of words'
-build/words nowhere tones/0.wav 2> err && fail 'a recognizer that is not there'
+build/words nowhere tones/0.wav 2> err && fail 'a missing recognizer was accepted'
 grep -q 'nowhere: No such file' err || fail "$(cat err)"
 
-# Results come before the end, and end with those of the file; an odd byte does no harm. How many come is up to the pipe.
+# Partial results arrive before the end; the last one is that of the file. An odd byte does not matter.
 tail -c +45 tones/0.wav | build/live model/phones.json > live
 expect 'live' 'A B C D' "$(sed -n 's/.*final: //p' live)"
-[ "$(grep -cv final live)" -ge 1 ] || fail "no partial results: $(cat live)"
+[ "$(grep -cv final live)" -ge 1 ] || fail "there are no partial results: $(cat live)"
 { tail -c +45 tones/0.wav && printf x; } | build/live model/phones.json > odd
 expect 'live, an odd byte' 'A B C D' "$(sed -n 's/.*final: //p' odd)"
 
-# Files at once: the same as one by one, in order.
+# Files recognised together have the same results as alone, in the order of the files.
 if [ -x build/pool ]; then
 	build/pool model/phones.json tones/[0-9].wav > pool
 	for file in tones/[0-9].wav; do printf '%s\t%s\n' "$file" "$(words model/phones.json "$file")"; done | cmp - pool
-	build/pool model/phones.json tones/0.wav nowhere.wav > pool 2> err && fail 'pool: a file that is not there'
+	build/pool model/phones.json tones/0.wav nowhere.wav > pool 2> err && fail 'pool: a missing file was accepted'
 	grep -q 'nowhere.wav: No such file' err || fail "$(cat err)"
 fi
 
 build/align model/model.safetensors model/lexicon tones/0.wav 'AB cd' > grid
 grep -q 'text = "AB"' grid && grep -q 'text = "cd"' grid && grep -q 'text = "D"' grid || fail "align: $(cat grid)"
 
-# Features of the command's filterbank go in as a program's own.
+# Features that the command computed stand for the program's own features.
 command=$prefix/bin/linnet
 if [ -x "$command" ]; then
 	"$command" features --text --out rows tones/0.wav 2> err || fail "$(cat err)"

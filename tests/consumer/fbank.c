@@ -1,4 +1,4 @@
-/* A program of someone who wants features: needs the front end, and a context from the core. */
+/* A program that computes features: needs the front end, and a context of the core. */
 #include <stdio.h>
 
 #include <linnet/fbank.h>

@@ -1,4 +1,4 @@
-/* A program of someone who has posteriors and wants symbols: needs the core alone. */
+/* A program that turns posteriors into symbols: needs only the core. */
 #include <stdio.h>
 
 #include <linnet/greedy.h>

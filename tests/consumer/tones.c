@@ -1,5 +1,5 @@
-/* tones FOLDER COUNT [SILENCE]: writes a small corpus that is soon learnt. FOLDER/0.wav ... hold one to five tones of a
- * fifth of a second with pauses between them, 16 kHz and 16 bits; FOLDER/list has a line "AUDIO PHONE PHONE ..." for
+/* tones FOLDER COUNT [SILENCE]: writes a small corpus that is easy to learn. FOLDER/0.wav ... hold one to five tones of
+ * a fifth of a second with pauses between them, 16 kHz and 16 bits; FOLDER/list has a line "AUDIO PHONE PHONE ..." for
  * each, where A to D stand for 300, 700, 1500 and 3100 Hz. The first holds A B C D. Each recording ends with SILENCE
  * tenths of a second of silence, and all but the first begin with up to twice as much. */
 #include <math.h>

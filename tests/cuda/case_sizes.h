@@ -6,7 +6,7 @@
 
 #include "mirror.h"
 
-/* A size that takes the time it is given. */
+/* A size that fits the time for the test. */
 static size_t scaled(size_t n) {
   return n / test_cuda_share();
 }
@@ -23,15 +23,15 @@ static struct buffer buffer_nudged(const struct buffer *other) {
   return b;
 }
 
-/* Results of the reference from inputs that were nudged: what ulps of the inputs become in the results is how far off
- * another order of operations may be, too. */
+/* Results of the reference from slightly changed inputs: the effect of ulps of the inputs on the results bounds the
+ * effect of another order of operations. */
 static void note_condition(struct mirrors *m, const struct buffer *nudged, const struct buffer *results) {
   double ulps = buffer_error(nudged, results) / FLT_EPSILON;
   if (isfinite(ulps))
     m->condition = worst(m->condition, ulps);
 }
 
-/* Sums with the sums of what they add up, each without its sign. */
+/* Sums, and the sums of the magnitudes of their terms. */
 static void note_cancellation(struct mirrors *m, const struct buffer *unsigned_sums, const struct buffer *sums) {
   double worst_sum = 0, largest = 1;
   for (size_t i = 0; i < sums->n; i++) {
@@ -52,8 +52,8 @@ static struct buffer buffer_unsigned(struct test_random *r, const struct buffer 
 
 enum { MAX_SEQUENCES = 8 };
 
-/* Some sequences, some empty, seldom long ones. Where races are searched, in few cases, all have what there is to have:
- * a second piece, a second tile of one, a sequence without frames. */
+/* A few sequences, some empty, a few long. In the few cases that search for races, all have a second piece, a second
+ * tile, and a sequence without frames. */
 static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t longest) {
   static const size_t searched[] = {0, 140, 140, 150};
   struct linnet_pack p = {test_below(r, MAX_SEQUENCES), offsets};

@@ -11,7 +11,7 @@ struct attention_case {
   struct linnet_pack pack;
   size_t offsets[MAX_SEQUENCES + 1], rows;
   struct buffer qkv, dout;
-  size_t k, v; /* columns where they begin */
+  size_t k, v; /* first columns */
 };
 
 static void attention_case(struct mirrors *m, enum linnet_attention_kind kind, bool mapped, size_t longest,

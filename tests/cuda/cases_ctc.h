@@ -1,8 +1,9 @@
-/* Cases of CTC. */
+/* Cases of CTC and of the consistency of two views. */
 #ifndef LINNET_TEST_CASES_CTC_H
 #define LINNET_TEST_CASES_CTC_H
 
 #include "case_sizes.h"
+#include "ops/consistency.h"
 #include "ops/ctc.h"
 
 struct ctc_case {
@@ -14,7 +15,7 @@ struct ctc_case {
   struct buffer logits, gradient;
 };
 
-/* Labels of sequence s: as many as fit, or a few too many; all alike, or not. */
+/* Labels of sequence s: as many as fit, or a few more; all equal, or not. */
 static void ctc_labels(struct test_random *r, struct ctc_case *c, size_t s) {
   size_t frames = c->offsets[s + 1] - c->offsets[s], first = c->label_offsets[s];
   size_t count = test_below(r, 6) ? some_size(r, frames / 2) : some_size(r, frames + 1);
@@ -33,7 +34,7 @@ static void ctc_case(struct test_random *r, struct ctc_case *c) {
   for (size_t s = 0; s < c->pack.sequences; s++)
     ctc_labels(r, c, s);
   c->logits = buffer_random(r, rows * c->symbols);
-  buffer_odd_logits(r, &c->logits, -INFINITY, 2000); /* a device takes lower ones for impossible */
+  buffer_odd_logits(r, &c->logits, -INFINITY, 2000); /* a device treats lower ones as impossible */
   c->gradient = buffer_poisoned(r, c->logits.n);
 }
 
@@ -109,6 +110,75 @@ static double test_ctc(struct mirrors *m) {
   CHECK(buffer_error(&in_place, &gradient) == 0, "ctc in place differs");
   RELEASE(c.logits, c.gradient, losses, only, in_place, gradient);
   free(c.labels);
+  return error;
+}
+
+/* --- consistency */
+
+/* Logits of pairs of views, and what the reference makes of them. */
+struct consistency_case {
+  struct linnet_pack pack;
+  size_t offsets[2 * MAX_SEQUENCES + 1], symbols;
+  struct buffer logits, gradient; /* with gradients that were there before */
+  double loss[MAX_SEQUENCES];
+};
+
+static void consistency_case(struct test_random *r, struct consistency_case *c) {
+  size_t offsets[MAX_SEQUENCES + 1];
+  struct linnet_pack utterances = some_pack(r, offsets, 300);
+  *c = (struct consistency_case){.symbols = 1 + some_size(r, scaled(200))};
+  c->pack = (struct linnet_pack){2 * utterances.sequences, c->offsets};
+  for (size_t s = 0; s < c->pack.sequences; s++)
+    c->offsets[s + 1] = c->offsets[s] + offsets[s / 2 + 1] - offsets[s / 2];
+  size_t n = c->offsets[c->pack.sequences] * c->symbols;
+  c->logits = buffer_scaled(r, n, test_below(r, 2) ? 3 : 30);
+  for (size_t i = 0; i < n; i++)
+    if (i % c->symbols == 1 && c->symbols > 2) /* an impossible symbol */
+      c->logits.x[i] = -INFINITY;
+  c->gradient = buffer_random(r, n);
+}
+
+static void consistency_reference(struct consistency_case *c, float scale) {
+  for (size_t s = 0; s < c->pack.sequences; s += 2) {
+    size_t a = c->offsets[s] * c->symbols, b = c->offsets[s + 1] * c->symbols;
+    struct linnet_consistency pair = {.frames = c->offsets[s + 1] - c->offsets[s],
+                                      .symbols = c->symbols,
+                                      .a = c->logits.x + a,
+                                      .b = c->logits.x + b,
+                                      .scale = scale,
+                                      .gradient_a_add = c->gradient.x + a,
+                                      .gradient_b_add = c->gradient.x + b};
+    c->loss[s / 2] = linnet_consistency_reference(&pair);
+  }
+}
+
+static double test_consistency(struct mirrors *m) {
+  struct consistency_case c;
+  consistency_case(&m->random, &c);
+  struct buffer gradient = buffer_copy(&m->random, &c.gradient), nudged = buffer_nudged(&c.logits);
+  struct buffer losses = buffer_poisoned(&m->random, c.pack.sequences);
+  losses.x = losses.memory + GUARD;
+  struct consistency_case moved = c;
+  moved.logits = nudged, moved.gradient = buffer_copy(&m->random, &c.gradient);
+  consistency_reference(&c, 0.7f);
+  consistency_reference(&moved, 0.7f);
+  note_condition(m, &moved.gradient, &c.gradient);
+  struct linnet_cuda_pack pack = mirror_pack(m, &c.pack);
+  struct linnet_batch_consistency op = {.pack = &c.pack,
+                                        .symbols = c.symbols,
+                                        .logits = mirror(m, &c.logits),
+                                        .scale = 0.7f,
+                                        .gradient_add = mirror(m, &gradient),
+                                        .loss = (double *)(void *)mirror(m, &losses)};
+  linnet_cuda_consistency(m->device, &op, &pack);
+  mirrors_return(m);
+  double error = worst(buffer_error(&gradient, &c.gradient), guards_hold(&losses) ? 0 : INFINITY);
+  for (size_t u = 0; u < c.pack.sequences / 2; u++) {
+    double loss;
+    memcpy(&loss, losses.x + 2 * u, sizeof loss);
+    error = worst(error, fabs(loss - c.loss[u]) / fmax(1, c.loss[u]));
+  }
+  RELEASE(c.logits, c.gradient, gradient, nudged, losses, moved.gradient);
   return error;
 }
 

@@ -13,7 +13,7 @@
 
 /* --- Products */
 
-/* By the kernel, and by whatever linnet_cuda_gemm takes; to activations, or to reals. */
+/* By the kernel, and by the kernel or library that linnet_cuda_gemm chooses; to activations, or to reals. */
 static double test_gemm(struct mirrors *m) {
   struct test_random *r = &m->random;
   const enum linnet_gemm_result result = test_below(r, 2) ? LINNET_GEMM_REALS : LINNET_GEMM_ACTIVATIONS;
@@ -53,13 +53,13 @@ static size_t some_rows(struct test_random *r) {
 
 /* --- Layer norm */
 
-/* What goes through it, and back. */
+/* Its input, and the gradient of its output. */
 struct norm_case {
   size_t rows, width;
   struct buffer x, gain, bias, dy;
   struct buffer rest; /* added to dx, or not */
   bool added;
-  struct buffer dgain, dbias; /* sums so far */
+  struct buffer dgain, dbias; /* earlier sums */
 };
 
 struct norm_results {
@@ -81,7 +81,7 @@ static struct norm_results norm_results(struct test_random *r, const struct norm
   size_t n = c->rows * c->width;
   struct norm_results results = {.y = buffer_poisoned(r, n)};
   results.mean = buffer_poisoned(r, c->rows), results.rstd = buffer_poisoned(r, c->rows);
-  results.dx = buffer_copy(r, c->added ? &c->rest : &c->dy); /* in place of one of them */
+  results.dx = buffer_copy(r, c->added ? &c->rest : &c->dy); /* written over one of them */
   results.dgain = buffer_copy(r, &c->dgain), results.dbias = buffer_copy(r, &c->dbias);
   return results;
 }
@@ -208,7 +208,7 @@ static double test_glu(struct mirrors *m) {
 
 /* --- Element by element */
 
-/* To float and to bfloat16; the buffer that comes back is what rounding on the host gives. */
+/* To float and to bfloat16; the result must equal rounding on the host. */
 static double test_activations_of(struct mirrors *m) {
   struct test_random *r = &m->random;
   size_t n = some_size(r, scaled(20000));
@@ -233,7 +233,7 @@ static struct linnet_dropout some_dropout(struct test_random *r) {
                                  .row = test_next(r) >> 20};
 }
 
-/* What the ops of the device do with a mask, by references; a ReLU goes back from its result. */
+/* The ops of the device with a mask, by references; backward of a ReLU uses its result. */
 static void activation_reference(enum linnet_activation f, const struct linnet_dropout *d, size_t rows, size_t width,
                                  const float *x, const float *dy, float *y, float *dx) {
   linnet_activation_forward_reference(f, rows * width, x, y);
@@ -283,8 +283,8 @@ static double test_dropout(struct mirrors *m) {
   return error;
 }
 
-/* Forward with or without a residual connection, the sum in place or not; backward with or without a gradient to add,
- * and in place of this gradient or of dy. The input of the norm is the sum. */
+/* Forward with or without a residual connection, with the sum in place or not; backward with or without a gradient
+ * to add, with the result over this gradient or over dy. The input of the norm is the sum. */
 static double test_residual_norm(struct mirrors *m) {
   struct test_random *r = &m->random;
   struct linnet_dropout d = some_dropout(r);
@@ -316,7 +316,7 @@ static double test_residual_norm(struct mirrors *m) {
 
 /* --- Sums and the update */
 
-/* Three times: plain, clipped by half, and with gradients that are not finite, which change nothing. */
+/* Three times: plain, clipped to half, and with gradients that are not finite, which change nothing. */
 static double test_update(struct mirrors *m) {
   struct test_random *r = &m->random;
   size_t n = 1 + some_size(r, scaled(20000));
@@ -352,6 +352,7 @@ static double test_sums(struct mirrors *m) {
   struct buffer sums = buffer_random(r, width), sums2 = buffer_copy(r, &sums), square = buffer_poisoned(r, 2);
   double expected = linnet_sum_of_squares_reference(n, x.x), sum;
   linnet_add_reference(n, x.x, y.x);
+  linnet_average_reference(n, 0.01, x.x, y.x);
   struct buffer without = buffer_unsigned(r, &x), unsigned_sums = buffer_unsigned(r, &sums);
   linnet_column_sum_reference(rows, width, x.x, sums.x);
   linnet_column_sum_reference(rows, width, without.x, unsigned_sums.x);
@@ -359,7 +360,9 @@ static double test_sums(struct mirrors *m) {
   square.x = square.memory + GUARD;
   float *in = mirror(m, &x);
   linnet_cuda_sum_of_squares(m->device, n, in, (double *)(void *)mirror(m, &square));
-  linnet_cuda_add(m->device, n, in, mirror(m, &y2));
+  float *out = mirror(m, &y2);
+  linnet_cuda_add(m->device, n, in, out);
+  linnet_cuda_average(m->device, n, 0.01, in, out);
   linnet_cuda_column_sum(m->device, rows, width, mirror_activations(m, &x), mirror(m, &sums2));
   mirrors_return(m);
   memcpy(&sum, square.x, sizeof sum);

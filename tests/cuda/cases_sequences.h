@@ -44,7 +44,8 @@ static double test_spec_augment(struct mirrors *m) {
 
 static double test_conv(struct mirrors *m) {
   struct test_random *r = &m->random;
-  struct linnet_conv c = {1 + some_size(r, scaled(100)), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10)};
+  struct linnet_conv c = {1 + some_size(r, scaled(100)), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10), 0};
+  c.left = test_below(r, 2) ? c.kernel / 2 : test_below(r, c.kernel);
   size_t offsets[MAX_SEQUENCES + 1];
   struct linnet_pack p = some_pack(r, offsets, test_below(r, 2) ? 30 : 1000);
   size_t n = offsets[p.sequences] * c.channels, taps = c.kernel * c.channels;

@@ -1,4 +1,4 @@
-/* Where tests run on a device, its own scheduler orders threads. */
+/* On a device, its scheduler orders the threads. */
 #include "test_device.h"
 
 void test_cuda_reverse(bool reversed) {

@@ -86,7 +86,7 @@ struct emulated_device {
 /* Memory of all emulated devices, in bytes. */
 namespace {
 size_t limit = SIZE_MAX, in_use, peak;
-bool with_cudnn; /* what the machine has is not for host memory */
+bool with_cudnn; /* this limit is not for host memory */
 } // namespace
 
 extern "C" {
@@ -133,7 +133,7 @@ void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes) {
   scratch.assign(bytes + 16, 0xa5);
   return scratch.data();
 }
-/* The size stands in front of a block. */
+/* The size is before the block. */
 void *linnet_cuda_alloc(struct linnet_device *, size_t bytes) {
   if (bytes > limit - in_use || bytes > SIZE_MAX / 2)
     return nullptr;

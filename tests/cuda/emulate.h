@@ -1,11 +1,11 @@
 /* CUDA's execution model on a CPU, for tests: sources of kernels compile as C++ against this header. Two engines run
  * them: emulate_fibers.cu block after block on one thread, with every order of threads repeatable, and
- * emulate_threads.cu with a thread of the system for each thread of a block, for the thread sanitizer. What a device
- * refuses ends the program, and so does waiting for threads that have left. Shared memory is poisoned before each
- * block.
+ * emulate_threads.cu with a thread of the system for each thread of a block, for the thread sanitizer. The program ends
+ * if a device would refuse a call, and if threads wait for others that have returned. Shared memory is poisoned before
+ * each block.
  *
- * Only what the kernels of Linnet use is here. All lanes of a warp take part in its operations, and the block's size is
- * a multiple of 32. */
+ * It has only the parts that the kernels of Linnet use. All lanes of a warp take part in its operations, and the
+ * block's size is a multiple of 32. */
 #ifndef LINNET_TEST_CUDA_EMULATE_H
 #define LINNET_TEST_CUDA_EMULATE_H
 
@@ -46,7 +46,7 @@ static inline dim3 block_at(dim3 grid, std::size_t i) {
   return dim3((unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y), (unsigned)(i / grid.x / grid.y));
 }
 
-/* What an engine provides. `run`: a launch that a device would accept. */
+/* The functions of an engine. `run` gets only launches that a device would accept. */
 void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &body);
 void *shared_memory();
 void wait_block();

@@ -1,7 +1,7 @@
-/* The emulated device with a thread of the system for each thread of a block, and two blocks at a time that nothing
- * orders: what a kernel leaves to chance is a race that the thread sanitizer sees. Order comes from __syncthreads and
- * __syncwarp alone: shuffles wait for the warp, but promise nothing about memory, and neither do atomics. Linux only.
- */
+/* The emulated device with a thread of the system for each thread of a block, and two blocks at a time without order
+ * between them: if a result depends on the order, the thread sanitizer sees a race. Only __syncthreads and
+ * __syncwarp give order: shuffles wait for the warp, but promise nothing about memory, and neither do atomics. Linux
+ * only. */
 #include "emulate.h"
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace emulate {
 namespace {
 enum { SLOTS = 2, STACK_BYTES = 256 * 1024 };
 
-/* --- waiting: by system calls, in which the sanitizer sees no order --------------------------------------------- */
+/* --- waiting: by system calls, in which the sanitizer sees no order ----------------------------------------------- */
 
 using word = std::atomic<std::uint32_t>;
 static_assert(sizeof(word) == sizeof(std::uint32_t), "as futex(2) has it");
@@ -32,7 +32,7 @@ void wake(word &w, int count) {
   syscall(SYS_futex, &w, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
-/* Where all of some threads come before one goes on. ORDERED: what each did before is known to all behind it. */
+/* A barrier for a number of threads. ORDERED: all threads see after it what each of them wrote before it. */
 class meeting {
   word arrived{0}, round{0}; /* arrived: in all rounds */
   word leaving{0};
@@ -60,8 +60,8 @@ public:
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
-/* The words that a lane gives in an exchange, with the number of the exchange. Two slots are used in turn, because a
- * lane is at most one exchange ahead. */
+/* The words that a lane writes in an exchange, with the number of the exchange. Two slots are used in turn, because
+ * a lane is at most one exchange ahead. */
 struct lane {
   std::atomic<std::uint64_t> given[2][MAX_WORDS];
 };

@@ -40,7 +40,7 @@ struct cudnnRNNDataStruct {
   int lengths[MAX_SEQUENCES];
 };
 
-/* --- what every call does ----------------------------------------------------------------------------------------- */
+/* --- common parts of all calls ------------------------------------------------------------------------------------ */
 
 static cudnnStatus_t refuse(const char *function, const char *what) {
   fprintf(stderr, "fake cuDNN: %s: %s\n", function, what);
@@ -165,7 +165,8 @@ cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t data, cudnnData
 
 /* --- spaces ------------------------------------------------------------------------------------------------------- */
 
-/* What forward leaves in the reserve space; gates (DIRECTIONS, rows, 4H) and cells (DIRECTIONS, rows, H) follow. */
+/* The contents of the reserve space after forward; gates (DIRECTIONS, rows, 4H) and cells (DIRECTIONS, rows, H)
+ * follow. */
 struct reserve {
   enum { FORWARD_DONE = 0xF0, BACKWARD_DONE = 0xB0 } state;
   uint64_t x, y, weights; /* hashes */
@@ -278,7 +279,7 @@ static double logistic(double x) {
   return 1 / (1 + exp(-x));
 }
 
-/* What linear layer `linear` makes of v for a unit. */
+/* The output of linear layer `linear` for input v and one unit. */
 static double linear_sum(const struct layer *l, const float *weights, size_t direction, size_t linear, size_t unit,
                          const float *v) {
   size_t columns = columns_of(l->rnn, linear);
@@ -334,7 +335,7 @@ static struct layer layer_of(cudnnRNNDescriptor_t rnn, cudnnRNNDataDescriptor_t 
   return (struct layer){rnn, x, gates, gates + DIRECTIONS * x->rows * GATES * rnn->width};
 }
 
-/* What all three calls ask for. */
+/* The checks of all three calls. */
 #define NEED_TERMS                                                                                                     \
   NEED(handle && handle->stream_set);                                                                                  \
   NEED(x_data->width == rnn->inputs && y_data->width == DIRECTIONS * rnn->width);                                      \
@@ -446,7 +447,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
   return CUDNN_STATUS_SUCCESS;
 }
 
-/* v: what the linear layer was given; NULL: zeros. */
+/* v: input of the linear layer; NULL: zeros. */
 static void add_linear_gradient(const struct layer *l, size_t direction, size_t linear, const float *da, const float *v,
                                 double *gradients) {
   size_t columns = columns_of(l->rnn, linear);

@@ -7,7 +7,7 @@
 
 struct fake_cudnn {
   const char *failing;                               /* calls of this function fail ... */
-  unsigned passing;                                  /* ... after so many that do not */
+  unsigned passing;                                  /* ... after this number of calls that do not */
   unsigned calls;                                    /* of any function */
   unsigned forward, backward_data, backward_weights; /* that were done */
   unsigned refused;                                  /* calls with wrong arguments; each prints a message on stderr */
@@ -15,7 +15,7 @@ struct fake_cudnn {
   unsigned handles;                                  /* in existence, with descriptors */
 };
 
-/* The state of the library that is found by the name of cuDNN; NULL: it is another one, or none. */
+/* The state of the library that the name of cuDNN finds; NULL: it is another library, or missing. */
 static inline struct fake_cudnn *fake_cudnn_find(void) {
   void *library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
   return library ? dlsym(library, "fake_cudnn_state") : NULL;

@@ -1,5 +1,5 @@
-/* What the emulated device has to find: each argument names a kernel with a fault, which must end the program with a
- * message (CMakeLists.txt has them). Races are found by the engine of threads alone. */
+/* Faults that the emulated device must find: each argument names a kernel with a fault, which must end the program
+ * with a message (CMakeLists.txt has them). Only the engine with threads finds races. */
 #include "backend/cuda/kernel.h"
 
 #include <cstdio>

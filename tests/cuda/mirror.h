@@ -78,7 +78,7 @@ static inline bool rounds(const struct mirrors *m) {
   return m->device->activation_bytes != sizeof(float);
 }
 
-/* Makes numbers such that the device's activations hold them exactly. */
+/* Makes numbers that the device's activations can store exactly. */
 static inline void round_activations(const struct mirrors *m, struct buffer *b) {
   for (size_t i = 0; i < b->n && rounds(m); i++)
     b->x[i] = from_upper_half(upper_half(b->x[i]));
@@ -138,7 +138,7 @@ static inline void hash_bytes(uint64_t *hash, const void *data, size_t bytes) {
     *hash = (*hash ^ ((const unsigned char *)data)[i]) * 0x100000001B3u;
 }
 
-/* Brings all buffers back and gives up their copies. */
+/* Copies all buffers back and frees the copies. */
 static inline void mirrors_return(struct mirrors *m) {
   for (size_t i = 0; i < m->count; i++)
     if (m->all[i].host)

@@ -1,6 +1,6 @@
 /* Compares the Bi-LSTM through cudnn.c on the emulated device, with fake_cudnn.c in place of cuDNN, with the CPU:
- * logits and gradients of ragged batches. Also makes every call fail in turn; then the kernels for one direction take
- * over. */
+ * logits and gradients of ragged batches. Also makes every call fail in turn; then the kernels for one direction
+ * replace cuDNN. */
 #include "backend/cuda/cudnn_api.h"
 #include "fake_cudnn.h"
 #include "mirror.h"
@@ -10,7 +10,7 @@
 enum { MAX_SEQUENCES = 9, MAX_FRAMES = 24, BATCHES = 8, LAYERS = 3 };
 #define BOUND 1e-5
 
-/* A network, and what it is run on. */
+/* A network, and its input. */
 struct problem {
   struct linnet_context *context;
   struct linnet_config config;
@@ -127,7 +127,7 @@ static bool same_result(const struct result *a, const struct result *b) {
 
 /* --- cuDNN at work ------------------------------------------------------------------------------------------------ */
 
-/* All layers by cuDNN, and nothing that it would refuse. */
+/* cuDNN computes all layers, and gets no call that it would refuse. */
 static void check_calls(const struct fake_cudnn *fake, const struct fake_cudnn *before, bool forward_only) {
   unsigned back = forward_only ? 0 : LAYERS;
   CHECK(fake->forward - before->forward == LAYERS && fake->backward_data - before->backward_data == back &&
@@ -183,7 +183,7 @@ static void test_precision(const struct fake_cudnn *fake) {
 
 /* --- cuDNN failing ------------------------------------------------------------------------------------------------ */
 
-/* Without cuDNN the device gives the bytes that it gives where there is none. */
+/* With cuDNN switched off, the device gives the same bytes as without the library. */
 static void test_missing(struct fake_cudnn *fake) {
   struct problem p;
   make_problem(&p, 2);

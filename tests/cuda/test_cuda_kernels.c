@@ -10,12 +10,12 @@
 
 enum { PRECISIONS = 3 };
 
-/* Of errors in float32 by the condition of the case: what an ulp of its inputs becomes in its results, in ulps, or, for
- * sums, what is added by what it comes to (case_sizes.h). At least 1. */
+/* Errors in float32 are divided by the condition of the case, which is at least 1: the effect of an ulp of the
+ * inputs on the results, in ulps; for sums, the sum of magnitudes divided by the sum (case_sizes.h). */
 static const double normalised_bound = 1e-6;
 
-/* Bounds of errors as they are for float32, bfloat16 (activations and operands of products are rounded to 2^-9) and
- * tf32 (operands to 2^-11; 0: there are none). */
+/* Bounds of errors in float32, bfloat16 (activations and operands of products are rounded to 2^-9) and tf32
+ * (operands to 2^-11; 0: there are none). */
 static const struct {
   const char *name;
   double (*test)(struct mirrors *m);
@@ -37,6 +37,7 @@ static const struct {
     {"causal_linear_attention", test_causal_linear_attention, 30, {2e-6, 1e-2, 2e-3}},
     {"mapped_causal_linear", test_mapped_causal, 20, {1e-4, 1e-1, 2e-2}},
     {"ctc", test_ctc, 60, {5e-6, 5e-6, 0}},
+    {"consistency", test_consistency, 30, {5e-6, 5e-6, 0}},
     {"softmax_attention", test_softmax_attention, 20, {5e-6, 3e-2, 1e-2}}, /* exponents of scores up to about 100 */
     {"causal_softmax", test_causal_softmax, 20, {5e-6, 3e-2, 1e-2}},
     {"lsh_attention", test_lsh_attention, 12, {1e-5, 3e-2, 5e-3}},
@@ -46,11 +47,11 @@ static const struct {
     {"lstm", test_lstm, 30, {5e-6, 3e-2, 5e-3}},
     {"rows_of_steps", test_rows_of_steps, 20, {0, 0, 0}},
     {"lstm_tensors", test_lstm_tensors, 20, {0, 0, 0}},
-    {"feature_map", test_feature_map, 40, {1e-4, 1e-2, 0}}, /* errors of u = W y stand in exponents and angles */
+    {"feature_map", test_feature_map, 40, {1e-4, 1e-2, 0}}, /* errors of u = W y are in exponents and angles */
 };
 
-/* No more than the environment asks for; fewer of what float32 has shown already; few where races are searched, which
- * one case shows. */
+/* At most the number in the environment; fewer for precisions other than float32, and few when searching for races,
+ * which one case shows. */
 static size_t cases_of(size_t op, enum linnet_precision precision) {
   size_t share = test_cuda_share() > 1 ? 40 : precision == LINNET_FLOAT32 ? 1 : 3;
   return test_cases((ops[op].cases + share - 1) / share);

@@ -2,9 +2,9 @@
  *
  *   fuzz_TARGET [-runs=N] [-seed=S] FILE_OR_FOLDER...
  *
- * Mutation number n depends on (seed, n) and the corpus alone. When the target aborts or a sanitizer stops the program,
- * the bytes at fault are written to crash-SEED-N in the working folder; run the program on that file to see it again.
- */
+ * Mutation number n depends only on (seed, n) and the corpus. When the target aborts or a sanitizer stops the
+ * program, the bytes at fault are written to crash-SEED-N in the working folder; run the program on that file to see
+ * it again. */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ static struct input files[FILES_MAX];
 static size_t file_count;
 static unsigned long runs = 0, seed = 1;
 
-/* --- what runs now, for the record of a crash ------------------------------------------------------------------ */
+/* --- the running input, for the record of a crash ----------------------------------------------------------------- */
 
 static uint8_t current[INPUT_MAX];
 static size_t current_size;
@@ -55,7 +55,7 @@ static void on_signal(int number) {
   raise(number);
 }
 
-/* Of the sanitizers' runtime, where there is one. */
+/* A function of the sanitizers' runtime, if there is one. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 static void catch_crashes(void) {
@@ -69,7 +69,7 @@ static void catch_crashes(void) {
   signal(SIGBUS, on_signal);
 }
 
-/* The target sees a block of exactly its size, so that a sanitizer notices the first byte beyond. */
+/* The target gets a block of exactly its size, so that a sanitizer notices the first byte beyond it. */
 static void run(unsigned long number) {
   snprintf(crash_path, sizeof crash_path, "crash-%lu-%lu", seed, number);
   uint8_t *copy = malloc(current_size ? current_size : 1);

@@ -1,4 +1,4 @@
-/* What the fuzz targets and the two things that run them share: libFuzzer, or driver.c where there is none. */
+/* Functions that the fuzz targets share with their runner: libFuzzer, or driver.c without it. */
 #ifndef LINNET_FUZZ_H
 #define LINNET_FUZZ_H
 

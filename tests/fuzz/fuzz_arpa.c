@@ -12,7 +12,7 @@ static uint32_t hash(const uint8_t *data, size_t size) {
   return h ^ h >> 15;
 }
 
-/* The number of words of what loads, 0 if it is refused. */
+/* The number of words of a model that loads; 0 if it is refused. */
 static enum linnet_status load(const uint8_t *data, size_t size, size_t *words) {
   struct linnet_context *context = NULL;
   struct linnet_ngram *ngram = NULL;
@@ -30,8 +30,8 @@ static size_t words_of(const uint8_t *data, size_t size) {
   return words;
 }
 
-/* Behind many lines of a comment, and compressed in two members, the file is the same model, or refused as well; a
- * part of it and a changed byte are refused by the checksums. */
+/* After many lines of comment, and compressed in two members, the file gives the same model, or is refused in the
+ * same way. The checksums refuse a part of it and a changed byte. */
 static void check_compressed(const uint8_t *data, size_t size, uint32_t seed) {
   static uint8_t text[LONG_MAX], packed[LONG_MAX + 256];
   size_t front = seed % FRONT_MAX, total = front + size, first = (seed >> 4) % (total + 1);

@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 
-/* What the limits of grammar.h come to. */
+/* Memory that the limits of grammar.h allow. */
 static const size_t max_bytes = (size_t)1 << 28;
 
 static const char words[] = "A A\nB B\nC A B\nON B A\n";
@@ -21,14 +21,14 @@ static void check_result(const struct linnet_context *context, enum linnet_statu
 
 /* Follows a sequence of tokens: each state on it is final or has a next token. */
 static void check_grammar(const struct linnet_grammar *grammar, size_t tokens) {
-  struct linnet_language_model model = linnet_grammar_language_model(grammar);
+  const struct linnet_language_model *model = linnet_grammar_language_model(grammar);
   uint32_t state;
-  model.begin(model.user, &state);
+  model->begin(model->user, &state);
   for (unsigned step = 0; step < 64; step++) {
-    bool ends = model.finish(model.user, &state) == 0, goes_on = false;
+    bool ends = model->finish(model->user, &state) == 0, goes_on = false;
     for (unsigned i = 1; i < tokens && !goes_on; i++) {
       uint32_t next;
-      goes_on = model.score(model.user, &state, 1 + (i + step) % (unsigned)(tokens - 1), &next) == 0;
+      goes_on = model->score(model->user, &state, 1 + (i + step) % (unsigned)(tokens - 1), &next) == 0;
       state = goes_on ? next : state;
     }
     check(ends || goes_on, "a state without a way out");

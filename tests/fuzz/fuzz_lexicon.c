@@ -1,5 +1,5 @@
-/* Any bytes as a lexicon, a table of transcripts: within a budget of memory, without leaks, and what is loaded is
- * found. */
+/* Any bytes as a lexicon, a table of transcripts: within a budget of memory and without leaks; all loaded entries
+ * must be found. */
 #include <linnet/lexicon.h>
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 static struct linnet_context *context;
 
-/* After loading: the budget was enough, and what failed says where. */
+/* After loading: the budget was enough, and a failure has a message with the file. */
 static void judge(enum linnet_status status, const void *loaded) {
   budget.limit = 0;
   check(!budget.exceeded, "asked for more memory than such a file deserves");

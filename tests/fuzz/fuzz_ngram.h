@@ -11,7 +11,7 @@
 
 #include <linnet/ngram.h>
 
-/* Walks over all words from the beginning and from what a few of them lead to. */
+/* Walks over all words, from the first state and from the states of a few words. */
 static inline void check_ngram(const struct linnet_ngram *ngram) {
   uint32_t words = (uint32_t)linnet_ngram_num_ngrams(ngram, 1), state = linnet_ngram_begin(ngram);
   check(words > 0 && linnet_ngram_order(ngram) >= 1 && linnet_ngram_order(ngram) <= LINNET_NGRAM_MAX_ORDER, "shape");

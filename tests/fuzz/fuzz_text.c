@@ -1,8 +1,8 @@
 /* Normalises any bytes as a text, by the English rules or by rules in the input. Checks budgets of memory and output,
  * that only known words are aligned, and that offsets are within the text.
  *
- *   up to a form feed, where there is one: rules
- *   rest: the text; what follows a NUL is not read */
+ *   before a form feed, if there is one: rules
+ *   rest: the text, up to a NUL */
 #include <linnet/pronounced_text.h>
 
 #include <string.h>
@@ -15,7 +15,7 @@ static struct linnet_context *context;
 static struct linnet_lexicon *lexicon;
 static struct linnet_text_normalizer *english;
 
-/* English words of numbers and letters, all said K. */
+/* English words of numbers and letters, all pronounced K. */
 static void open_lexicon(void) {
   static const char words[] =
       "zero one two three four five six seven eight nine ten eleven twelve twenty thirty hundred "

@@ -1,4 +1,4 @@
-"""Writes corpus/g2p, small models of pronunciations (by LINNET, the command).
+"""Writes corpus/g2p, small models of pronunciations (LINNET is the command).
 
     python tests/fuzz/make_g2p_corpus.py LINNET
 """

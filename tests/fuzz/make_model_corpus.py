@@ -91,6 +91,9 @@ def main():
     write("blstm_float32", np.float32, {"encoder": "blstm", "layers": 2, "stack": 2}, {})
     statistics = {"cmvn.count": np.array([100.]), "cmvn.sum": np.arange(4.), "cmvn.square": np.full(4, 200.)}
     write("global_float32", np.float32, {"position": "none"}, {"cmvn": "global"}, statistics)
+    write("live_float32", np.float32, {"attention": "causal-linear", "convolution": 3, "stack": 3,
+                                       "convolution_lookahead": [1]},
+          {"cmvn": "running", "cmvn_frames": "speech", "cmvn_prior": 250}, statistics)
 
 
 if __name__ == "__main__":

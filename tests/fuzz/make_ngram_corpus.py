@@ -1,4 +1,4 @@
-"""Writes corpus/arpa, small language models as text, and corpus/ngram, the same in binary form (by LINNET, the command).
+"""Writes corpus/arpa, small language models as text, and corpus/ngram, the same in binary form (LINNET is the command).
 
     python tests/fuzz/make_ngram_corpus.py LINNET
 """

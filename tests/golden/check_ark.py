@@ -1,7 +1,7 @@
 """Reads archives that `linnet features` wrote with two other programs, and compares.
 
-kaldiio (its own code) and kaldi_native_io (Kaldi's code) read each script file; both must find the keys and values of the
-first one, as exactly as its form can hold them.
+kaldiio (independent code) and kaldi_native_io (Kaldi's code) read each script file; both must find the keys and values of
+the first one, within the precision of its form.
 
 usage: check_ark.py FLOAT.scp [OTHER.scp ...]      OTHER: the same features as text, cm, cm2, cm3 ...
 """

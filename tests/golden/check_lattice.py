@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reads lattices as `linnet decode --lattice` wrote them, by the rules of Kaldi's text archives and of Graphviz, and
-compares their paths with the n-best list of the same search. Knows nothing of Linnet; the standard library is enough.
+"""Reads lattices of `linnet decode --lattice` by the rules of Kaldi's text archives and of Graphviz, and
+compares their paths with the n-best list of the same search. Uses no code of Linnet, and only the standard library.
 
     check_lattice.py LATTICES DOT SYMBOLS NBEST.json
 
 Kaldi: a line "ID ", then lines "FROM TO WORD G,A,ALIGNMENT" and "STATE G,A,ALIGNMENT", separated by tabs, and an empty
-line; the first state is the start, costs that are left out are 0 (CompactLattice in kaldi-lattice.cc).
+line; the first state is the start, missing costs are 0 (CompactLattice in kaldi-lattice.cc).
 """
 
 import json
@@ -58,7 +58,7 @@ STRING = r'"((?:[^"\\]|\\.)*)"'
 
 
 def read_dot(path):
-    """The graphs of a file as {id: (labels of states, final ones, arcs)}; every line must be known."""
+    """The graphs of a file as {id: (labels of states, final ones, arcs)}; fails on any other line."""
     graphs, graph = {}, None
     for line in open(path):
         line = line.rstrip("\n")

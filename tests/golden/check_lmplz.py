@@ -2,8 +2,8 @@
 
     python tests/golden/check_lmplz.py LINNET LMPLZ TEXT [ORDER...]
 
-With --golden FILE as the first arguments it also writes what lmplz says of every so many n-grams, in the order of their
-bytes: tests/recipe/ngram_lmplz.sh compares with it. Of the text it holds nothing.
+With --golden FILE as the first arguments, it also writes lmplz's values of n-grams at equal distances in the order of
+their bytes, for tests/recipe/ngram_lmplz.sh. The file has no words of the text.
 """
 
 import subprocess

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Reads tests/golden/outputs with independent readers and compares what they saw with what was written.
+"""Reads tests/golden/outputs with independent readers and compares the results with the written spans.
 
 praatio and textgrid for TextGrid, srt for SRT, webvtt-py for WebVTT, json for JSON lines. The expected values are those
-of tests/unit/decoder/output/test_output.c. Of a folder, every NAME.json says what NAME.TextGrid, NAME.srt and NAME.vtt must hold. Exit
-code 77 (skipped) where one of the packages is missing.
+of tests/unit/decoder/output/test_output.c. In a folder, every NAME.json has the expected values of NAME.TextGrid, NAME.srt
+and NAME.vtt. Exit code 77 (skipped): a package is missing.
 
     pip install praatio textgrid srt webvtt-py && check_outputs.py [FOLDER]
 """
@@ -78,7 +78,7 @@ def read_srt(path):
     with open(path, encoding="utf-8") as file:
         cues = list(srt.parse(file))
     assert [c.index for c in cues] == list(range(1, len(cues) + 1))
-    assert all("<" not in c.content.replace("<\u2060", "") for c in cues), "a tag to players"
+    assert all("<" not in c.content.replace("<\u2060", "") for c in cues), "players would read a tag"
     return [(c.content.replace("\u2060", ""), c.start.total_seconds(), c.end.total_seconds()) for c in cues]
 
 
@@ -113,7 +113,7 @@ def check_alternatives():
 
 
 def check_written(path):
-    """What the command wrote beside `path`, its JSON."""
+    """The JSON that the command wrote beside `path`."""
     line = json.loads(path.read_text(encoding="utf-8"))
     tiers = {"phones": [(p["symbol"], p["start"], p["end"]) for p in line["phones"]]}
     if "words" in line:
@@ -134,7 +134,7 @@ for file in ("full", "later"):
 check_alternatives()
 for folder in sys.argv[1:]:
     written = sorted(pathlib.Path(folder).glob("*.json"))
-    assert written, f"no JSON in {folder}"
+    assert written, f"there is no JSON in {folder}"
     for file in written:
         check_written(file)
 print("all formats read back")

@@ -1,4 +1,4 @@
-"""The oracle's own test: each part of torch_model.py against loops over scalars. Exits non-zero on failure."""
+"""Tests the oracle: compares each part of torch_model.py with loops over scalars. Exits non-zero on failure."""
 
 import math
 import os
@@ -25,28 +25,30 @@ def phi(x):
     return x + 1 if x > 0 else math.exp(x)
 
 
-def attention_by_loops(query, key, value, heads):
-    """(T, D) each; every pair of frames, as in the sum that defines the kernel form"""
+def attention_by_loops(query, key, value, heads, causal):
+    """(T, D) each; every pair of frames, as in the sum that defines the kernel form; causal: up to the frame itself"""
     frames, width = query.shape
     size = width // heads
     result = np.zeros((frames, width))
     for head in range(heads):
         columns = range(head * size, (head + 1) * size)
         for i in range(frames):
-            weights = [sum(phi(query[i, c]) * phi(key[j, c]) for c in columns) for j in range(frames)]
+            seen = range(i + 1 if causal else frames)
+            weights = [sum(phi(query[i, c]) * phi(key[j, c]) for c in columns) for j in seen]
             for c in columns:
-                dividend = sum(weights[j] * value[j, c] for j in range(frames))
+                dividend = sum(weights[j] * value[j, c] for j in seen)
                 result[i, c] = dividend / (sum(weights) + 1e-6)
     return result
 
 
-def depthwise_by_loops(x, weight, bias):
+def depthwise_by_loops(x, weight, bias, lookahead):
+    """Taps 0 ... 14 read frames from t + lookahead - 14 to t + lookahead."""
     frames, width = x.shape
     result = np.tile(bias, (frames, 1))
     for t in range(frames):
         for j in range(15):
-            if 0 <= t + j - 7 < frames:
-                result[t] += weight[j] * x[t + j - 7]
+            if 0 <= t + j - 14 + lookahead < frames:
+                result[t] += weight[j] * x[t + j - 14 + lookahead]
     return result
 
 
@@ -64,18 +66,18 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def convolution_by_hand(x, module):
+def convolution_by_hand(x, module, lookahead):
     x = linear_by_hand(norm_by_hand(x, module.norm1), module.pointwise1)
     x = x[:, :12] * sigmoid(x[:, 12:])
     depthwise = module.depthwise
-    x = depthwise_by_loops(x, depthwise.weight.detach().numpy(), depthwise.bias.detach().numpy())
+    x = depthwise_by_loops(x, depthwise.weight.detach().numpy(), depthwise.bias.detach().numpy(), lookahead)
     x = norm_by_hand(x, module.norm2)
     return linear_by_hand(x * sigmoid(x), module.pointwise2)
 
 
-def attention_by_hand(x, module):
+def attention_by_hand(x, module, causal):
     parts = [linear_by_hand(x, part) for part in (module.query, module.key, module.value)]
-    return linear_by_hand(attention_by_loops(*parts, module.heads), module.output)
+    return linear_by_hand(attention_by_loops(*parts, module.heads, causal), module.output)
 
 
 def feed_forward_by_hand(x, module):
@@ -84,13 +86,13 @@ def feed_forward_by_hand(x, module):
     return linear_by_hand(gelu(inner), module.linear2)
 
 
-def layer_by_hand(x, layer, norm):
+def layer_by_hand(x, layer, norm, causal, lookahead):
     if norm == "pre":
-        x = x + attention_by_hand(norm_by_hand(x, layer.norm1), layer.attention)
-        x = x + convolution_by_hand(x, layer.convolution)
+        x = x + attention_by_hand(norm_by_hand(x, layer.norm1), layer.attention, causal)
+        x = x + convolution_by_hand(x, layer.convolution, lookahead)
         return x + feed_forward_by_hand(norm_by_hand(x, layer.norm2), layer.feed_forward)
-    x = norm_by_hand(x + attention_by_hand(x, layer.attention), layer.norm1)
-    x = x + convolution_by_hand(x, layer.convolution)
+    x = norm_by_hand(x + attention_by_hand(x, layer.attention, causal), layer.norm1)
+    x = x + convolution_by_hand(x, layer.convolution, lookahead)
     return norm_by_hand(x + feed_forward_by_hand(x, layer.feed_forward), layer.norm2)
 
 
@@ -105,27 +107,28 @@ def position_by_hand(t, column, width):
     return math.cos(angle) if column % 2 else math.sin(angle)
 
 
-def encoder_by_hand(x, encoder):
-    """One utterance (T, input_dim) -> (T', V)"""
+def encoder_by_hand(x, encoder, causal, lookahead):
+    """One utterance (T, input_dim) -> (T', V); lookahead: of each layer"""
     width = encoder.config["width"]
     x = linear_by_hand(stack_by_hand(x, encoder.config["stack"]), encoder.input)
     x = x + np.array([[position_by_hand(t, c, width) for c in range(width)] for t in range(len(x))])
-    for layer in encoder.layers:
-        x = layer_by_hand(x, layer, encoder.config["norm"])
+    for layer, frames in zip(encoder.layers, lookahead):
+        x = layer_by_hand(x, layer, encoder.config["norm"], causal, frames)
     if encoder.config["norm"] == "pre":
         x = norm_by_hand(x, encoder.norm)
     logits = linear_by_hand(x, encoder.output)
     return logits - np.log(np.exp(logits).sum(1, keepdims=True))
 
 
-def check_encoder(norm):
-    encoder = model.Encoder({**CONFIG, "norm": norm}).double().eval()
+def check_encoder(name, config, lookahead=(7, 7)):
+    encoder = model.Encoder({**CONFIG, **config}).double().eval()
+    causal = config.get("attention") == "causal-linear"
     lengths = [20, 7, 1]
     features = torch.randn(sum(lengths), CONFIG["input_dim"], dtype=torch.float64)
     got, offsets = encoder(features, model.lengths_to_offsets(lengths))
-    expected = [encoder_by_hand(part.numpy(), encoder) for part in features.split(lengths)]
+    expected = [encoder_by_hand(part.numpy(), encoder, causal, lookahead) for part in features.split(lengths)]
     assert model.offsets_to_lengths(offsets) == [len(part) for part in expected] == [7, 3, 1]
-    compare(f"encoder, {norm}-norm", got.detach(), np.concatenate(expected))
+    compare(f"encoder, {name}", got.detach(), np.concatenate(expected))
 
 
 def check_attention_gradient():
@@ -136,7 +139,7 @@ def check_attention_gradient():
 
 
 def check_loss():
-    """One frame, one label: p is the label's; an infeasible neighbour leaves loss and gradient alone."""
+    """One frame, one label: p is the probability of the label; an infeasible neighbour does not change loss and gradient."""
     logits = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
     log_probs = logits.log_softmax(1)
     labels = [[2], [1, 1]]
@@ -165,8 +168,9 @@ def check_model_file():
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    check_encoder("pre")
-    check_encoder("post")
+    check_encoder("pre-norm", {})
+    check_encoder("post-norm", {"norm": "post"})
+    check_encoder("causal, look-ahead 1 and 0", {"attention": "causal-linear", "convolution_lookahead": [1, 0]}, (1, 0))
     check_attention_gradient()
     check_loss()
     check_model_file()

@@ -4,7 +4,7 @@
 #
 #   compare_training.sh --train DIR --dev DIR --out DIR [--model JSON] [--epochs N] [--threads N] [--every N]
 #
-#   --train, --dev  data folders as linnet train takes them (wav.scp, utt2spk, phones)
+#   --train, --dev  data folders as for linnet train (wav.scp, utt2spk, phones)
 #   --model         the "model" section of a configuration (default: 6 layers with convolution modules, stacked by 3)
 #   --every N       only every N-th training utterance (default 1: all)
 #
@@ -25,7 +25,7 @@ while [[ $# -gt 0 ]]; do
 done
 [[ -n $train && -n $dev && -n $out ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 2; }
 
-# Normalised features, so that both sides read the same numbers.
+# Stores normalised features, so that both sides read the same numbers.
 store() { # FOLDER NAME EVERY
   local to=$out/$2
   mkdir -p "$to"
@@ -38,7 +38,7 @@ mkdir -p "$out"
 store "$train" train "$every"
 store "$dev" dev 1
 
-# The learning rate is constant after the warm-up: neither side reacts to validation.
+# The learning rate is constant after the warm-up, so validation does not change it.
 cat > "$out/config.json" << END
 {"model": $model, "features": {"cmvn": "none"},
  "training": {"learning_rate": 1e-3, "warmup_steps": 200, "plateau_patience": 1000000, "clip_norm": 1,
@@ -46,7 +46,7 @@ cat > "$out/config.json" << END
 END
 rm -rf "$out/linnet" "$out/torch" "$out/initial"
 cut -d' ' -f2- "$out/train/phones" "$out/dev/phones" | tr ' ' '\n' | sort -u > "$out/symbols"
-# Both start from the same weights: those of a training whose steps are too small to be seen.
+# Both start from the same weights, which come from a training with negligible steps.
 "$linnet" train --train "$out/dev" --dev "$out/dev" --symbols "$out/symbols" --exp "$out/initial" --threads "$threads" \
   --config "$out/config.json" --set learning_rate=1e-12 --set min_learning_rate=0 --set epochs=1 2> /dev/null
 "$linnet" train --train "$out/train" --dev "$out/dev" --symbols "$out/symbols" --exp "$out/linnet" --batches \

@@ -1,4 +1,4 @@
-/* Reading golden files. Whatever is missing or of another size ends the test. */
+/* Reads golden files. If a tensor is missing or has another size, the test ends. */
 #ifndef LINNET_GOLDEN_H
 #define LINNET_GOLDEN_H
 

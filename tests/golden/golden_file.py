@@ -1,4 +1,4 @@
-"""What the make_*.py scripts share: where golden files lie and how they are written."""
+"""Functions that the make_*.py scripts share: the folder of golden files, and writing them."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def as_stored(x):
 
 
 def rounded(x):
-    """Inputs are rounded to float32 before they are used, so that the file holds exactly what was computed with."""
+    """Inputs are rounded to float32 before they are used, so that the file has exactly the inputs of the computation."""
     return x.to(torch.float32).to(torch.float64)
 
 
@@ -27,7 +27,7 @@ def integers(values):
 
 
 def with_sorted_metadata(data):
-    """The library writes metadata in random order; sorted, the same values give the same bytes."""
+    """Sorts metadata, which the library writes in random order, so that the same values give the same bytes."""
     size, = struct.unpack_from("<Q", data)
     header = json.loads(data[8:8 + size])
     if "__metadata__" in header:

@@ -1,8 +1,8 @@
-"""Writes attention_<kind>.safetensors: one packed forward and backward of each kind of attention by itself; linear
-attention once more for each feature map, with its random directions (features, C) or none.
+"""Writes attention_<kind>.safetensors: one packed forward and backward of each kind of attention alone; linear
+attention also with each feature map, with its random directions (features, C) or none.
 
 q, k, v, output and the gradients dq, dk, dv, dout are (T, H * C); lengths says which rows are which utterance.
-Where queries are keys there is no k, and dq is the gradient of both. LSH attention has its terms in the metadata.
+If queries are keys, there is no k, and dq is the gradient of both. The metadata of LSH attention have its settings.
 """
 
 from functools import partial
@@ -31,7 +31,7 @@ def write(kind, attention, names, metadata, feature_map=None):
     shape = (sum(LENGTHS), HEADS * SIZE)
     *inputs, dout = (golden_file.rounded(torch.randn(shape)) for _ in range(len(names) + 1))
     terms = {}
-    if feature_map:  # no query without a key near it: normalisers are away from 0
+    if feature_map:  # each query has a key near it, so that normalisers are away from 0
         inputs[:2] = (golden_file.rounded(0.5 * x + 0.5) for x in inputs[:2])
         terms = {"feature_map": feature_map, "directions": directions_of(feature_map)}
     inputs = [x.requires_grad_() for x in inputs]

@@ -1,10 +1,10 @@
-"""Writes beam.safetensors: the best hypotheses of flashlight-text's lexicon-free CTC decoder, alignments added, without
-a language model.
+"""Writes beam.safetensors: the best hypotheses of flashlight-text's lexicon-free CTC decoder with summed alignments,
+without a language model.
 
 Case i is `i.posteriors` (T, V), `i.scores` (N), `i.exact` (N), `i.counts` (N) and `i.symbols`, the hypotheses' symbols one
-after the other. `exact` is the log-probability over all alignments (torch's CTC loss in double); a beam loses those that
-pass through prefixes it dropped, which long inputs cannot avoid: there only the best hypothesis is stored, and its score
-is a lower bound. The last case is real: log-posteriors of models/english/phones.safetensors, from an archive made
+after the other. `exact` is the log-probability over all alignments (torch's CTC loss in double); a beam drops those that
+pass through dropped prefixes, which long inputs cannot avoid. For these, the file has only the best hypothesis, whose
+score is a lower bound. The last case is real: log-posteriors of models/english/phones.safetensors, from an archive made
 by `linnet posteriors --out FILE.ark AUDIO` (any speech; the stored ones are of LJ001-0002 of LJ Speech, public domain).
 
 usage: make_beam.py FILE.ark
@@ -38,7 +38,7 @@ def noise(frames, symbols, factor, generator):
 
 
 def peaked(frames, symbols, generator):
-    """Blanks, and every eighth frame or so a symbol, with a rival now and then"""
+    """Blanks, about every eighth frame a symbol, and sometimes a rival"""
     logits = generator.normal(size=(frames, symbols))
     logits[:, 0] += 8
     for t in range(3, frames - 2, 8):
@@ -49,7 +49,7 @@ def peaked(frames, symbols, generator):
 
 
 def decode(posteriors):
-    """[(score, symbols)], best first; flashlight may hold one sequence twice: only the first counts"""
+    """[(score, symbols)], best first; flashlight may have one sequence twice, of which the first counts"""
     decoder = peer_beam.make_decoder(BEAM, posteriors.shape[1])
     found = {}
     for result in decoder.decode(posteriors.ctypes.data, *posteriors.shape):
@@ -64,9 +64,9 @@ def exact(posteriors, symbols):
 
 
 def converged(posteriors, hypotheses):
-    """All of them where the beam lost nothing, else the best one"""
-    lost = any(abs(score - exact(posteriors, symbols)) > 1e-5 for score, symbols in hypotheses)
-    return hypotheses[:1] if lost else hypotheses
+    """All hypotheses if the beam dropped no alignment, else the best one"""
+    incomplete = any(abs(score - exact(posteriors, symbols)) > 1e-5 for score, symbols in hypotheses)
+    return hypotheses[:1] if incomplete else hypotheses
 
 
 def check_by_paths(posteriors, hypotheses):

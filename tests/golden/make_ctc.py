@@ -45,7 +45,7 @@ def loss_by_recursion(logits, labels):
     """Graves' forward variables, state by state"""
     log_probs = log_softmax(logits)
     states = [0] + [symbol for label in labels for symbol in (label, 0)]
-    alpha = [0.0] + [-math.inf] * (len(states) - 1)  # before the first frame, standing on the first blank
+    alpha = [0.0] + [-math.inf] * (len(states) - 1)  # before the first frame, in the first blank
     for t, row in enumerate(log_probs):
         previous, alpha = alpha, []
         for s, symbol in enumerate(states):

@@ -33,11 +33,11 @@ CASES = {
         "config": {"stack": 4, "convolution": 15, "position": "none"},
         "lengths": [37, 20, 4],
         "labels": [[2, 4, 4, 1], [5, 3], [1]]},
-    "blstm": {  # torch.nn.LSTM; not in the order of their lengths
+    "blstm": {  # torch.nn.LSTM; utterances are not sorted by length
         "config": {"encoder": "blstm", "stack": 2, "width": 12},
         "lengths": [20, 1, 37, 20],
         "labels": [[2, 2, 6], [4], [3, 1, 1, 4, 6, 2, 5], [1, 5]]},
-    "fourier": {  # seeds with which PyTorch's own float32 keeps to the bounds of the test, too
+    "fourier": {  # with these seeds, PyTorch's float32 is also within the bounds of the test
         "seed": 5,
         "config": {"norm": "pre", "feature_map": "fourier", "features": 9},
         "lengths": [37, 20, 1],
@@ -47,6 +47,11 @@ CASES = {
         "config": {"norm": "pre", "feature_map": "polynomial"},
         "lengths": [37, 20, 1],
         "labels": [[1, 5, 5, 3, 2], [6, 1, 2, 2], [3]]},
+    "causal": {  # the convolution of the first layer looks ahead by one frame, that of the second not at all
+        "config": {"attention": "causal-linear", "stack": 2, "norm": "pre", "convolution": 15,
+                   "convolution_lookahead": [1, 0]},
+        "lengths": [37, 20, 2],
+        "labels": [[3, 1, 1, 4, 6, 2], [2, 5, 6], [4]]},
 }
 INFEASIBLE = {"conv_pre": 1}
 OPTIMISERS = {"radam": torch.optim.RAdam, "adam": torch.optim.Adam}
@@ -56,7 +61,7 @@ MAX_NORM = 1.0
 
 
 def initial_parameters(config):
-    """Torch's initial weights; biases and norms moved, so that none is 0 or 1 where an error could hide."""
+    """Torch's initial weights, with changed biases and norms: values of 0 or 1 could hide an error."""
     parameters = dict(model.make_encoder(config).double().state_dict())
     for name, x in parameters.items():
         if x.dim() == 1:

@@ -79,7 +79,7 @@ def compare_with_torchaudio(name, signal, features):
 
 
 def read_recording(path):
-    """Decoded to float and scaled, never rounded to int16"""
+    """Decodes to float and scales, without rounding to int16"""
     signal, rate = soundfile.read(path, dtype="float32")
     assert rate == RATE and signal.ndim == 1, path
     return signal * np.float32(32768)

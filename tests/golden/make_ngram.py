@@ -3,8 +3,8 @@
     python tests/golden/make_ngram.py LMPLZ
 
 LMPLZ is KenLM's program (https://github.com/kpu/kenlm, built with boost); scores come from its Python package (`pip
-install kenlm`) and are checked with back-off by dictionary. The pruned model lacks some n-grams, so that ends of
-longer ones are missing: its scores come from the dictionary alone.
+install kenlm`) and are checked with back-off by dictionary. In the pruned model some n-grams are removed, so that ends of
+longer ones are missing: only the dictionary computes its scores.
 """
 
 import gzip
@@ -39,8 +39,8 @@ def make_text(draw):
                 index = draw.choices(range(len(words)), weights)[0]
             sentence.append(words[index])
         yield " ".join(sentence)
-    # lmplz counts the n-grams that end in the newest word by how often they occur, not by what is before them (the end
-    # of AdjustCounts::Run). Where these differ its discounts are off by one n-gram; here both are 1.
+    # lmplz counts the n-grams that end in the newest word by their occurrences, not by the words before them (the end
+    # of AdjustCounts::Run). If these differ, its discounts are wrong by one n-gram; here both are 1.
     yield "w1 w2 w3 newest"
 
 
@@ -69,7 +69,7 @@ def write_arpa(table):
 
 
 def prune(table, draw):
-    """Takes out a third of the bigrams and trigrams that are no context of others: ends of longer n-grams among them"""
+    """Removes a third of the bigrams and trigrams that are not contexts of others, also ends of longer n-grams"""
     contexts = {words[:-1] for words in table}
     return {words: value for words, value in table.items()
             if len(words) in (1, ORDER) or words in contexts or draw.random() > 0.6}

@@ -1,10 +1,10 @@
-"""Writes ngram_prune.tsv: what entropy pruning leaves of ngram_lmplz.arpa.gz, the 4-gram of ngram_text.txt.
+"""Writes ngram_prune.tsv: the result of entropy pruning of ngram_lmplz.arpa.gz, the 4-gram of ngram_text.txt.
 
     python tests/golden/make_prune.py
 
 A. Stolcke, "Entropy-based pruning of backoff language models" (1998), equations 2 to 9, in double, over dictionaries of
-words: lines "HISTORIES THRESHOLD<tab>WORDS<tab>PROBABILITY<tab>WEIGHT" of what stays, log10 as in ARPA, without single
-words of weight 0. HISTORIES: "model", as SRILM has them, or "text", the counts of ngram_text.txt (Chelba et al. 2010).
+words: lines "HISTORIES THRESHOLD<tab>WORDS<tab>PROBABILITY<tab>WEIGHT" of the remaining n-grams, log10 as in ARPA,
+without single words of weight 0. HISTORIES: "model", as in SRILM, or "text", the counts of ngram_text.txt (Chelba et al. 2010).
 """
 
 import collections
@@ -15,7 +15,7 @@ import os
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ORDER = 4
-CASES = [("model", 1e-4), ("text", 1e-4), ("text", 1e-3)]  # moved away from the losses of n-grams
+CASES = [("model", 1e-4), ("text", 1e-4), ("text", 1e-3)]  # changed slightly, away from the losses of n-grams
 
 
 def path(name):
@@ -71,7 +71,7 @@ def children(table):
 
 
 def losses(table, history):
-    """{words: increase of the relative entropy when they go}, all from the whole model"""
+    """{words: increase of the relative entropy without them}, each for the unpruned model"""
     result = {}
     for context, words in children(table).items():
         left = 1 - sum(table[context + (word,)][0] for word in words)
@@ -87,7 +87,7 @@ def losses(table, history):
 
 
 def clear_threshold(loss, about):
-    """The threshold of three digits near `about` that is farthest from the loss of any n-gram"""
+    """The threshold with three digits near `about` that is farthest from the loss of any n-gram"""
     def distance(threshold):
         return min(abs(math.log(max(value, 1e-30) / threshold)) for value in loss.values())
     best = max((round(about * step / 1000, 9) for step in range(700, 1400)), key=distance)

@@ -1,4 +1,4 @@
-"""Writes shorten_<case>.sph, SPHERE files with embedded Shorten, and shorten.safetensors, the samples they hold.
+"""Writes shorten_<case>.sph, SPHERE files with embedded Shorten, and shorten.safetensors, their samples.
 
 The encoder is written from the description of the format (Robinson 1994, CUED/F-INFENG/TR.156) and shares nothing with
 the C decoder. Needs ffmpeg, which must decode every file to the same samples, but those of unsigned
@@ -134,7 +134,7 @@ VALUES = np.array([ulaw_value(code) for code in range(256)])
 
 
 def ulaw_order(shift):
-    """The codes of samples -128 ... 127: those of multiples of 2^shift in 13 bits around 0, the others outside."""
+    """The codes of samples -128 ... 127: around 0 codes of multiples of 2^shift in 13 bits, outside the others."""
     multiples = np.arange(-4096, 4096, 1 << shift) * 8
     positive, negative = range(255, 127, -1), range(126, -1, -1)
     used = set(audioop.lin2ulaw(multiples.astype("<i2").tobytes(), 2))
@@ -144,7 +144,7 @@ def ulaw_order(shift):
 
 
 def ulaw_samples(x, kind, shift):
-    """The nearest codes that can be said with this shift: what is coded, and the values."""
+    """The nearest codes that this shift can represent: coded numbers, and values."""
     order = np.array(ulaw_order(shift))
     sample = np.abs(VALUES[order] - x[..., None]).argmin(-1) - 128
     values = VALUES[order[sample + 128]]

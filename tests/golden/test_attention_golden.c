@@ -12,7 +12,7 @@ struct attention_data {
   struct linnet_pack pack;
   size_t offsets[8];
   float *q, *k, *v, *dout, *output, *gradients[3];
-  struct linnet_feature_map_terms map; /* map 0: none */
+  struct linnet_feature_map_terms map; /* map 0: no feature map */
   float *directions;
 };
 

@@ -14,7 +14,7 @@ struct bounds {
 };
 static const struct bounds bounds_of[] = {[LINNET_FLOAT32] = {1.5e-6, 3e-6, 1e-6, 5e-6, 4e-7, 1e-4},
                                           [LINNET_BFLOAT16] = {1.5e-2, 6e-2, 1e-2, 6e-2, 1e-4, 0.1},
-                                          [LINNET_INT8] = {4e-2, 0.15, 2e-2, 0, 0, 0}}; /* recognition alone */
+                                          [LINNET_INT8] = {4e-2, 0.15, 2e-2, 0, 0, 0}}; /* recognition only */
 
 struct encoder_case {
   struct golden golden;
@@ -29,7 +29,7 @@ struct encoder_case {
   size_t steps;
 };
 
-/* What one table computes. All buffers of parameters have parameters->size elements. */
+/* The results of one table. All buffers of parameters have parameters->size elements. */
 struct run {
   const struct encoder_case *c;
   const struct linnet_ops *ops;
@@ -251,7 +251,7 @@ int main(void) {
   static const char *const names[] = {"encoder_post.safetensors",     "encoder_pre.safetensors",
                                       "encoder_conv_pre.safetensors", "encoder_conv_post.safetensors",
                                       "encoder_fourier.safetensors",  "encoder_polynomial.safetensors",
-                                      "encoder_blstm.safetensors"};
+                                      "encoder_blstm.safetensors",    "encoder_causal.safetensors"};
   struct linnet_context *context = test_context();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct encoder_case c;

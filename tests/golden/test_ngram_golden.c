@@ -67,7 +67,7 @@ static void check_scores(const struct linnet_ngram *ngram, const char *model, do
          linnet_ngram_is_quantized(ngram) ? "8 bits" : "32 bits", sentences, error);
 }
 
-/* As it is, through the binary form, quantized, and both. */
+/* Unchanged, through the binary form, quantized, and both. */
 static void test_scores(struct linnet_context *context, const char *model) {
   static const char binary[] = TEST_BINARY_DIR "/test_ngram_golden.bin";
   char name[128];
@@ -156,7 +156,7 @@ static void test_estimate(struct linnet_context *context) {
 
 /* --- pruning ----------------------------------------------------------------------------------------------------- */
 
-/* What was found of a pruned model. */
+/* The results for a pruned model. */
 struct found {
   size_t grams; /* of two words or more */
   double error; /* largest difference in log10 */

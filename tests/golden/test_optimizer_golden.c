@@ -1,5 +1,5 @@
-/* Twelve steps of RAdam and Adam on given gradients against PyTorch in double (make_optimizer.py). RAdam's rectified
- * steps begin with the sixth. */
+/* Twelve steps of RAdam and Adam on given gradients against PyTorch in double (make_optimizer.py). The sixth step is
+ * the first that RAdam rectifies. */
 #include "golden.h"
 #include "ops/optimizer.h"
 

@@ -1,11 +1,11 @@
-"""Linnet's encoder written a second time, in PyTorch: the oracle for the C code.
+"""A second implementation of Linnet's encoder, in PyTorch: the oracle for the C code.
 
-Nothing here is shared with the C implementation except the definition. A batch is packed: frames of all
-utterances stand below each other in one (T, D) matrix, and `offsets`, a list of B + 1 integers, says that
-utterance b owns rows offsets[b] .. offsets[b + 1] - 1.
+Only the definition is shared with the C implementation. A batch is packed: frames of all
+utterances follow each other in one (T, D) matrix, and by `offsets`, a list of B + 1 integers,
+utterance b has rows offsets[b] .. offsets[b + 1] - 1.
 
 Shapes: T frames of the batch after stacking, D width, H heads, C = D / H, F feed-forward width, V outputs.
-Parameter names are those of the model file, because the attribute names below are.
+Parameters have the names of the model file, because attributes have these names.
 """
 
 import json
@@ -169,9 +169,9 @@ def lsh_visible(query, rotation, chunk, causal):
     length = query.shape[0]
     rotated = (query.detach() @ rotation).transpose(0, 1)                   # (H, T, buckets / 2)
     bucket = torch.cat([rotated, -rotated], 2).argmax(2)                    # (H, T)
-    place = bucket.sort(dim=1, stable=True).indices.argsort(dim=1)
-    behind = (place // chunk).unsqueeze(2) - (place // chunk).unsqueeze(1)
-    visible = (bucket.unsqueeze(2) == bucket.unsqueeze(1)) & ((behind == 0) | (behind == 1))
+    rank = bucket.sort(dim=1, stable=True).indices.argsort(dim=1)
+    distance = (rank // chunk).unsqueeze(2) - (rank // chunk).unsqueeze(1)
+    visible = (bucket.unsqueeze(2) == bucket.unsqueeze(1)) & ((distance == 0) | (distance == 1))
     return visible & torch.ones(length, length).tril().bool() if causal else visible
 
 
@@ -197,9 +197,10 @@ def packed_lsh_attention(query, value, offsets, heads, lsh, causal):
 
 
 class LinearAttention(nn.Module):
-    def __init__(self, width, heads, feature_map="elu", features=0):
+    def __init__(self, width, heads, feature_map="elu", features=0, causal=False):
         super().__init__()
         self.heads = heads
+        self.attention = packed_causal_linear_attention if causal else packed_linear_attention
         self.feature_map = feature_map
         self.features = Features(features, width // heads) if features else None
         self.query = nn.Linear(width, width)
@@ -210,8 +211,8 @@ class LinearAttention(nn.Module):
     def forward(self, x, offsets):
         projected = self.query(x), self.key(x), self.value(x)
         directions = self.features.weight if self.features else None
-        return self.output(packed_linear_attention(*projected, offsets, self.heads, feature_map=self.feature_map,
-                                                   directions=directions))
+        return self.output(self.attention(*projected, offsets, self.heads, feature_map=self.feature_map,
+                                          directions=directions))
 
 
 # ---- convolution module ----------------------------------------------------------------------------------
@@ -219,12 +220,13 @@ class LinearAttention(nn.Module):
 class Depthwise(nn.Module):
     """Convolution over time, one filter per channel, zero padded inside each utterance.
 
-    weight is (kernel, D), time-major: tap j multiplies frame t + j - kernel / 2.
+    weight is (kernel, D), time-major: tap j multiplies frame t + j - (kernel - 1 - lookahead).
     """
 
-    def __init__(self, width, kernel):
+    def __init__(self, width, kernel, lookahead):
         super().__init__()
-        assert kernel % 2 == 1, "the kernel must have a middle"
+        assert 0 <= lookahead < kernel
+        self.padding = kernel - 1 - lookahead, lookahead
         bound = 1 / math.sqrt(kernel)  # nn.Conv1d's default: fan-in is the kernel
         self.weight = nn.Parameter(torch.empty(kernel, width).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
@@ -233,19 +235,18 @@ class Depthwise(nn.Module):
         """(T, D) -> (T, D)"""
         kernel, width = self.weight.shape
         weight = self.weight.t().unsqueeze(1)  # (D, 1, kernel)
-        return nnf.conv1d(x.t().unsqueeze(0), weight, self.bias, padding=kernel // 2,
-                          groups=width).squeeze(0).t()
+        return nnf.conv1d(nnf.pad(x.t().unsqueeze(0), self.padding), weight, self.bias, groups=width).squeeze(0).t()
 
     def forward(self, x, offsets):
         return torch.cat([self.one(part) for part in x.split(offsets_to_lengths(offsets))])
 
 
 class Convolution(nn.Module):
-    def __init__(self, width, kernel):
+    def __init__(self, width, kernel, lookahead):
         super().__init__()
         self.norm1 = nn.LayerNorm(width, eps=NORM_EPSILON)
         self.pointwise1 = nn.Linear(width, 2 * width)
-        self.depthwise = Depthwise(width, kernel)
+        self.depthwise = Depthwise(width, kernel, lookahead)
         self.norm2 = nn.LayerNorm(width, eps=NORM_EPSILON)
         self.pointwise2 = nn.Linear(width, width)
 
@@ -268,16 +269,24 @@ class FeedForward(nn.Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
+def layer_lookahead(config, index):
+    """of a convolution: one number for all layers, or a list; centred if there is neither"""
+    lookahead = config.get("convolution_lookahead", config["convolution"] // 2)
+    return lookahead[index] if isinstance(lookahead, list) else lookahead
+
+
 class Layer(nn.Module):
-    def __init__(self, config):
+    def __init__(self, config, index):
         super().__init__()
         width, dropout = config["width"], config["dropout"]
         self.pre_norm = config["norm"] == "pre"
         self.dropout = nn.Dropout(dropout)
         self.attention = LinearAttention(width, config["heads"], config.get("feature_map", "elu"),
-                                         config.get("features", 0))
+                                         config.get("features", 0), config["attention"] == "causal-linear")
         self.norm1 = nn.LayerNorm(width, eps=NORM_EPSILON)
-        self.convolution = Convolution(width, config["convolution"]) if config["convolution"] else None
+        self.convolution = None
+        if config["convolution"]:
+            self.convolution = Convolution(width, config["convolution"], layer_lookahead(config, index))
         self.feed_forward = FeedForward(width, config["feed_forward"], config["activation"], dropout)
         self.norm2 = nn.LayerNorm(width, eps=NORM_EPSILON)
 
@@ -289,13 +298,13 @@ class Layer(nn.Module):
     def forward(self, x, offsets):
         """(T, D) -> (T, D)"""
         x = self.residual(self.norm1, lambda y: self.attention(y, offsets), x)
-        if self.convolution is not None:  # brings its own norms, so it stands alike in both orders
+        if self.convolution is not None:  # has its own norms, so both orders apply it in the same way
             x = x + self.dropout(self.convolution(x, offsets))
         return self.residual(self.norm2, self.feed_forward, x)
 
 
 def check_config(config):
-    fixed = {"encoder": ("transformer",), "attention": ("linear",), "norm": ("post", "pre"),
+    fixed = {"encoder": ("transformer",), "attention": ("linear", "causal-linear"), "norm": ("post", "pre"),
              "position": ("sinusoidal", "none"), "activation": tuple(ACTIVATIONS)}
     for key, allowed in fixed.items():
         if config[key] not in allowed:
@@ -312,7 +321,7 @@ class Encoder(nn.Module):
         width = config["width"]
         self.input = nn.Linear(config["input_dim"] * config["stack"], width)
         self.dropout = nn.Dropout(config["dropout"])
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config["layers"]))
+        self.layers = nn.ModuleList(Layer(config, i) for i in range(config["layers"]))
         self.norm = nn.LayerNorm(width, eps=NORM_EPSILON) if config["norm"] == "pre" else None
         self.output = nn.Linear(width, config["outputs"])
 
@@ -339,7 +348,7 @@ class Encoder(nn.Module):
 # ---- bidirectional LSTM ----------------------------------------------------------------------------------
 
 class BLSTM(nn.Module):
-    """torch.nn.LSTM on packed sequences and a linear output; keys of the transformer are not looked at."""
+    """torch.nn.LSTM on packed sequences and a linear output; ignores keys of the transformer."""
 
     def __init__(self, config):
         super().__init__()
@@ -394,7 +403,7 @@ def batch_loss(nll, labels):
 
 def save_model(path, encoder, symbols, features):
     """`symbols`: V strings, the first is the blank. `features`: the feature configuration, a JSON string."""
-    from safetensors.torch import save_file  # here, so that the model can be had without
+    from safetensors.torch import save_file  # imported here, so that the model does not need it
     assert len(symbols) == encoder.config["outputs"]
     metadata = {"format": "linnet-1", "config": json.dumps(encoder.config), "symbols": json.dumps(symbols),
                 "features": features}

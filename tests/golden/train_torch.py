@@ -1,11 +1,11 @@
 """Trains the same model in PyTorch, for the comparison "same model, same features, same batches".
 
-Every line of --batches, "epoch utt utt ...", is one optimiser step, in the order of the file; --epochs says how
-many of the file's epochs are used. Features are Kaldi archives of float matrices, used as they are: whatever
-CMVN the other side applies must be in them. Labels are lines "utt id id ...".
+Every line of --batches, "epoch utt utt ...", is one optimiser step, in the order of the file; --epochs is
+the number of the file's epochs to use. Features are Kaldi archives of float matrices, to which the other side's
+CMVN must already be applied. Labels are lines "utt id id ...".
 
 After each epoch one line is printed and one JSON object appended to OUT/log.jsonl:
-  train_loss   summed negative log-likelihood over summed labels of the epoch's batches, as each was trained on
+  train_loss   summed negative log-likelihood over summed labels of the epoch's batches, each before its step
   dev_loss     the same over the development set, without dropout
   dev_per      phoneme error rate in percent of the greedy decoding: argmax, collapse repeats, drop blanks
   seconds      wall time of the training steps; dev_seconds that of the evaluation
@@ -57,8 +57,8 @@ def read_features(scp):
     features = {}
     with open(scp, encoding="utf-8") as file:
         for line in file:
-            utterance, place = line.strip().split(maxsplit=1)
-            path, offset = place.rsplit(":", 1)
+            utterance, position = line.strip().split(maxsplit=1)
+            path, offset = position.rsplit(":", 1)
             features[utterance] = read_matrix(path, int(offset))
     return features
 
@@ -73,7 +73,7 @@ def read_batches(path, epochs):
     for epoch, *utterances in read_lines(path):
         plan.setdefault(epoch, []).append(utterances)
     if len(plan) < epochs:
-        raise ValueError(f"{path} holds {len(plan)} epochs, {epochs} are wanted")
+        raise ValueError(f"{path} has {len(plan)} epochs, but {epochs} are needed")
     return list(plan.items())[:epochs]
 
 
@@ -90,7 +90,7 @@ class Corpus:
         return torch.cat(features), offsets, [self.labels[utterance] for utterance in utterances]
 
     def batches(self, frames):
-        """All utterances, shortest first, in batches of about so many frames"""
+        """All utterances, shortest first, in batches of about this number of frames"""
         batches, held = [[]], 0
         for utterance in sorted(self.features, key=lambda name: len(self.features[name])):
             if batches[-1] and held + len(self.features[utterance]) > frames:
@@ -170,7 +170,7 @@ def parse_arguments():
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--epochs", type=int, required=True)
     parser.add_argument("--lr", type=float, default=1e-4)
-    parser.add_argument("--clip", type=float, default=0, help="largest gradient norm, 0 for none")
+    parser.add_argument("--clip", type=float, default=0, help="maximum gradient norm, 0 for none")
     parser.add_argument("--optimizer", choices=sorted(OPTIMISERS), default="radam")
     parser.add_argument("--warmup", type=int, default=0, help="steps of linear warm-up")
     parser.add_argument("--threads", type=int, default=1)

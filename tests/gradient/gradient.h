@@ -1,6 +1,6 @@
 /* Central differences. The engine is compiled with `real` = double here. */
-#ifndef LINNET_GRADIENT_H
-#define LINNET_GRADIENT_H
+#ifndef LINNET_TEST_GRADIENT_H
+#define LINNET_TEST_GRADIENT_H
 
 #include "base/real.h"
 #include "test.h"

@@ -26,51 +26,56 @@ struct network_case {
   enum linnet_encoder_kind encoder;
   enum linnet_feature_map map;
   size_t features;
+  bool left; /* convolutions with a look-ahead of one frame in the first layer and none in the second, not centred */
 };
 
 static const struct network_case cases[] = {
     {"post relu", LINNET_NORM_POST, LINNET_RELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"post gelu dropout", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.2, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"post relu conv dropout", LINNET_NORM_POST, LINNET_RELU, 5, 4, LINNET_POSITION_NONE, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"post gelu conv", LINNET_NORM_POST, LINNET_GELU, 15, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"pre relu dropout", LINNET_NORM_PRE, LINNET_RELU, 0, 3, LINNET_POSITION_SINUSOIDAL, 0.3, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"pre gelu", LINNET_NORM_PRE, LINNET_GELU, 0, 4, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"pre relu conv", LINNET_NORM_PRE, LINNET_RELU, 7, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"pre gelu conv dropout", LINNET_NORM_PRE, LINNET_GELU, 15, 3, LINNET_POSITION_SINUSOIDAL, 0.5,
-     LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"post gelu softmax dropout", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ATTENTION_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"pre gelu causal softmax", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_NONE, 0,
-     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"pre relu conv mixed", LINNET_NORM_PRE, LINNET_RELU, 3, 2, LINNET_POSITION_SINUSOIDAL, 0.2, MIXED,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {.name = "blstm", .stack = 1, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
     {.name = "blstm dropout", .stack = 3, .dropout = 0.4, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
     {"post gelu lsh", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LSH,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"pre relu lsh dropout", LINNET_NORM_PRE, LINNET_RELU, 3, 1, LINNET_POSITION_NONE, 0.2, LINNET_ATTENTION_CAUSAL_LSH,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"post gelu causal", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"pre relu conv causal", LINNET_NORM_PRE, LINNET_RELU, 5, 1, LINNET_POSITION_SINUSOIDAL, 0,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
     {"relu map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_RELU, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_RELU, 0, false},
     {"polynomial map", LINNET_NORM_POST, LINNET_GELU, 3, 2, LINNET_POSITION_SINUSOIDAL, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POLYNOMIAL, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POLYNOMIAL, 0, false},
     {"fourier map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false},
     {"positive map", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9, false},
+    {"pre gelu left conv", LINNET_NORM_PRE, LINNET_GELU, 5, 2, LINNET_POSITION_SINUSOIDAL, 0.1,
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true},
+    {"post relu left conv", LINNET_NORM_POST, LINNET_RELU, 15, 1, LINNET_POSITION_NONE, 0,
+     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true},
     {"causal fourier map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false},
 };
 
 /* Output frames and labels of the sequences: one of a single frame, one that its labels do not fit into. */
@@ -157,7 +162,7 @@ static void hashing_causal_lsh(const struct linnet_attention_call *c) {
   hash_buckets(c);
 }
 
-/* What stands in for the forward of a kind. */
+/* The replacement for the forward op of a kind. */
 static const struct wrapper {
   enum linnet_attention_kind kind;
   void (*forward)(const struct linnet_attention_call *c);
@@ -198,6 +203,9 @@ static void configure(struct problem *p) {
   p->config.norm = p->c->norm;
   p->config.position = p->c->position;
   p->config.convolution = p->c->convolution;
+  memset(p->config.lookahead, LINNET_CENTRED, sizeof p->config.lookahead);
+  if (p->c->left)
+    p->config.lookahead[0] = 1, p->config.lookahead[1] = 0;
   p->config.outputs = 5;
   p->config.lsh_rounds = 2;
   p->config.lsh_buckets = 4;
@@ -306,7 +314,7 @@ static double ctc_sum(struct problem *p, const struct linnet_pack *pack, size_t 
 static double pass(struct problem *p, const struct linnet_shard *shard, size_t first, real *logits,
                    real *gradients_add) {
   size_t bytes = linnet_pass_bytes(p->pass, &shard->pack, shard->forward_only);
-  unsigned char *memory = linnet_alloc(p->context, bytes + 64, 1); /* a guard behind */
+  unsigned char *memory = linnet_alloc(p->context, bytes + 64, 1); /* a guard after it */
   REQUIRE(bytes < SIZE_MAX && memory, "%zu bytes", bytes);
   memset(memory, 0xFF, bytes); /* NaNs */
   unsigned char guard[64];
@@ -367,7 +375,7 @@ static bool derivative(struct moving *m, struct tally *tally, double *slope) {
   return false;
 }
 
-/* What is added to all keys alike adds the same to all scores of a row, which softmax does not see. */
+/* A vector added to all keys adds the same number to all scores of a row, so softmax does not change. */
 static bool without_effect(const struct problem *p, const struct linnet_parameter *t) {
   size_t layer;
   if (sscanf(t->name, "layers.%zu.", &layer) != 1 || !strstr(t->name, ".attention.key.bias"))

@@ -10,7 +10,7 @@
 
 enum { MAX_INPUTS = 3, MAX_SEQUENCES = 6, ADDED = 1 };
 
-/* What distinguishes the runs of one op; fields that it does not need are 0. */
+/* The settings of one run of an op; fields that the op does not use are 0. */
 struct shape {
   size_t rows, width, inner; /* inner: depth of a product, kernel of a convolution, heads of an attention */
   size_t lengths[MAX_SEQUENCES];
@@ -166,14 +166,18 @@ static void dropout_backward(struct problem *p) {
   memcpy(p->inputs[1].gradient, p->dout, p->num_outputs * sizeof(real));
 }
 
-/* --- depthwise convolution ---------------------------------------------------------------------------------------- */
+/* --- depthwise convolution; variant: frames of left context --------------------------------------------------------
+ */
 
-static const struct shape conv_shapes[] = {{1, 3, 3, {1}, 0},           {1, 3, 15, {1, 2, 1}, 0},
-                                           {1, 4, 5, {6, 1, 11, 2}, 0}, {1, 5, 15, {20, 1, 7}, 0},
-                                           {1, 2, 1, {3, 4}, 0},        {0}};
+static const struct shape conv_shapes[] = {{1, 3, 3, {1}, 1},           {1, 3, 15, {1, 2, 1}, 7},
+                                           {1, 4, 5, {6, 1, 11, 2}, 2}, {1, 5, 15, {20, 1, 7}, 7},
+                                           {1, 2, 1, {3, 4}, 0},        {1, 4, 5, {6, 1, 11, 2}, 4},
+                                           {1, 5, 15, {20, 1, 7}, 13},  {1, 3, 3, {4, 1, 5}, 0},
+                                           {1, 3, 15, {1, 2, 17}, 14},  {0}};
 
 static struct linnet_conv conv_of(const struct problem *p) {
-  return (struct linnet_conv){.channels = p->shape->width, .kernel = p->shape->inner};
+  return (struct linnet_conv){
+      .channels = p->shape->width, .kernel = p->shape->inner, .left = (size_t)p->shape->variant};
 }
 
 static void conv_setup(struct problem *p) {
@@ -245,7 +249,7 @@ static void attention_forward(struct problem *p) {
                                                             .work = p->saved[1]});
 }
 
-/* Spare columns are nobody's; they are zeroed for the comparison. */
+/* Spare columns have no meaning; they are set to zero for the comparison. */
 static void attention_backward(struct problem *p) {
   struct linnet_attention a = attention_of(p);
   size_t width = a.out_ld, value = (attention_maps(p) - 1) * width, spare = a.key_ld - value - width;
@@ -306,8 +310,8 @@ static void lstm_setup(struct problem *p) {
     p->saved[1][2 * size + i] = test_uniform(&p->random);
 }
 
-/* The activated gates go into the gradient of their sums, from which backward makes it. Spare columns of h are nobody's
- * and zero. */
+/* Copies the activated gates into the gradient of their sums, which backward computes in place. Spare columns of h
+ * are zero. */
 static void lstm_forward(struct problem *p) {
   struct linnet_lstm l = lstm_of(p, LINNET_LSTM_FORWARD);
   size_t n = 2 * l.sequences * l.width;
@@ -340,7 +344,7 @@ static const struct shape map_shapes[] = {
     {5, 6, 3, {0}, LINNET_MAP_POLYNOMIAL}, {1, 1, 1, {1}, LINNET_MAP_FOURIER},  {5, 6, 3, {9}, LINNET_MAP_FOURIER},
     {1, 1, 1, {1}, LINNET_MAP_POSITIVE},   {5, 6, 3, {9}, LINNET_MAP_POSITIVE}, {0}};
 
-enum { SPARE = 2 }; /* columns between rows of x; between those of phi there are none */
+enum { SPARE = 2 }; /* columns between rows of x; rows of phi have none */
 
 static struct linnet_feature_map_terms map_of(const struct problem *p) {
   const struct shape *s = p->shape;
@@ -380,7 +384,7 @@ static void map_backward(struct problem *p) {
 /* --- products: dA = dC op(B)^T and dB = op(A)^T dC, transposed where A and B are ------------------------------------
  */
 
-/* rows m, width n, inner k; variant: 1 A is transposed, 2 B is, 4 no bias but C, which is added to. */
+/* rows m, width n, inner k; variant: 1 A is transposed, 2 B is transposed, 4 no bias, and the product is added to C. */
 static const struct shape gemm_shapes[] = {{1, 1, 1, {0}, 0}, {3, 4, 5, {0}, 0}, {3, 4, 5, {0}, 1}, {3, 4, 5, {0}, 2},
                                            {3, 4, 5, {0}, 3}, {6, 2, 9, {0}, 4}, {6, 2, 9, {0}, 7}, {0}};
 

@@ -5,7 +5,7 @@
 
 enum { ROWS = 200, WIDTH = 24, HOUR = 360000 };
 
-/* Angles of a double hold 5e-17 of themselves. */
+/* The relative error of an angle in double is 5e-17. */
 #define BOUND 1e-10
 #define BOUND_BEGINNING 1e-13
 

@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
-# `linnet align` with the model that ships, on speech that flite makes: all formats, files and data folders, texts with
-# words too many and too few, what is refused. sclite scores the CTM (left out where it is not installed).
+# `linnet align` with the model that ships, on speech of flite: all formats, files and data folders, texts with too many
+# and too few words, errors. sclite scores the CTM if it is installed.
 #
 #   align_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 
-# --- the command line; no speech needed ---------------------------------------------------------------------------
+models=$here/../../models/english
+
+# --- the command line, without speech -----------------------------------------------------------------------------
 
 check 0 'Usage: linnet align' "$linnet" align --help
 check 2 'FILE is missing' "$linnet" align --text a
-check 2 'one of --text, --text-file, --phones' "$linnet" align no-such-file.wav
-check 2 'one of --text, --text-file, --phones' "$linnet" align --text a --phones AH no-such-file.wav
-check 2 'aligned as a data folder' "$linnet" align --text a one.wav two.wav
+check 2 'one of --text, --text-file and --phones' "$linnet" align no-such-file.wav
+check 2 'one of --text, --text-file and --phones' "$linnet" align --text a --phones AH no-such-file.wav
+check 2 'make a data folder' "$linnet" align --text a one.wav two.wav
 check 2 'has its own texts' "$linnet" align --text a --data .
 check 2 'must be phone or word' "$linnet" align --unit letter --text a one.wav
-check 1 'name a lexicon with --lexicon' "$linnet" align --text a no-such-file.wav
+check 1 'name a lexicon with --lexicon' "$linnet" align --model "$models/phones.safetensors" --text a no-such-file.wav
+check 1 'no-such-file.wav: ' "$linnet" align --text a no-such-file.wav
 check 1 'cannot read the text' "$linnet" align --text-file no-such-file no-such-file.wav
 check 1 'is not a phone of the model' "$linnet" align --phones 'AH XX' no-such-file.wav
 check 1 'no-such-file.wav' "$linnet" align --phones 'AH' no-such-file.wav
-check 2 '--format docx: not one of' "$linnet" align --phones 'AH' --format docx no-such-file.wav
+check 2 '--format docx: must be one of text' "$linnet" align --phones 'AH' --format docx no-such-file.wav
 
 # --- speech ---------------------------------------------------------------------------------------------------------
 
@@ -50,13 +53,13 @@ flite -voice slt -t "$birds" -o birds.wav
 flite -voice slt -t "$sun $birds $sun" -o long.wav
 align=("$linnet" align --lexicon lexicon)
 
-# Words in the order of the text, times in order and within the audio, most of it covered.
+# Words are in the order of the text, times in order and within the audio, and words cover most of it.
 "${align[@]}" --text "$sun" --format ctm sun.wav > sun.ctm
 [[ $(awk '{print $5}' sun.ctm | paste -sd ' ') == "$sun" ]] || fail "other words: $(cat sun.ctm)"
 awk '$3 < last - 1e-6 || $4 <= 0 || $6 < 0 || $6 > 1 {bad = 1} {last = $3 + $4; sum += $4}
   END {exit bad || last > 1.95 || sum < 0.8}' sun.ctm || fail "times: $(cat sun.ctm)"
 
-# Every way to give the same text gives the same result.
+# All ways to give a text have the same result.
 echo "$sun" > text.txt
 phones='DH AH0 S AH1 N IH1 Z SH AY1 N IH0 NG OW1 V ER0 DH AH0 W AO1 T ER0'
 "${align[@]}" --text-file text.txt --format ctm --output file.ctm sun.wav
@@ -72,9 +75,34 @@ check 0 '"gop":' "${align[@]}" --text "$sun" --format json sun.wav
 check 0 '"symbol":"DH"' "$linnet" transcribe --format json sun.wav
 check 0 'xmin = 0' "$linnet" transcribe --format textgrid sun.wav
 
+# --- what the options do not name is in the model's folder -----------------------------------------------------------
+
+"$linnet" align --text "$sun" --format ctm sun.wav > default.ctm
+[[ $(awk '{print $5}' default.ctm | paste -sd ' ') == "$sun" ]] || fail "by default: $(cat default.ctm)"
+"$linnet" align --model "$models" --lexicon "$models/lexicon.txt" --g2p "$models/g2p.bin" \
+  --text-rules "$models/text.rules" --text "$sun" --format ctm sun.wav | cmp - default.ctm || fail 'other files by default'
+check 0 "guessed pronunciations of 1 word: 'frobnitz'" "$linnet" align --text 'the sun is frobnitz' sun.wav
+check 1 "'frobnitz' has no pronunciation" "$linnet" align --lexicon lexicon --text 'the sun is frobnitz' sun.wav
+mkdir folder && printf 'THE X\n' > folder/lexicon.txt && cp "$models/phones.safetensors" folder
+echo '{"model": "phones.safetensors"}' > folder/recognizer.json
+check 1 'folder/lexicon.txt:1' "$linnet" align --model folder --text 'the' sun.wav
+check 1 'folder/lexicon.txt:1' "$linnet" align --model folder/recognizer.json --text 'the' sun.wav
+cd folder
+check 1 './lexicon.txt:1' "$linnet" align --model recognizer.json --text 'the' ../sun.wav
+cd ..
+check 0 'the' "$linnet" align --model folder --lexicon lexicon --text 'the sun' sun.wav
+rm folder/lexicon.txt
+check 1 'name a lexicon with --lexicon' "$linnet" align --model folder --text 'the' sun.wav
+mkdir data && echo "u $PWD/sun.wav" > data/wav.scp && echo 'u s' > data/utt2spk && echo "u $sun" > data/text
+check 0 'u 1 ' "$linnet" align --data data --format ctm
+[[ $(awk '{print $5}' out | paste -sd ' ') == "$sun" ]] || fail "words of a data folder: $(cat out)"
+echo "u $phones" | sed 's/[012]//g' > data/phones
+check 0 'AH' "$linnet" align --data data --format ctm
+rm -r folder data
+
 # --- written text -----------------------------------------------------------------------------------------------------
 
-# Numbers, quotes, dashes and compounds: a word as it is written has the times of its spoken words.
+# Numbers, quotes, dashes and compounds: a written word has the times of its spoken words.
 cat >> lexicon << 'END_OF_LEXICON'
 IT'S IH1 T S
 TWENTY T W EH1 N T IY0
@@ -85,7 +113,7 @@ DOCTOR D AA1 K T ER0
 DRIVE D R AY1 V
 END_OF_LEXICON
 flite -voice slt -t "it's twenty five wood blocks over the water" -o written.wav
-# Curly quotes, a dash and an ellipsis as bytes of UTF-8.
+# Curly quotes, a dash and an ellipsis as UTF-8 bytes.
 its=$'It\xe2\x80\x99s' blocks=$'\xe2\x80\x9cwood-blocks\xe2\x80\x9d' water=$'water\xe2\x80\xa6' unknown=$'bl\xc3\xb6rgs'
 written="$its 25 "$'\xe2\x80\x94'" $blocks over the $water"
 "${align[@]}" --text "it's twenty five wood blocks over the water" --unit phone --format ctm written.wav > spoken.ctm
@@ -99,19 +127,19 @@ check 0 "$blocks over the $water" "${align[@]}" --text "$written" --format srt w
 printf 'It is 25\nsome caf\xe9s\n' > latin1.txt
 check 1 'latin1.txt:2:9: the byte 0xE9 is not UTF-8' "${align[@]}" --text-file latin1.txt written.wav
 printf '%s 25\n\n%s over zzyx-wood\n' "$its" "$unknown" > unknown.txt
-check 1 "unknown.txt:3:1: no pronunciation of '$unknown'" "${align[@]}" --text-file unknown.txt written.wav
-grep -qF "unknown.txt:3:13: no pronunciation of 'zzyx-wood' (said 'zzyx')" out || fail "a part: $(cat out)"
+check 1 "unknown.txt:3:1: '$unknown' has no pronunciation" "${align[@]}" --text-file unknown.txt written.wav
+grep -qF "unknown.txt:3:13: 'zzyx-wood' has no pronunciation (said 'zzyx')" out || fail "a part: $(cat out)"
 
-# Rules of one's own, and none.
+# The user's rules, and no rules.
 printf 'table fold \xe2\x80\x99 %s\ntable symbol & and\nnumber n 25 twenty five\nrule {n} = {1:n}\n' "'" > own.rules
 "${align[@]}" --text-rules own.rules --text "$its 25 wood blocks over the water" --unit phone --format ctm written.wav |
   cmp - spoken.ctm || fail 'rules of their own give other phones'
-check 1 "no pronunciation of '25'" "${align[@]}" --text-rules none --text '25 sun' sun.wav
+check 1 "'25' has no pronunciation" "${align[@]}" --text-rules none --text '25 sun' sun.wav
 { cat own.rules && echo tabel; } > wrong.rules
 check 1 "wrong.rules:5: 'tabel'" "${align[@]}" --text-rules wrong.rules --text 'sun' sun.wav
 
-# A word that is skipped is between its neighbours, and marked.
-check 0 "warning: --text:1:5: no pronunciation of 'moon': its time is interpolated" "${align[@]}" --skip-unknown \
+# A skipped word lies between its neighbours and is marked.
+check 0 "warning: --text:1:5: 'moon' has no pronunciation: its time is interpolated" "${align[@]}" --skip-unknown \
   --text 'the moon sun is shining' --format json sun.wav
 grep -qE '"word":"moon","start":[0-9.]+,"end":[0-9.]+,"confidence":0.0000,"interpolated":true\}' out ||
   fail "the skipped word: $(cat out)"
@@ -126,18 +154,18 @@ check 0 'moon stars' "${align[@]}" --skip-unknown --text 'moon stars' sun.wav
 awk 'BEGIN {split("B D F L M N P R S T", c); split("A E I O U", v); split("AE EH IH AA AH", p)
   for (i in c) for (j in v) for (k in c) print c[i] v[j] c[k], c[i], p[j], c[k]}' > train.dict
 "$linnet" g2p --train train.dict --order 3 --output model.g2p > /dev/null 2>&1
-check 1 "no pronunciation of 'Tun'" "${align[@]}" --text 'The Tun is shining' sun.wav
+check 1 "'Tun' has no pronunciation" "${align[@]}" --text 'The Tun is shining' sun.wav
 check 0 "warning: sun.wav: guessed pronunciations of 1 word: 'Tun'" "${align[@]}" --g2p model.g2p \
   --text 'The Tun is shining' --format json sun.wav
 grep -qE '"word":"Tun",[^}]*"guessed":true' out || fail "the guess is not marked: $(cat out)"
 check 0 '"symbol":"AH"' "$linnet" align --g2p model.g2p --text 'sun sun' --format json sun.wav
 check 1 'model.g2p' "$linnet" align --g2p /dev/null/model.g2p --text 'sun sun' sun.wav
 
-# --- what does not fit ------------------------------------------------------------------------------------------------
+# --- errors and jumps -------------------------------------------------------------------------------------------------
 
 check 1 "2 words are not in lexicon: add lines" "${align[@]}" --text 'the moon is over the stars, the moon' sun.wav
-grep -qF -- "--text:1:5: no pronunciation of 'moon', 2 times" out || fail "the first unknown word: $(cat out)"
-grep -qF -- "--text:1:22: no pronunciation of 'stars,'" out || fail "all unknown words: $(cat out)"
+grep -qF -- "--text:1:5: 'moon' has no pronunciation, 2 times" out || fail "the first unknown word: $(cat out)"
+grep -qF -- "--text:1:22: 'stars,' has no pronunciation" out || fail "all unknown words: $(cat out)"
 grep -qF -- '--g2p FILE' out || fail "the remedy: $(cat out)"
 check 1 'frames and the audio has' "${align[@]}" --text "$sun $birds $birds $birds $birds" sun.wav
 check 0 'words are doubtful' "${align[@]}" --text "$birds" sun.wav
@@ -146,7 +174,7 @@ check 0 '{"kind":"skipped","start":' "${align[@]}" --jumps --format json --text 
 grep -qF '"word":7,"words":["Bright","birds","sing","in","the","trees."]}]' out || fail "jumps: $(cat out)"
 check 0 '"jumps":[]' "${align[@]}" --jumps --format json --text "$sun" sun.wav
 "${align[@]}" --format json --text "$sun" sun.wav > out
-! grep -qE 'jumps|doubtful' out || fail "jumps that nobody asked for: $(cat out)"
+! grep -qE 'jumps|doubtful' out || fail "jumps without --jumps: $(cat out)"
 check 0 '"doubtful":true' "${align[@]}" --format json --text "$birds" sun.wav
 check 0 '{"kind":"inserted","start":' "${align[@]}" --jumps --format json --text "$sun $sun" long.wav
 check 0 'sun.wav: the text has no words, so nothing is aligned' "${align[@]}" --text '' sun.wav
@@ -160,7 +188,7 @@ mkdir data
 printf 'u1 %s\nu2 %s\n' "$PWD/sun.wav" "$PWD/birds.wav" > data/wav.scp
 printf 'u1 %s\nu2 %s\n' "$sun" "$birds" > data/text
 printf 'u1 s1\nu2 s2\n' > data/utt2spk
-check 2 'name a folder for 2 of them with --output' "${align[@]}" --data data --format textgrid
+check 2 'name a folder for the 2 files with --output' "${align[@]}" --data data --format textgrid
 "${align[@]}" --data data --format textgrid --output grids 2> /dev/null
 [[ $(echo grids/*) == 'grids/u1.TextGrid grids/u2.TextGrid' ]] || fail "other files: $(echo grids/*)"
 "${align[@]}" --data data --format ctm --threads 1 2> /dev/null > one.ctm
@@ -168,9 +196,9 @@ check 2 'name a folder for 2 of them with --output' "${align[@]}" --data data --
 cmp one.ctm four.ctm || fail 'the result depends on the number of threads'
 sed 's/^sun/u1/' sun.ctm | cmp - <(grep '^u1' one.ctm) || fail 'a data folder gives another result'
 printf 'u1 %s\n' "$phones" > data/phones
-check 1 "u2: no text: it is not in the data folder's file 'phones'" "$linnet" align --data data
+check 1 "u2: has no text: its line is missing in the data folder's file 'phones'" "$linnet" align --data data
 
-# sclite reads the CTM against the STM of the same text: no errors.
+# sclite scores the CTM against the STM of the same text and finds no errors.
 sclite=()
 command -v sclite > /dev/null && sclite=(sclite)
 command -v sctk > /dev/null && sclite=(sctk sclite)
@@ -179,7 +207,7 @@ if [[ ${#sclite[@]} -gt 0 ]]; then
   "${sclite[@]}" -r ref.stm stm -h one.ctm ctm -o rsum stdout > sclite.out
   grep -qE '\| Sum +\| +2 +13 \| +13 +0 +0 +0 +0 +0 \|' sclite.out || fail "sclite: $(cat sclite.out)"
 else
-  echo 'sclite is not installed: the CTM was not scored'
+  echo 'sclite is not installed, so the CTM was not scored'
 fi
 
 echo "$failures failures"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# `linnet calibrate`: fits of phones and of words on results made here, their place in a model, and that `transcribe`
-# applies each to its own, as a program gets it from the library (library_confidences.c).
+# `linnet calibrate`: fits calibrations of phones and of words on results made here and stores them in a model;
+# `transcribe` and a program (library_confidences.c) apply each of them.
 #
 #   calibrate_command.sh LINNET LIBRARY_CONFIDENCES
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 library=$(cd - > /dev/null && realpath "$2")
 
-# The model that ships without its fits: their keys are replaced by others of the same length.
+# The model that ships, without its calibrations: their keys are replaced by others of the same length.
 LC_ALL=C sed 's/"confidence"/"c0nfidence"/; s/"word_confidence"/"word_c0nfidence"/' \
   "$here/../../models/english/phones.safetensors" > plain.safetensors
 check 0 parameters "$linnet" info plain.safetensors
 
-# --- fits: of a hundred, those with a confidence of .8 are right in half of all cases, of .6 in a tenth
+# --- fits: results with a confidence of .8 are right in half of all cases, those with .6 in a tenth
 
 results() { # LIST NAME: results of 100 utterances of a token, and their reference
   local i token
@@ -31,23 +31,23 @@ grep -qE '^ +0\.500 +0\.500 +50$' out && grep -qE '^ +0\.100 +0\.100 +50$' out |
 check 0 'confidence  right   words' "$linnet" calibrate --words -m phones.safetensors -o both.safetensors words.ref words.json
 check 1 'both.safetensors: has a calibration of words already' "$linnet" calibrate --words -m both.safetensors words.ref words.json
 check 1 'has a calibration of phones already' "$linnet" calibrate -m both.safetensors phones.ref phones.json
-check 1 "utterance 'u00' is not in the reference" "$linnet" calibrate -m plain.safetensors /dev/null phones.json
-check 1 'phones.ref: not lines of' "$linnet" calibrate -m plain.safetensors phones.ref phones.ref
+check 1 "utterance 'u00' is missing in the reference" "$linnet" calibrate -m plain.safetensors /dev/null phones.json
+check 1 'phones.ref: must hold lines of' "$linnet" calibrate -m plain.safetensors phones.ref phones.ref
 check 2 'HYP.json is missing' "$linnet" calibrate phones.ref
 
-# --- what transcribe says: the sigmoid of the fit, phones by theirs and words by theirs
+# --- transcribe reports the sigmoid of the fit, each for phones and for words
 
 command -v flite > /dev/null || { echo 'SKIPPED: flite is not installed' && exit 77; }
 flite -voice slt -t 'to see a tea by the sea' -o a.wav
 printf 'A AH\nE EH\nSEA S IY\nTO T UW\n' > lexicon
 fit=$(sed -n 's/^{"slope": \(.*\), "offset": \(.*\)}$/\1 \2/p' <("$linnet" calibrate -m plain.safetensors phones.ref phones.json))
-# confidences MODEL LIST OPTION...: of a.wav
+# confidences MODEL LIST OPTION...: the confidences in a.wav
 confidences() {
   "$linnet" transcribe -m "$1.safetensors" --format json "${@:3}" a.wav | sed "s/.*\"$2\":\[\([^]]*\)\].*/\1/" |
     grep -o '"confidence":[0-9.e-]*' | cut -d : -f 2
 }
 words=(--words --lexicon lexicon --unknown-penalty 1)
-# compare MODEL: the library reports what the command writes
+# compare MODEL: the library must report what the command writes
 compare() {
   local kind
   confidences "$1" phones > said.greedy

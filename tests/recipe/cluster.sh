@@ -1,5 +1,5 @@
-# What the tests of recipes/common/cmd.sh on a cluster of one machine share: sourced with the script's arguments, as
-# command.sh is. Exit code 77 (skipped) where the cluster's programs are not installed or cannot be started.
+# Functions that the tests of recipes/common/cmd.sh on a cluster of one machine share. Scripts source this file with their
+# arguments, as command.sh. Exit code 77 (skipped): the cluster's programs are not installed or do not start.
 # shellcheck shell=bash
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
@@ -60,8 +60,8 @@ make_data() {
   done
 }
 
-# check_features WAY OPTIONS REFUSED_OPTIONS: features of a data folder in four parts, as cmd.sh --via WAY computes them.
-# OPTIONS are the cluster's; it refuses REFUSED_OPTIONS.
+# check_features WAY OPTIONS REFUSED_OPTIONS: features of a data folder in four parts, computed by cmd.sh --via WAY.
+# OPTIONS are for the cluster, which refuses REFUSED_OPTIONS.
 check_features() {
   local part
   make_data

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Features of a data folder through GridEngine: a cell of its own with the real master and daemon, on this machine, on
-# ports of their own. Exit code 77 (skipped) where they (Debian packages gridengine-master, gridengine-exec and
-# gridengine-client) are not installed or cannot be started.
+# Features of a data folder through GridEngine: starts a cell with the real master and daemon on this machine, on separate
+# ports. Exit code 77 (skipped): the programs (Debian packages gridengine-master, gridengine-exec and
+# gridengine-client) are not installed or do not start.
 #
 #   cluster_gridengine.sh LINNET
 # shellcheck source=tests/recipe/cluster.sh
@@ -14,9 +14,9 @@ done
 export SGE_ROOT=$PWD/sge SGE_CELL=cell SGE_QMASTER_PORT=$((20000 + $$ % 20000)) SGE_EXECD_PORT=$((20001 + $$ % 20000))
 export SGE_ND=true # daemons stay in the foreground
 
-# --- a cluster of one machine. What it keeps lies in files of "key value" lines: those installed, with some changed.
+# --- a cluster of one machine. Its settings are files of "key value" lines: the installed ones with some changes.
 
-# settings FILE KEY=VALUE...: FILE with other values
+# settings FILE KEY=VALUE...: prints FILE with other values
 settings() {
   awk 'BEGIN {for (i = 2; i < ARGC; i++) {split(ARGV[i], f, "="); value[f[1]] = f[2]} ARGC = 2}
     /^#/ {next}
@@ -49,7 +49,7 @@ qconf -sq > sge/queue
 settings sge/queue qname=test hostlist=localhost qtype=BATCH "slots=$(nproc)" shell=/bin/bash \
   shell_start_mode=unix_behavior load_thresholds=NONE pe_list=NONE > sge/queue.test
 qconf -Aq sge/queue.test
-ready() { [[ $(qstat -f | awk '$1 == "test@localhost" {print NF}') -eq 5 ]]; } # no letters that tell of trouble
+ready() { [[ $(qstat -f | awk '$1 == "test@localhost" {print NF}') -eq 5 ]]; } # a fifth column, no sixth with letters of an error
 wait_for 30 ready || skip "sge_execd did not start: $(tail -qn 1 sge_execd.out | tr '\n' ' ')"
 
 check_features gridengine '-q test -l h_rt=300' '-q nowhere'

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Features of a data folder through Slurm: its real controller and daemon, on this machine, on ports of their own. Exit
-# code 77 (skipped) where slurmctld, slurmd and munged (Debian package slurm-wlm) are not installed or cannot be started.
+# Features of a data folder through Slurm: starts the real controller and daemon on this machine, on separate ports. Exit
+# code 77 (skipped): slurmctld, slurmd and munged (Debian package slurm-wlm) are not installed or do not start.
 #
 #   cluster_slurm.sh LINNET
 # shellcheck source=tests/recipe/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 need slurmctld slurmd munged sbatch sinfo sox
 mkdir slurm
-chmod 755 "$work" # munged wants to reach its socket
+chmod 755 "$work" # munged must reach its socket
 
 head -c 1024 /dev/urandom > slurm/key
 chmod 400 slurm/key
@@ -48,7 +48,7 @@ idle() { [[ $(sinfo --noheader --format %T) == idle ]]; }
 wait_for 30 idle || skip "Slurm did not start: $(tail -qn 1 slurm/slurmctld.log slurm/slurmd.log slurmd.out 2> /dev/null | tr '\n' ' ')"
 
 check_features slurm '--partition=test --time=5' '--partition=nowhere'
-[[ $(find cluster/log -name '*.slurm' | wc -l) -eq 4 ]] || fail 'not four tasks of an array'
+[[ $(find cluster/log -name '*.slurm' | wc -l) -eq 4 ]] || fail 'the array has not four tasks'
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

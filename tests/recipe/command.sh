@@ -1,9 +1,9 @@
-# What the tests of commands share: sourced with the script's arguments, the first of which is the linnet command.
+# Functions that the tests of commands share. Scripts source this file with their arguments; the first is linnet.
 # shellcheck shell=bash
 set -euo pipefail
 export LC_ALL=C
 
-# Without the command, or with --help: the comment at the top of the script.
+# Without arguments, or with --help: prints the comment at the top of the script.
 if [[ $# -lt 1 || $1 == --help ]]; then
   awk 'NR > 1 && (!/^#/ || /^# shellcheck/) {exit} NR > 1 {sub(/^# ?/, ""); print}' "$0"
   exit 2
@@ -17,14 +17,14 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 unset LINNET_MODEL LINNET_LEXICON
 failures=0
-prefix=() # of the commands that check runs
+prefix=() # arguments before the commands that check runs
 
 fail() {
   echo "FAILED: $*"
   failures=$((failures + 1))
 }
 
-# check WANTED_STATUS WANTED_TEXT COMMAND...: the text must be in what the command prints on either stream.
+# check WANTED_STATUS WANTED_TEXT COMMAND...: the output of the command, on either stream, must have the text.
 check() {
   local wanted=$1 text=$2 status=0
   shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `linnet posteriors`, `linnet decode` and `linnet transcribe --beam`, with and without a language model: what they
-# write, and that they agree.
+# `linnet posteriors`, `linnet decode` and `linnet transcribe --beam`, with and without a language model: their output,
+# which must agree.
 #
 #   decode_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -13,7 +13,7 @@ same() {
   cmp -s "$2" "$3" || fail "$1: $(diff "$2" "$3" | head -n 4)"
 }
 
-# make_wav NAME SKIP BYTES: a WAV that does not know its length; any bytes will do as samples.
+# make_wav NAME SKIP BYTES: a WAV whose header has no length; the samples are arbitrary bytes.
 make_wav() {
   {
     printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
@@ -21,7 +21,7 @@ make_wav() {
   } > "$1"
 }
 
-# --- archives by hand: A then B are certain but for the last frame
+# --- archives made by hand: A and then B are certain except in the last frame
 cat > symbols << 'END'
 <blk> 0
 A 1
@@ -46,7 +46,7 @@ grep -qF '{"symbol":"B","start":0.090,"end":0.120,"confidence":0.6065}' hyp || f
 "$linnet" decode --symbols symbols --insertion-bonus -9 post.txt > hyp 2> /dev/null
 grep -qx 'u1 ' hyp || fail "insertion bonus: $(cat hyp)"
 
-# Other systems' names of the blank, with indices and without.
+# Names of the blank in other systems, with and without indices.
 printf '<blank> 0\nA 1\nB 2\n' > blank.indexed
 for blank in '<blank>' '<pad>' '[PAD]' _; do
   printf '%s\nA\nB\n' "$blank" > blank.named
@@ -57,7 +57,7 @@ for blank in '<blank>' '<pad>' '[PAD]' _; do
   done
 done
 printf 'phi 0\nA 1\nB 2\n' > blank.other
-check 0 "blank.other:1: 'phi' is taken for the blank" decode --symbols blank.other post.txt
+check 0 "blank.other:1: 'phi' is reserved for the blank" decode --symbols blank.other post.txt
 printf 'phi\nA\nB\n' > blank.other
 check 1 'its first line must be the blank' decode --symbols blank.other post.txt
 
@@ -71,8 +71,8 @@ check 2 '-b x: invalid numeric value' decode --symbols symbols -b x post.txt
 check 2 '--boom: unknown option' decode --symbols symbols --boom x post.txt
 check 2 '--symbols FILE is missing' decode post.txt
 : > empty.ark
-check 0 'empty.ark: holds no utterances' decode --symbols symbols post.txt ark:empty.ark
-check 0 'empty.ark: holds no utterances' decode --symbols symbols scp:empty.ark
+check 0 'empty.ark: has no utterances' decode --symbols symbols post.txt ark:empty.ark
+check 0 'empty.ark: has no utterances' decode --symbols symbols scp:empty.ark
 "$linnet" decode --symbols symbols --format ctm --frame-shift 30 post.txt > hyp 2> /dev/null
 printf 'u1 1 0.030 0.030 A 0.9900\nu1 1 0.090 0.030 B 0.6065\n' > expected
 same 'CTM' expected hyp
@@ -83,7 +83,7 @@ done
 check 2 '--frame-shift 0: must be above 0' decode --symbols symbols --frame-shift 0 post.txt
 "$linnet" decode --symbols symbols --format ctm ark:- < post.txt > hyp 2> err && fail 'times of a pipe'
 grep -qF 'ark:-: u1: the times of --format ctm need the frame shift' err || fail "times of a pipe: $(cat err)"
-# The frame shift lies beside an archive: that of each holds for its utterances, unless the option gives another.
+# Each archive has a file with its frame shift; the option replaces it.
 sed 's/^u/v/' post.txt > other.txt
 echo 0.03 > post.txt.frame_shift
 echo ' 0.015 ' > other.txt.frame_shift
@@ -96,21 +96,21 @@ same 'two frame shifts' expected.both hyp
 "$linnet" decode --symbols symbols --format ctm --frame-shift 30 other.txt 2> /dev/null | sed 's/^v/u/' > hyp
 same '--frame-shift beside a file' expected hyp
 echo 30 ms > post.txt.frame_shift
-check 1 'post.txt.frame_shift: must hold the seconds from one row to the next' decode --symbols symbols \
+check 1 'post.txt.frame_shift: must hold only the seconds from one row to the next' decode --symbols symbols \
   --format ctm post.txt
 check 0 '2 utterances' decode --symbols symbols post.txt
 rm post.txt.frame_shift other.txt.frame_shift
 check 2 '--format srt' decode --symbols symbols --format srt post.txt
-check 2 '--format ctm holds the best hypothesis alone' decode --symbols symbols --format ctm --nbest 2 post.txt
-check 2 '--format ctm holds the best hypothesis alone' transcribe --phones --format ctm --nbest 2 post.txt
+check 2 '--format ctm writes the best hypothesis only' decode --symbols symbols --format ctm --nbest 2 post.txt
+check 2 '--format ctm writes the best hypothesis only' transcribe --phones --format ctm --nbest 2 post.txt
 check 2 '--format xml' decode --symbols symbols --format xml post.txt
-check 1 'rows of 3 posteriors, but few has 2 symbols' decode --symbols few post.txt
+check 1 'the rows have 3 posteriors, but few has 2 symbols' decode --symbols few post.txt
 check 1 'ragged.txt' decode --symbols symbols ragged.txt
 check 1 'nowhere' decode --symbols symbols scp:nowhere
 check 1 'nowhere' decode --symbols nowhere post.txt
 check 2 '--beam -7' transcribe --phones --beam -7 post.txt
 
-# --- a language model that has seen A A, but never A B
+# --- a language model of a text with A A, but without A B
 for _ in {1..20}; do echo 'A A'; done > lines
 echo B >> lines
 "$linnet" ngram --order 3 --discount-fallback --text lines --arpa lm.arpa --binary lm.bin 2> /dev/null
@@ -136,26 +136,26 @@ sed 's/A/C/g; s/B/D/' lines > others
 check 1 "others.arpa: its words are not the symbols, such as 'A'" decode --symbols symbols --lm others.arpa post.txt
 sed 's/B/D/' lines > some
 "$linnet" ngram --order 3 --discount-fallback --text some --arpa some.arpa 2> /dev/null
-check 0 "some.arpa: lacks 1 of 2 symbols, such as 'B'" decode --symbols symbols --lm some.arpa post.txt
+check 0 "some.arpa: 1 of 2 symbols are missing, such as 'B'" decode --symbols symbols --lm some.arpa post.txt
 check 1 "nowhere: No such file or directory; 'linnet ngram' makes" decode --symbols symbols --lm nowhere post.txt
 check 1 'post.txt:6: ' decode --symbols symbols --lm post.txt post.txt
-check 2 'Name it with --lm FILE' decode --symbols symbols --lm-weight 2 post.txt
+check 2 'name it with --lm FILE' decode --symbols symbols --lm-weight 2 post.txt
 check 2 '--lm-weight -2: must be' decode --symbols symbols --lm lm.bin --lm-weight -2 post.txt
 check 2 'add --beam N' transcribe --phones --lm lm.bin post.txt
 for option in --top-symbols --symbol-threshold --score-threshold; do
-  check 2 "$option: greedy decoding drops nothing: add --beam N" transcribe --phones "$option" 5 post.txt
+  check 2 "$option: greedy decoding drops no hypotheses: add --beam N" transcribe --phones "$option" 5 post.txt
 done
-check 1 'post.txt: not an audio format' transcribe --phones --beam 5 --top-symbols 5 post.txt
-check 2 "'-' is there 2 times" transcribe - a.wav -
+check 1 'post.txt: not a supported audio format' transcribe --phones --beam 5 --top-symbols 5 post.txt
+check 2 "'-' appears 2 times" transcribe - a.wav -
 mkdir one two
 : > one/same.wav
 : > two/same.wav
 for format in ctm stm; do
-  check 2 "two inputs are called 'same', so --format $format" transcribe --format "$format" one/same.wav two/same.wav
+  check 2 "two inputs have the name 'same', so --format $format" transcribe --format "$format" one/same.wav two/same.wav
 done
 check 1 'one/same.wav: is empty: record or copy it again' transcribe --format json one/same.wav two/same.wav
 
-# --- a model over audio: the two ways to its posteriors agree
+# --- a model on audio: both ways to its posteriors agree
 command -v flite > /dev/null || { echo 'SKIPPED: flite is not installed' && exit $((failures > 0 ? 1 : 77)); }
 mkdir data
 flite -voice slt -t 'the sun is shining' -o data/a.wav
@@ -168,7 +168,7 @@ printf 'a a.wav\nb b.wav\n' > data/wav.scp
 "$linnet" transcribe --model "$model" --data data --beam 50 > hyp.transcribe 2> /dev/null
 same 'script file' hyp hyp.scp
 same 'transcribe' hyp hyp.transcribe
-# So do their times, whatever way the posteriors went; only from a pipe they do not know their frame shift.
+# Times agree, too, on all ways; only a pipe has no frame shift.
 spans() { "$linnet" "$@" --format ctm 2> err | cut -d ' ' -f 1-5; }
 spans transcribe --model "$model" --data data --beam 50 > expected
 for input in ark:post.ark scp:post.scp; do
@@ -188,8 +188,8 @@ grep -qF 'one every 30 ms' err || fail "the frame shift of a pipe: $(cat err)"
 [[ ! -e -.frame_shift && ! -e piped.ark.frame_shift ]] || fail 'a frame shift beside a pipe'
 check 2 'ark:piped.ark: a: the times of --format ctm need the frame shift' decode --symbols symbols \
   --format ctm ark:piped.ark
-check 2 'points into the archive' posteriors --model "$model" --data data --out - --scp x.scp
-# Audio without samples, or with fewer than a frame, is no error: nothing was said. A file without bytes is one.
+check 2 'cannot point into an archive on standard output' posteriors --model "$model" --data data --out - --scp x.scp
+# Audio without samples, or shorter than a frame, is no error and has an empty result. A file without bytes is an error.
 make_wav none.wav 1 0
 make_wav short.wav 1 700
 : > bytes.wav
@@ -201,7 +201,7 @@ for options in '' '--beam 8'; do
 done
 check 0 '{"file":"none.wav","seconds":0.000,"phones":[]}' transcribe --model "$model" --format json none.wav
 check 1 'bytes.wav: is empty' transcribe --model "$model" bytes.wav
-# A language model over phones, of the symbols' names in a row: it changes the result, the same on both ways.
+# A language model over phones, estimated from the names of the symbols, changes the result, in the same way on both ways.
 tail -n +2 symbols | cut -d' ' -f1 | paste -sd ' ' > lines
 "$linnet" ngram --order 2 --discount-fallback --text lines --arpa phones.arpa 2> /dev/null
 "$linnet" decode --symbols symbols --lm phones.arpa --lm-weight 0.8 --insertion-bonus 2 ark:post.ark > hyp.lm \
@@ -212,14 +212,42 @@ same 'transcribe with a language model' hyp.lm hyp.transcribe
 cmp -s hyp hyp.lm && fail 'a language model over phones changes nothing'
 "$linnet" posteriors --model "$model" --data data --priors priors --text --out scaled.txt 2> /dev/null
 "$linnet" posteriors --model "$model" --data data --text --out plain.txt 2> /dev/null
-# Each row changes by the logarithms of the priors.
-awk 'NR == FNR {n = 0; for (i = 1; i <= NF; i++) if ($i ~ /[0-9]/) prior[++n] = log($i); next}
+# Each symbol has a prior, and their sum is 1. Each row changes by the logarithms of the priors.
+paste -d ' ' <(cut -d ' ' -f 1 symbols) <(cut -d ' ' -f 2 priors) > expected
+same 'symbols of priors' expected priors
+awk '{sum += $2} END {exit !(NR == 40 && sum > 0.99999 && sum < 1.00001)}' priors || fail "priors: $(cat priors)"
+awk 'NR == FNR {prior[++n] = log($2); next}
   FILENAME == "plain.txt" {if (NF >= n) plain[FNR] = $0; next}
   NF >= n {split(plain[FNR], x, " "); rows++
     for (i = 1; i <= n; i++) {d = x[i] - prior[i] - $i; if (d * d > 1e-8) bad++}}
   END {exit !(rows > 0 && !bad)}' priors plain.txt scaled.txt || fail 'priors'
-# What was never seen, of prior 0, is impossible, not probable: no frame has it, and it is not decoded.
-awk '{for (i = n = 0; ++i <= NF;) if ($i ~ /[0-9]/ && ++n % 2 == 0) $i = 0; print}' priors > seen
+# A vector of Kaldi, and counts, say the same.
+awk 'BEGIN {printf " ["} {printf " %s", $2} END {print " ]"}' priors > vector
+"$linnet" posteriors --model "$model" --data data --priors vector --text --out vector.txt 2> /dev/null
+same 'priors as a vector' scaled.txt vector.txt
+# Searches divide by them, too, and find what they find in posteriors that were divided before.
+"$linnet" posteriors --model "$model" --data data --priors priors --prior-scale 0.5 --out half.ark 2> /dev/null
+spans decode --symbols symbols --lm phones.arpa ark:half.ark > expected
+spans decode --symbols symbols --lm phones.arpa --priors priors ark:post.ark > hyp.ctm || fail "--priors: $(cat err)"
+same 'decode --priors' expected hyp.ctm
+spans decode --symbols symbols --lm phones.arpa ark:post.ark > hyp.plain
+cmp -s expected hyp.plain && fail 'priors change nothing'
+spans transcribe --model "$model" --data data --beam 50 --lm phones.arpa --priors priors --prior-scale 0.5 > hyp.ctm \
+  || fail "--priors: $(cat err)"
+same 'transcribe --priors' expected hyp.ctm
+"$linnet" decode --symbols symbols --lattice half.lat ark:half.ark > /dev/null 2> err
+"$linnet" decode --symbols symbols --priors priors --lattice priors.lat ark:post.ark > /dev/null 2> err
+cut -f 1-3 half.lat > half.states
+cut -f 1-3 priors.lat > priors.states
+same 'the states of a lattice with --priors' half.states priors.states
+sed 's/^AA /AX /' priors > others
+check 1 "priors: others:23: 'AX' where the symbol 'AA' is expected" decode --symbols symbols --priors others ark:post.ark
+check 1 'vector:1: ' decode --symbols symbols --priors vector ark:post.ark
+check 2 '--prior-scale 1: of which priors?' decode --symbols symbols --prior-scale 1 ark:post.ark
+check 2 '--prior-scale 3: must be 0 to 2' decode --symbols symbols --priors priors --prior-scale 3 ark:post.ark
+check 2 '--priors priors: greedy decoding takes no priors' transcribe --model "$model" --priors priors data/a.wav
+# A symbol of prior 0 is impossible, not probable: no frame has it, and the result does not have it.
+awk 'NR % 2 == 0 {$2 = 0} {print}' priors > seen
 "$linnet" posteriors --model "$model" --data data --priors seen --out seen.ark 2> err
 grep -qF 'seen: the prior of 20 symbols is 0' err || fail "priors of 0: $(cat err)"
 "$linnet" posteriors --model "$model" --data data --priors seen --text --out seen.txt 2> /dev/null
@@ -231,7 +259,7 @@ awk 'NR % 2 == 0 {print $1}' symbols | sort > impossible
 : > nothing.raw
 check 1 'none of 1 utterances could be used, the first is nothing.raw' posteriors --model "$model" --raw s16le \
   --out x.ark nothing.raw
-# The same in the order of the archive, on any number of threads.
+# Results are the same, in the order of the archive, on any number of threads.
 for i in {1..40}; do sed "s/^u1/v$i/; /^u2/d" post.txt; done > many.txt
 printf '<blk>\nA\nB\n' > three
 "$linnet" decode --symbols three --threads 1 --nbest 2 --lattice one.lat many.txt post.txt > hyp 2> /dev/null
@@ -240,9 +268,12 @@ same '--jobs' hyp hyp.jobs
 same 'lattices with --jobs' one.lat five.lat
 grep -q '^42 utterances, 164 frames' err || fail "--jobs: $(cat err)"
 sed 's/^-0.01 -5 -6$/-1 -5 ]/' many.txt > ragged.txt
-check 1 'v1: rows of 2 posteriors' decode --symbols three --jobs 5 post.txt ragged.txt
+check 1 'v1: the rows have 2 posteriors' decode --symbols three --jobs 5 post.txt ragged.txt
 printf ' [ 1 2 3 ]\n' > bad
 check 1 'the model has 40 symbols' posteriors --model "$model" --data data --priors bad --out x.ark
+printf '<blk> 1\n' > bad
+check 1 'bad: 1 priors of 40 symbols' posteriors --model "$model" --data data --priors bad --out x.ark
+check 1 'seen: the prior of symbol 1 is 0, must be above 0' decode --symbols symbols --priors seen ark:post.ark
 check 2 '--out FILE or --estimate-priors FILE is missing' posteriors --model "$model" --data data
 
 [[ $failures -eq 0 ]] && echo 'all good'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What ships, used when no model is named: phones, and words where the whole recognizer is there; good on real speech
-# (LINNET_DATA, else that part is left out).
+# The default model and recognizer: phones, and words if the whole recognizer is there; error rates on real speech
+# (LINNET_DATA; skipped without it).
 #
 #   default_model.sh LINNET DATA
 set -euo pipefail
@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 unset LINNET_MODEL
 
 [[ $("$linnet" info "$here/../../models/english/phones.safetensors") == *'CC BY 4.0'* ]] || {
-  echo 'FAILED: linnet info does not tell the licence of the model'
+  echo 'FAILED: linnet info does not print the licence of the model'
   exit 1
 }
 command -v flite > /dev/null || { echo 'SKIPPED: flite is not installed' && exit 77; }
@@ -27,12 +27,12 @@ phones=$("$linnet" transcribe --phones "$work/flite.wav")
 echo "flite: $phones"
 [[ $(wc -w <<< "$phones") -ge 12 ]] || { echo 'FAILED: expected at least 12 phones of 22' && exit 1; }
 
-[[ -s $data/text ]] || { echo "SKIPPED: no real speech in $data" && exit 77; }
+[[ -s $data/text ]] || { echo "SKIPPED: there is no real speech in $data" && exit 77; }
 head -n 30 "$data/text" > "$work/text"
 head -n 30 "$data/utt2spk" > "$work/utt2spk"
 awk -v folder="$data" 'NR <= 30 {print $1, folder "/" $2}' "$data/wav.scp" > "$work/wav.scp"
 lexicon=$data/../cmudict/cmudict.dict
-awk -v lost="$work/lost" -f "$here/../../recipes/common/words_to_phones.awk" "$lexicon" "$work/text" > "$work/phones"
+awk -v skipped="$work/skipped" -f "$here/../../recipes/common/words_to_phones.awk" "$lexicon" "$work/text" > "$work/phones"
 for file in wav.scp utt2spk text; do
   awk 'NR == FNR {keep[$1]; next} $1 in keep' "$work/phones" "$work/$file" > "$work/kept" && mv "$work/kept" "$work/$file"
 done
@@ -41,13 +41,28 @@ done
 rate=$("$linnet" score --bootstrap 0 "$work/phones" "$work/hyp" | awk '/^%PER/ {print int($2)}')
 [[ $rate -le 35 ]] || { echo "FAILED: PER $rate %, expected at most 35" && exit 1; }
 
-[[ -e $here/../../models/english/recognizer.json ]] || { echo 'SKIPPED: words, which need models/english in whole' && exit 77; }
+[[ -e $here/../../models/english/recognizer.json ]] || { echo 'SKIPPED: words, which need all of models/english' && exit 77; }
 size=$(du -cb "$here"/../../models/english/* | awk 'END {print $1}')
-[[ $size -le 30000000 ]] || { echo "FAILED: models/english has $size bytes, at most 30 MB may ship" && exit 1; }
+[[ $size -le 30000000 ]] || { echo "FAILED: models/english has $size bytes; it must have at most 30 MB" && exit 1; }
 "$linnet" transcribe --data "$work" --output "$work/words" 2> "$work/err"
 [[ ! -s $work/err ]] || ! grep -q warning "$work/err" || { echo "FAILED: $(cat "$work/err")" && exit 1; }
 "$linnet" transcribe --model "$here/../../models/english" --data "$work" --output "$work/named" 2> /dev/null
-cmp "$work/words" "$work/named" || { echo 'FAILED: the folder is not what is used when no model is named' && exit 1; }
+cmp "$work/words" "$work/named" || { echo 'FAILED: the default model is not this folder' && exit 1; }
 "$linnet" score --unit word "$work/text" "$work/words"
 rate=$("$linnet" score --bootstrap 0 --unit word "$work/text" "$work/words" | awk '/^%WER/ {print int($2)}')
 [[ $rate -le 25 ]] || { echo "FAILED: WER $rate %, expected at most 25" && exit 1; }
+
+# Alignment: pronunciations of the folder; all words, in order, within 12 s, few of them doubtful.
+read -r id text < "$work/text"
+audio=$(awk -v id="$id" '$1 == id {print $2}' "$work/wav.scp")
+unset LINNET_LEXICON
+"$linnet" align --text "$text" --format ctm "$audio" > "$work/aligned"
+[[ $(awk '{print $5}' "$work/aligned" | paste -sd ' ') == "$text" ]] || { echo "FAILED: words: $(cat "$work/aligned")" && exit 1; }
+awk '$3 < last - 1e-6 || $4 <= 0 || $3 + $4 > 12 {bad = 1} {last = $3 + $4} END {exit bad || last < 5}' "$work/aligned" ||
+  { echo "FAILED: times: $(cat "$work/aligned")" && exit 1; }
+"$linnet" align --text "$text" --format json "$audio" | grep -o '"doubtful":true' > "$work/doubtful" || true
+[[ $(wc -l < "$work/doubtful") -le 3 ]] || { echo "FAILED: $(wc -l < "$work/doubtful") words are doubtful" && exit 1; }
+rm "$work/phones"
+"$linnet" align --data "$work" --format ctm > "$work/all"
+[[ $(awk -v id="$id" '$1 == id' "$work/all" | cut -d' ' -f2-) == "$(cut -d' ' -f2- "$work/aligned")" ]] ||
+  { echo 'FAILED: a data folder of words gives other times' && exit 1; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# recipes/english goes through every stage, on corpora of the published layouts whose speech a synthesiser makes. The phones
-# of words that the dictionary lacks are guessed; no utterance is left out.
+# Runs every stage of recipes/english on corpora of synthetic speech in the published layouts. The model of pronunciations
+# guesses the phones of words that the dictionary lacks; no utterance is skipped.
 #
 #   english_quick.sh LINNET LINNET_CONDITION
 # shellcheck source=tests/recipe/command.sh
@@ -10,7 +10,7 @@ for tool in flite sox xz; do
   command -v "$tool" > /dev/null || { echo "SKIPPED: $tool is not installed" && exit 77; }
 done
 
-# The words of a small language, as CMUdict has them. The texts hold one word more, "tide".
+# The words of a small language with CMUdict's pronunciations. The texts have one more word, "tide".
 cat > dictionary << 'END'
 a AH0
 boat B OW1 T
@@ -31,7 +31,7 @@ END
 sentences=('a boat by the gate' 'the goat by the wide road' 'take a note' 'hide the toad' 'ride by the side'
   'the wide tide' 'a tail by the gate' 'take the boat' 'the tide by the road' 'hide a note by the goat')
 
-# folder DIR VOICE FIRST COUNT: a Kaldi data folder of that many sentences
+# folder DIR VOICE FIRST COUNT: a Kaldi data folder of COUNT sentences
 folder() {
   mkdir -p "$1/audio"
   local i id
@@ -71,7 +71,7 @@ LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" 
   exit 1
 }
 [[ $(wc -l < exp/data/train/phones) -eq 26 ]] || fail "$(wc -l < exp/data/train/phones) training utterances, expected 23 and 3 noises"
-[[ ! -s exp/data/train-1/lost ]] || fail "utterances were left out: $(cat exp/data/train-1/lost)"
+[[ ! -s exp/data/train-1/skipped ]] || fail "utterances were skipped: $(cat exp/data/train-1/skipped)"
 grep -qi '^tide' exp/data/lexicon.txt || fail 'the lexicon has no guess for "tide"'
 [[ $(wc -l < exp/data/noise-held-out.scp) -eq 2 ]] || fail "held out: $(cat exp/data/noise-held-out.scp)"
 [[ $("$linnet" info exp/words/calibration/model-half.safetensors) == *'CC BY 4.0'* ]] || fail 'the model has no licence'
@@ -81,7 +81,9 @@ awk '{print $1}' exp/words/lexicon.txt | sort > words
 for word in TIDE BOAT; do grep -qx $word words || fail "the recognizer's lexicon lacks $word"; done
 "$linnet" transcribe --model exp/english --data exp/data/dev --output hyp 2> err || fail "the folder that ships: $(cat err)"
 [[ $(wc -l < hyp) -eq $(wc -l < exp/data/dev/text) ]] || fail "the folder that ships: $(cat hyp err)"
-grep -q '^| commonvoice |' exp/english/README.md || fail 'the card of the folder that ships lacks its table'
+cut -d ' ' -f 1 exp/words/symbols | cmp -s - <(cut -d ' ' -f 1 exp/english/priors.txt) || fail "priors of other symbols: $(cat exp/english/priors.txt)"
+grep -q '"priors": "priors.txt", "prior_scale": 0.[0-9]' exp/english/recognizer.json || fail "priors: $(cat exp/english/recognizer.json)"
+grep -q '^| commonvoice |' exp/english/README.md || fail 'the card of the folder that ships has no table'
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
 [[ $failures -eq 0 ]] && echo 'all good'
 [[ $failures -eq 0 ]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The experiments' recipes with --quick, to the end: tables, plots, and what they must show even so.
+# Runs the recipes of the experiments with --quick: tables, plots, and results that must hold even so.
 #
 #   experiments_quick.sh FOLDER-OF-PROGRAMS
 set -euo pipefail
@@ -12,7 +12,7 @@ fi
 LINNET_EXPERIMENTS=$(realpath "$1")
 export LINNET_EXPERIMENTS
 recipes=$(realpath "$(dirname "$0")/../../recipes")
-command -v gnuplot > /dev/null || { echo 'SKIPPED: no gnuplot' && exit 77; }
+command -v gnuplot > /dev/null || { echo 'SKIPPED: gnuplot is not installed' && exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -22,7 +22,7 @@ fail() {
   exit 1
 }
 
-# rows FILE NUMBER: lines of a table that hold a number
+# rows FILE NUMBER: the table must have at least NUMBER rows with a number
 rows() {
   local count
   count=$(grep -c '^| .*[0-9]' "$1/RESULTS.md")
@@ -33,7 +33,7 @@ plots() {
   local name=$1
   shift
   for plot; do
-    grep -q '</svg>' "$name/$plot.svg" || fail "$name: $plot.svg is no picture"
+    grep -q '</svg>' "$name/$plot.svg" || fail "$name: $plot.svg is not a picture"
     [[ -s $name/$plot.png ]] || fail "$name: $plot.png is empty"
   done
 }
@@ -46,7 +46,7 @@ smaller() {
 "$recipes/copy/run.sh" --quick --exp copy --kinds 'linear softmax lsh-1' > copy.out
 rows copy 3
 plots copy copy
-for kind in linear softmax lsh-1; do # 2.4 nats are a guess among 11 symbols
+for kind in linear softmax lsh-1; do # a random choice among 11 symbols has 2.4 nats
   smaller "copy, $kind" "$(awk '{print $3}' "copy/$kind.result")" 2.6
 done
 
@@ -60,12 +60,12 @@ awk '{sum = 0; for (i = 1; i <= NF; i++) sum += $i; if (sum < 0.98 || sum > 1.02
 rows cost 22
 plots cost kinds memory forms steps
 
-# What is done is not done again; a program that does not exist is an error.
+# Finished steps do not run again; a missing program is an error.
 before=$(stat -c %Y copy/linear.result)
 "$recipes/copy/run.sh" --quick --exp copy --kinds linear > /dev/null
 [[ $(stat -c %Y copy/linear.result) == "$before" ]] || fail 'copy: trained twice'
 if "$LINNET_EXPERIMENTS/linnet-copy" --attention linear --out x 2> refused; then
-  fail 'copy: attention that sees the answer was taken'
+  fail 'copy: attention that sees the answer was accepted'
 fi
 grep -q 'must be causal' refused || fail "copy: $(cat refused)"
 echo 'the experiments run to the end'

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The command line of `linnet features`: what it writes, prints and returns.
+# The command line of `linnet features`: its files, output and exit status.
 #
 #   features_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 prefix=("$linnet" features)
 
-# make_wav NAME BYTES: a WAV that does not know its length; any bytes will do as samples.
+# make_wav NAME BYTES: a WAV whose header has no length; the samples are arbitrary bytes.
 make_wav() {
   {
     printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
@@ -21,28 +21,28 @@ for i in 1 2 3 4 5 6; do
   echo "u$i s$((i % 2))" >> data/utt2spk
 done
 
-# The same bytes with any number of threads, and every form. 5000 i samples are 1 + (5000 i - 400) / 160 frames.
+# Any number of threads gives the same bytes, in every form. 5000 i samples are 1 + (5000 i - 400) / 160 frames.
 check 0 '6 utterances, 645 frames' -j 1 data -o one.ark --scp one.scp
 check 0 '6 utterances, 645 frames' -j 3 data -o three.ark --scp three.scp
-cmp one.ark three.ark || fail 'another number of threads, other features'
+cmp one.ark three.ark || fail 'features depend on the number of threads'
 [[ $(wc -l < one.scp) -eq 6 ]] || fail 'the script file has not six lines'
 for form in cm cm2 cm3; do
   check 0 '6 utterances' data -o $form.ark --compress $form
-  grep -qa "${form^^} " $form.ark || fail "no $form in $form.ark"
+  grep -qa "${form^^} " $form.ark || fail "$form.ark does not have the form $form"
 done
 check 0 '6 utterances' data -o wide.ark --double
-grep -qa 'DM ' wide.ark || fail 'no DM in wide.ark'
+grep -qa 'DM ' wide.ark || fail 'wide.ark does not have the form DM'
 check 0 '6 utterances' data -o text.ark --text --num-mel 10
 [[ $(awk '$1 == "]" || NF >= 10' text.ark | wc -l) -eq 645 ]] || fail 'not 645 rows in text.ark'
 
-# From files and from standard input, the same as from the folder.
+# Files and standard input give the same features as the folder.
 check 0 '1 utterances' data/u3.wav -o file.ark --text
 "$linnet" features - -o pipe.ark --text < data/u3.wav 2> out || fail 'standard input'
 "$linnet" features - --raw s16le -o raw.ark --text < <(tail -c 30000 data/u3.wav) 2> out || fail 'raw standard input'
 cmp <(tail -n +2 file.ark) <(tail -n +2 pipe.ark) || fail 'standard input gives other features'
 cmp file.ark <(sed 's/^stdin/u3/' raw.ark) || fail 'raw input gives other features'
 
-# Normalisation, and statistics that are written and used again.
+# Normalisation, and statistics that one run writes and another reads.
 check 0 '6 utterances' data -o norm.ark --cmvn utterance --cmvn-variance --text --num-mel 3
 awk 'NF >= 3 { for (i = 1; i <= 3; i++) { sum[i] += $i; square[i] += $i * $i }; n++ }
   END { for (i = 1; i <= 3; i++) if (sum[i] / n > 1e-4 || sum[i] / n < -1e-4 || square[i] / n < .999 ||
@@ -53,34 +53,34 @@ check 0 '6 utterances' data -o global.ark --cmvn global --cmvn-stats global
 check 0 '6 utterances' data -o again.ark --cmvn global --cmvn-from global
 cmp global.ark again.ark || fail 'given statistics give other features'
 
-# Failed utterances are reported, and the others are written.
+# The command reports failed utterances and writes the others.
 cp -r data some
 echo 'u7 /nonexistent/u7.wav' >> some/wav.scp
 echo 'u8 cat data/u1.wav |' >> some/wav.scp
 : > some/u2.wav
-check 1 '3 of 8 utterances were lost' some -o some.ark --scp some.scp
+check 1 '3 of 8 utterances failed' some -o some.ark --scp some.scp
 grep -q 'u7: /nonexistent/u7.wav: No such file' out || fail 'u7 is not named'
 grep -q 'u8: .*--run-commands' out || fail 'u8 is not named'
-[[ $(cut -d' ' -f1 some.scp | tr '\n' ' ') == 'u1 u3 u4 u5 u6 ' ]] || fail 'the rest was not kept'
-check 1 '2 of 8 utterances were lost' some -o run.ark --scp run.scp --run-commands
+[[ $(cut -d' ' -f1 some.scp | tr '\n' ' ') == 'u1 u3 u4 u5 u6 ' ]] || fail 'the other utterances are missing'
+check 1 '2 of 8 utterances failed' some -o run.ark --scp run.scp --run-commands
 grep -q '^u8 ' run.scp || fail 'the command was not run'
 check 1 'none of 1 utterances' some/u2.wav -o none.ark
-[[ ! -e none.ark ]] || fail 'an archive of nothing'
+[[ ! -e none.ark ]] || fail 'an archive without utterances exists'
 
 # Wrong command lines.
 check 2 '--out FILE is missing' data
 check 2 'DATA_FOLDER|FILE is missing' -o x.ark
-check 2 'exclude one another' data -o x.ark --text --double
-check 2 'not one of cm, cm2, cm3' data -o x.ark --compress zip
-check 2 'not one of none, utterance' data -o x.ark --cmvn me
+check 2 'only one of --compress, --text and --double' data -o x.ark --text --double
+check 2 'must be cm, cm2 or cm3' data -o x.ark --compress zip
+check 2 'must be none, utterance' data -o x.ark --cmvn me
 check 2 'needs --cmvn global' data -o x.ark --cmvn-from global
-check 2 'would both be called u1' data/u1.wav data/u1.wav -o x.ark
+check 2 'would both have the key u1' data/u1.wav data/u1.wav -o x.ark
 check 2 'is a folder' data data -o x.ark
 check 1 'neither wav.scp nor feats.scp' . -o x.ark
 check 1 'holds no bin' data -o x.ark --num-mel 300
-check 1 'channel 1 was asked for' data/u1.wav -o x.ark --channel 1
-[[ ! -e x.ark ]] || fail 'written in spite of a wrong command line'
-[[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files were left behind'
+check 1 'channel 1 does not exist' data/u1.wav -o x.ark --channel 1
+[[ ! -e x.ark ]] || fail 'a wrong command line has made an archive'
+[[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files are left'
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

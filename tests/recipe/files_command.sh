@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the command does with files that are no plain files, with full disks, closed descriptors and control characters.
+# The command with special files, full disks, closed descriptors and control characters.
 #
 #   files_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -9,7 +9,7 @@ printf 'a b\nb a\n' > text
 estimate=(ngram --order 2 --discount-fallback --text text)
 esc=$'\033'
 
-# make_wav NAME BYTES: a WAV that does not know its length; any bytes will do as samples.
+# make_wav NAME BYTES: a WAV whose header has no length; the samples are arbitrary bytes.
 make_wav() {
   {
     printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
@@ -18,7 +18,7 @@ make_wav() {
 }
 make_wav speech.wav 16000
 
-# Outputs behind a link: to a descriptor (as /dev/stdout is, which is left alone here) and to a file.
+# Outputs through a link: to a descriptor (like /dev/stdout, which this test does not use) and to a file.
 check 0 'fixed discounts' "${estimate[@]}" --arpa wanted.arpa
 ln -s /proc/self/fd/1 stdout
 {
@@ -44,10 +44,10 @@ cmp from_fifo wanted.arpa || fail 'output to a fifo'
 check 0 '' features speech.wav --out features.ark
 "$linnet" features speech.wav --out - 2> out | cmp - features.ark || fail 'features to standard output'
 "$linnet" "${estimate[@]}" --arpa - | cmp - wanted.arpa || fail 'an n-gram model to standard output'
-check 2 "cannot be '-'" features speech.wav --out - --scp x.scp
+check 2 'on standard output' features speech.wav --out - --scp x.scp
 [[ ! -e ./- ]] || fail 'a file called -'
 
-# A full disk: the reason is named, the status says so.
+# A full disk: the message has the reason, and the exit status is 1.
 if [[ -w /dev/full ]]; then
   for arguments in --help --version help 'ngram --help' info "${estimate[*]} --arpa -" 'features speech.wav -o -'; do
     status=0
@@ -61,9 +61,9 @@ prefix=()
 # shellcheck disable=SC2016 # of the inner shell
 check 1 'File too large' bash -c 'ulimit -f 4 && trap "" XFSZ &&
   "$1" average --output average.safetensors "$2"' - "$linnet" "$here/../../models/english/phones.safetensors"
-[[ ! -e average.safetensors ]] || fail 'a part of a model'
+[[ ! -e average.safetensors ]] || fail 'an incomplete model exists'
 
-# Closed descriptors: no file that is opened gets their numbers, and the messages with them.
+# Closed descriptors: no opened file gets their numbers, because it would receive the messages.
 # shellcheck disable=SC2016 # of the inner shell
 for closed in '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
   rm -f closed.ark
@@ -73,7 +73,7 @@ done
 check 1 'Bad file descriptor' bash -c '"$@" >&-' - "$linnet" "${estimate[@]}" --arpa -
 prefix=("$linnet")
 
-# Control characters in messages are text, on one line; file names in lines of results, too.
+# Control characters in messages, and in file names in results, are printed as text on one line.
 check 1 "no\\x1b[31m\\nname" info "no${esc}[31m"$'\n''name'
 mv speech.wav "new"$'\n'"line.wav"
 cp "new"$'\n'"line.wav" other.wav
@@ -92,12 +92,12 @@ if command -v script > /dev/null; then
   "${decode[@]}" 2> out | grep -qF "u1 ${esc}[2JA" || fail 'a pipe does not get the bytes as they are'
 fi
 
-# Input that has no end is refused by its first bytes, by the length of its lines, or by its seconds.
+# Input without an end is refused because of its first bytes, long lines, or duration.
 if [[ -r /dev/zero ]]; then
   check 1 'holds a NUL byte' "${estimate[@]:0:4}" --text /dev/zero --arpa x
-  check 1 'no safetensors file' info /dev/zero
+  check 1 'not a safetensors file' info /dev/zero
   check 1 'holds a NUL byte' score /dev/zero /dev/zero
-  check 1 'not an audio format' transcribe /dev/zero
+  check 1 'not a supported audio format' transcribe /dev/zero
   check 1 'longer than the maximum of 5 seconds' transcribe --raw s16le --max-seconds 5 /dev/zero
   check 1 'longer than the maximum of 5 seconds' features --raw s16le --max-seconds 5 --out zero.ark /dev/zero
 fi
@@ -105,5 +105,5 @@ head -c 40000 /dev/zero > quiet.raw
 check 1 'longer than the maximum of 1 seconds' transcribe --raw s16le --max-seconds 1 quiet.raw
 check 0 quiet.raw transcribe --raw s16le --max-seconds 2 quiet.raw --format json
 head -c 2000000 /dev/zero | tr '\0' a > line
-check 1 'line:1: is longer than 1 MiB: write a sentence a line' ngram --text line --arpa x
+check 1 'line:1: is longer than 1 MiB: write one sentence per line' ngram --text line --arpa x
 exit $((failures > 0))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The command line of `linnet g2p`: what it prints, writes and returns.
+# The command line of `linnet g2p`: its output, files and exit status.
 #
 #   g2p_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -24,40 +24,40 @@ check 0 'Usage: linnet g2p [OPTIONS] [WORD...]' "$linnet" g2p --help
 check 2 'one of --train LEXICON' "$linnet" g2p
 check 2 'one of --train LEXICON' "$linnet" g2p --train a --model b
 check 2 '--output FILE' "$linnet" g2p --train words.dict
-check 2 'are for --model' "$linnet" g2p --train words.dict --output m word
+check 2 'need --model' "$linnet" g2p --train words.dict --output m word
 check 2 'only one of words, --test and --complete' "$linnet" g2p --model m --test words.dict word
 check 2 '--complete: name transcripts' "$linnet" g2p --model m --complete words.dict --output new
 check 2 '--nbest 0: must be 1 to' "$linnet" g2p --model m --nbest 0 word
 check 2 '--hold-out 1: must be 2 or more' "$linnet" g2p --train words.dict --hold-out 1
-check 1 'the order of a model of pronunciations is 1 to 8' "$linnet" g2p --train words.dict --output m --order 9
-check 1 'the threshold of pruning is 0 to 1' "$linnet" g2p --train words.dict --output m --prune 2
+check 1 'the order of a model of pronunciations must be 1 to 8' "$linnet" g2p --train words.dict --output m --order 9
+check 1 'the threshold of pruning must be 0 to 1' "$linnet" g2p --train words.dict --output m --prune 2
 check 1 'no-such-file: No such file' "$linnet" g2p --train no-such-file --output m
 check 1 'no-such-file: No such file' "$linnet" g2p --model no-such-file word
-check 1 'words.dict: not a model of pronunciations; linnet g2p --train makes one' "$linnet" g2p --model words.dict word
+check 1 'words.dict: not a model of pronunciations; make one with' "$linnet" g2p --model words.dict word
 
-# Training: the same bytes again; a stress digit is no phone of its own unless asked for.
+# Two trainings give the same bytes; stress digits are dropped unless an option keeps them.
 check 0 'left out 1' "$linnet" g2p --train words.dict --output m --order 3
 check 0 'n-grams' "$linnet" g2p --train words.dict --output again --order 3
 cmp m again || fail 'two trainings gave two models'
 check 0 'units' "$linnet" g2p --train words.dict --output stressed --order 3 --keep-stress
 check 0 'T AE1 P' "$linnet" g2p --model stressed tap
 head -c 500 m > cut.g2p
-check 1 'cut.g2p: 500 bytes, but its header says' "$linnet" g2p --model cut.g2p tap
+check 1 'cut.g2p: the file has 500 bytes, but its header announces' "$linnet" g2p --model cut.g2p tap
 
-# Words: arguments, files, standard input; what the model lacks is reported.
+# Words come from arguments, files or standard input; the command reports letters that the model does not know.
 printf 'TAP\tT AE P\nphone\tF OW N\n' > wanted
 "$linnet" g2p --model m TAP phone > out.args
 printf 'TAP\nphone\n' > list
 "$linnet" g2p --model m --words list > out.file
 "$linnet" g2p --model m < list > out.stdin
 for one in args file stdin; do cmp wanted "out.$one" || fail "words from $one"; done
-check 0 "'1999': no pronunciation: the model has none of its letters" "$linnet" g2p --model m 1999
-check 0 "'tap9': without 1 letters" "$linnet" g2p --model m tap9
-check 0 'a word of more than 64 letters' "$linnet" g2p --model m "$(printf 'a%.0s' {1..65})"
+check 0 "'1999': has no pronunciation: the model has none of its letters" "$linnet" g2p --model m 1999
+check 0 "'tap9': the model ignores 1 letters" "$linnet" g2p --model m tap9
+check 0 'the word has more than 64 letters' "$linnet" g2p --model m "$(printf 'a%.0s' {1..65})"
 check 0 $'tap\t0.' "$linnet" g2p --model m --scores tap
 [[ $("$linnet" g2p --model m --nbest 3 hat | wc -l) -eq 3 ]] || fail 'three pronunciations'
 
-# Error rates: all is known, so nothing is wrong; any pronunciation of a word counts as right.
+# Error rates: all words are known, so there are no errors; any pronunciation of a word counts as right.
 printf 'tap T AA P\ntap(2) T AE P\n' > two.dict
 check 0 'word error rate 0.00 % (0 of 1)' "$linnet" g2p --model m --test two.dict
 check 0 'phone error rate 0.00 % (0 of 3)' "$linnet" g2p --model m --test two.dict
@@ -68,25 +68,25 @@ printf '1999 T AE P\n' > digits.dict
 check 0 'without pronunciation 1' "$linnet" g2p --model m --test digits.dict
 check 0 'phone error rate 100.00 % (3 of 3)' "$linnet" g2p --model m --test digits.dict
 check 0 'test words 2' "$linnet" g2p --train words.dict --hold-out 4 --order 2
-check 2 '--output -: the report is on standard output' "$linnet" g2p --train words.dict --output -
+check 2 '--output -: the report goes to standard output' "$linnet" g2p --train words.dict --output -
 [[ ! -e ./- ]] || fail 'a model called -'
 
-# Completion: the lexicon as it was, and once each word that it lacks, of which none is left afterwards.
+# Completion: the lexicon, and each word that it lacks once; a second completion adds nothing.
 printf 'u1 TAPE PHOTAP fix\nu2 photap <unk> PHOTAP tata 77\n' > text
-check 0 "'<unk>': no pronunciation, left out" "$linnet" g2p --model m --complete words.dict --text text --output new.dict
-check 0 '2 words added, 0 of them without letters that the model does not have, 2 left out' \
+check 0 "'<unk>': has no pronunciation and is ignored" "$linnet" g2p --model m --complete words.dict --text text --output new.dict
+check 0 '2 words added, 0 of them without letters that the model does not know, 2 ignored' \
 	"$linnet" g2p --model m --complete words.dict --text text --output new.dict
 head -n "$(wc -l < words.dict)" new.dict | cmp - words.dict || fail 'the lexicon was changed'
 [[ $(tail -n +"$(($(wc -l < words.dict) + 1))" new.dict | cut -f1 | tr '\n' ' ') == 'PHOTAP tata ' ]] || fail 'new words'
 check 0 '0 words added' "$linnet" g2p --model m --complete new.dict --text text --output newer.dict
 cmp new.dict newer.dict || fail 'a complete lexicon was changed'
 printf 'tap T AE P' > short.dict # no newline at the end
-check 0 "the model has the phone 'F', which the lexicon never uses" \
+check 0 "the model has the phone 'F', which the lexicon does not use" \
 	"$linnet" g2p --model m --complete short.dict --text text --output new.dict
 check 1 'no-such-file: No such file' "$linnet" g2p --model m --complete words.dict --text no-such-file --output x
 [[ ! -e x ]] || fail 'a lexicon was written without transcripts'
 
-# A recipe's dictionary pronounces unknown words by a model of itself.
+# The dictionary of a recipe pronounces unknown words by a model of the dictionary.
 export LINNET=$linnet
 make_dictionary=$here/../../recipes/common/make_dictionary.sh
 for units in 39 stress; do
@@ -94,10 +94,10 @@ for units in 39 stress; do
 done
 grep -qx 'PHOTAP F OW T AE P' lang-39/lexicon.txt || fail 'PHOTAP without stress'
 grep -qx 'PHOTAP F OW1 T AE1 P' lang-stress/lexicon.txt || fail 'PHOTAP with stress'
-grep -q '^77 1 SPN$' lang-39/oov || fail 'what has no letters is SPN'
+grep -q '^77 1 SPN$' lang-39/oov || fail 'a word without letters is not SPN'
 check 1 '--oov x: must be map, flite or g2p' "$make_dictionary" --out lang --dict words.dict --oov x text
 
-# The seeds of the fuzz target are models of this version.
+# The seeds of the fuzz target must be models of this version.
 for seed in "$here"/../fuzz/corpus/g2p/*.bin; do check 0 '' "$linnet" g2p --model "$seed" tap; done
 
 [[ $failures -eq 0 ]] || exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ctrl-C and SIGTERM act inside one long input, what was finished stays, and --resume ends with the bytes of a run that
-# was never interrupted; a file per input; folders as input.
+# Ctrl-C and SIGTERM stop within one long input, finished results remain, and --resume gives the bytes of an uninterrupted
+# run; also a file per input, and folders as input.
 #
 #   interrupt_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -8,9 +8,9 @@ source "$(dirname "$0")/command.sh"
 for tool in flite sox; do
   command -v "$tool" > /dev/null || { echo "SKIPPED: $tool is not installed" && exit 77; }
 done
-# The model that ships, but it hears silence, however long.
+# The model that ships, without the limit on silences.
 model=$work/model.safetensors
-sed 's/max_silence\\": 0.6/max_silence\\": 0.0/' "$here/../../models/english/phones.safetensors" > "$model"
+sed 's/max_silence\\": 0.6/max_silence\\": 0.0/; s/edge_silence\\": 0.3/edge_silence\\": 0.0/' "$here/../../models/english/phones.safetensors" > "$model"
 "$linnet" info "$model" > /dev/null
 export LINNET_MODEL=$model
 raw=(--raw u8 --raw-rate 16000)
@@ -21,10 +21,10 @@ make_sound() {
   sox -D sound.wav -t raw -r 16000 -e unsigned -b 8 "$2"
 }
 for i in 1 2 3; do make_sound $i "s$i.raw"; done
-long() { truncate -s 3G long.raw; } # 54 hours; nothing waits for them
+long() { truncate -s 3G long.raw; } # 54 hours; no test waits for the end
 short() { rm -f long.raw && make_sound 9 long.raw; }
 
-# interrupt SIGNAL WANTED_STATUS CONDITION COMMAND...: the signal comes once the condition holds.
+# interrupt SIGNAL WANTED_STATUS CONDITION COMMAND...: sends the signal when the condition holds.
 interrupt() {
   local signal=$1 wanted=$2 condition=$3 status=0
   shift 3
@@ -40,7 +40,7 @@ same() { cmp "$1" "$2" || fail "$1 and $2 differ: ${*:3}"; }
 # shellcheck disable=SC2317 # interrupt evaluates it
 lines() { [[ -f $1 && $(wc -l < "$1") -ge $2 ]]; }
 
-# --- one long file: transcribing, aligning, posteriors, features; the signal comes while it is read or recognised
+# --- one long file: transcribe, align, posteriors, features; the signal arrives during reading or recognition
 
 long
 interrupt INT 130 '[[ -e one.partial ]]' "$linnet" transcribe "${raw[@]}" --output one long.raw
@@ -50,14 +50,14 @@ interrupt TERM 143 '[[ -e one.partial ]]' "$linnet" align "${raw[@]}" --phones '
 interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" posteriors "${raw[@]}" --out one long.raw
 interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" features "${raw[@]}" --out one long.raw
 interrupt INT 130 'sleep 0.5' "$linnet" plot "${raw[@]}" --output one.svg long.raw
-[[ -z $(compgen -G 'one*') ]] || fail "something is left: $(compgen -G 'one*')"
+[[ -z $(compgen -G 'one*') ]] || fail "files are left: $(compgen -G 'one*')"
 mkfifo silent
-sleep 60 > silent & # a pipe that says nothing
+sleep 60 > silent & # a pipe without data
 sleeper=$!
 interrupt INT 130 '[[ -e one.partial ]]' bash -c "exec '$linnet' transcribe --raw u8 --output one - < silent"
 kill $sleeper
 
-# A second signal ends what does not look at the first: reading an archive from a pipe.
+# A second signal ends an operation that ignores the first: reading an archive from a pipe.
 printf '<blk>\nA\n' > symbols
 sleep 60 > silent &
 sleeper=$!
@@ -70,7 +70,7 @@ kill -INT $process && status=0 && { wait $process || status=$?; }
 kill $sleeper
 rm -f one*
 
-# --- several files: finished results are saved in the order in which they arrive; at the end they have that of the inputs
+# --- several files: finished results are saved in the order of arrival; the final file has the order of the inputs
 
 short
 for format in text json ctm stm; do
@@ -80,19 +80,19 @@ for format in text json ctm stm; do
   long
   interrupt INT 130 'lines parts.partial 3 && sleep 0.2' "$linnet" transcribe "${raw[@]}" --threads 2 --format $format \
     --output parts "${files[@]}"
-  grep -qF 'are in parts.partial; the same command with --resume goes on' err || fail "$format: $(cat err)"
+  grep -qF 'are in parts.partial; to continue, run the same command with --resume' err || fail "$format: $(cat err)"
   [[ ! -e parts ]] || fail "$format: an unfinished result has the name of a finished one"
   short
-  check 0 'results were there' "$linnet" transcribe "${raw[@]}" --threads 2 --format $format --output parts --resume \
+  check 0 'which have results' "$linnet" transcribe "${raw[@]}" --threads 2 --format $format --output parts --resume \
     "${files[@]}"
   same parts whole "$format, resumed"
   [[ ! -e parts.partial ]] || fail "$format: parts.partial is left"
-  check 0 '4 of 4 results were there' "$linnet" transcribe "${raw[@]}" --format $format --output parts --resume \
+  check 0 'skipped 4 of 4 inputs' "$linnet" transcribe "${raw[@]}" --format $format --output parts --resume \
     "${files[@]}"
   same parts whole "$format, resumed at the end"
 done
 
-# Killed in the middle of a line; more inputs; one input twice; names with spaces.
+# A run killed in the middle of a line; more inputs; an input given twice; names with spaces.
 cp s2.raw 's 2.raw'
 files=(s1.raw 's 2.raw' s1.raw s3.raw)
 for options in '--format text' '--format json' '--format text --nbest 3 --beam 8'; do
@@ -109,20 +109,20 @@ for options in '--format text' '--format json' '--format text --nbest 3 --beam 8
   # shellcheck disable=SC2086
   "$linnet" transcribe "${raw[@]}" $options --output parts s3.raw s1.raw 2> /dev/null
   # shellcheck disable=SC2086
-  check 0 '2 of 4 results were there' "$linnet" transcribe "${raw[@]}" $options --output parts --resume "${files[@]}"
+  check 0 'skipped 2 of 4 inputs' "$linnet" transcribe "${raw[@]}" $options --output parts --resume "${files[@]}"
   same parts whole "$options, more inputs"
 done
 
 "$linnet" transcribe "${raw[@]}" --output parts s1.raw s2.raw 2> /dev/null && cp parts before
-check 1 "a result of 's1.raw', which is not among the inputs" "$linnet" transcribe "${raw[@]}" --output parts --resume \
+check 1 "the result of 's1.raw' is not of an input" "$linnet" transcribe "${raw[@]}" --output parts --resume \
   s2.raw s3.raw
-check 1 'is no result of --format json' "$linnet" transcribe "${raw[@]}" --format json --output parts --resume s1.raw s2.raw
+check 1 'is not a result of --format json' "$linnet" transcribe "${raw[@]}" --format json --output parts --resume s1.raw s2.raw
 same parts before 'a refused --resume'
 [[ ! -e parts.partial ]] || fail 'a refused --resume leaves parts.partial'
 check 2 '--resume needs --output FILE or --output-dir DIR' "$linnet" transcribe "${raw[@]}" --resume s1.raw s2.raw
-check 2 'cannot go on with a --lattice' "$linnet" transcribe "${raw[@]}" --resume --output parts --beam 4 --lattice l s1.raw
+check 2 'only one of --resume and --lattice' "$linnet" transcribe "${raw[@]}" --resume --output parts --beam 4 --lattice l s1.raw
 "$linnet" transcribe "${raw[@]}" --output bare s1.raw
-check 0 '1 of 1 results were there' "$linnet" transcribe "${raw[@]}" --output bare --resume s2.raw
+check 0 'skipped 1 of 1 inputs' "$linnet" transcribe "${raw[@]}" --output bare --resume s2.raw
 [[ $(cat bare) == "$("$linnet" transcribe "${raw[@]}" s1.raw)" ]] || fail 'a finished single result was replaced'
 
 # --- a file per input, and folders
@@ -133,15 +133,15 @@ for name in in/a.wav in/b/a.wav in/b/c/d.WAV in/.hidden/x.wav; do
   { printf 'RIFF\xe4\x5d\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x80\x3e\0\0\x80\x3e\0\0\1\0\x08\0data\xc0\x5d\0\0' && cat s1.raw; } > $name
 done
 echo text > in/notes.txt
-check 1 'is a folder: --recursive takes the audio files in it' "$linnet" transcribe in
+check 1 'is a folder: use --recursive for the audio files in it' "$linnet" transcribe in
 mkdir empty
-check 1 'there is no audio file in this folder' "$linnet" transcribe --recursive empty
+check 1 'this folder has no audio file' "$linnet" transcribe --recursive empty
 printf 'in/a.wav\nin/b/a.wav\nin/b/c/d.WAV\n' > expected
 "$linnet" transcribe -r in 2> /dev/null | cut -f 1 > got
 same got expected 'the files of a folder'
-check 2 "two inputs are called 'a'" "$linnet" transcribe --output-dir each in/a.wav in/b/a.wav
-[[ ! -e each ]] || fail 'a refused --output-dir is made'
-check 2 '--output and --output-dir: one of them' "$linnet" transcribe --output-dir each --output x in/a.wav
+check 2 "two inputs have the name 'a'" "$linnet" transcribe --output-dir each in/a.wav in/b/a.wav
+[[ ! -e each ]] || fail 'a refused --output-dir exists'
+check 2 'only one of --output and --output-dir' "$linnet" transcribe --output-dir each --output x in/a.wav
 for format in text:txt ctm:ctm textgrid:TextGrid; do
   rm -rf each
   check 0 '3 files' "$linnet" transcribe --format "${format%:*}" --output-dir each --recursive in
@@ -154,19 +154,19 @@ rm -rf each
 "$linnet" transcribe --output-dir each -r in 2> /dev/null
 same each/a.txt expected 'text of one input'
 
-# Results beside the audio; existing files stay as they are.
+# Results beside the audio; --resume does not change existing files.
 cp -r each again && rm again/b/a.txt && echo mine > again/a.txt
-check 0 '2 of 3 results were there' "$linnet" transcribe --output-dir again --resume -r in
+check 0 'skipped 2 of 3 inputs' "$linnet" transcribe --output-dir again --resume -r in
 [[ $(cat again/a.txt) == mine ]] || fail '--resume replaced a result'
 same again/b/a.txt each/b/a.txt 'a missing result'
 "$linnet" transcribe --output-dir in -r in --format textgrid 2> /dev/null
-[[ -s in/b/c/d.TextGrid ]] || fail 'no result beside the audio'
+[[ -s in/b/c/d.TextGrid ]] || fail 'the result beside the audio is missing'
 long
 interrupt INT 130 '[[ -s each/s1.txt ]]' "$linnet" transcribe "${raw[@]}" -j 2 --output-dir each long.raw s1.raw
 grep -qF 'interrupted: 1 of 2 results are in each' err || fail "--output-dir: $(cat err)"
 short
-check 0 '1 of 2 results were there' "$linnet" transcribe "${raw[@]}" --output-dir each --resume long.raw s1.raw
-[[ -s each/long.txt ]] || fail 'no result of the input that was interrupted'
+check 0 'skipped 1 of 2 inputs' "$linnet" transcribe "${raw[@]}" --output-dir each --resume long.raw s1.raw
+[[ -s each/long.txt ]] || fail 'the result of the interrupted input is missing'
 
 # --- alignment of a data folder, and decoding of an archive
 
@@ -181,7 +181,7 @@ for format in ctm json; do
   "$linnet" align --data data --format $format --output whole 2> /dev/null
   head -n 3 whole > parts.partial
   rm -f parts
-  check 0 'results were there' "$linnet" align --data data --format $format --output parts --resume
+  check 0 'which have results' "$linnet" align --data data --format $format --output parts --resume
   same parts whole "align, $format"
 done
 "$linnet" posteriors --data data --out post 2> /dev/null
@@ -190,12 +190,12 @@ for format in text json stm; do
   "$linnet" decode --symbols names --format $format --output whole post 2> /dev/null
   head -n 2 whole > parts.partial
   rm -f parts
-  check 0 '2 of 3 results were there' "$linnet" decode --symbols names --format $format --output parts --resume post
+  check 0 'skipped 2 of 3 inputs' "$linnet" decode --symbols names --format $format --output parts --resume post
   same parts whole "decode, $format"
 done
 check 2 '--resume needs --output FILE' "$linnet" decode --symbols names --resume post
 
-# --- training: while the corpus is read; --- progress within a file, where standard error is a terminal
+# --- training: interrupted while it reads the corpus; progress within a file, if standard error is a terminal
 
 mkdir long_data
 long

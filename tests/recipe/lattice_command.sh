@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lattices of `linnet decode` and `linnet transcribe`: read by an independent reader, and by Graphviz if it is there, and
-# compared with the n-best list; oracle error rates of `linnet score`.
+# Lattices of `linnet decode` and `linnet transcribe`: an independent reader, and Graphviz if it is there, read them and
+# compare them with the n-best list; oracle error rates of `linnet score`.
 #
 #   lattice_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -27,7 +27,7 @@ for _ in {1..20}; do echo 'A A'; done > lines
 echo B >> lines
 "$linnet" ngram --order 2 --discount-fallback --text lines --arpa lm.arpa 2> /dev/null
 
-# compare WHAT OPTION...: both formats against the n-best list of the same search.
+# compare WHAT OPTION...: compares both formats with the n-best list of the same search.
 compare() {
   local what=$1
   shift
@@ -37,20 +37,20 @@ compare() {
   if command -v python3 > /dev/null; then
     python3 "$here/../golden/check_lattice.py" lat dot symbols nbest.json > out 2>&1 || fail "$what: $(tail -n 3 out)"
   else
-    echo 'SKIPPED: no python3 to read lattices'
+    echo 'SKIPPED: python3, which reads lattices, is not installed'
   fi
   if command -v dot > /dev/null; then
     dot -Tsvg dot > dot.svg 2> out || fail "$what: Graphviz: $(cat out)"
   else
-    echo 'SKIPPED: no Graphviz'
+    echo 'SKIPPED: Graphviz is not installed'
   fi
 }
 
 compare 'without a language model'
 compare 'with a language model' --lm lm.arpa --lm-weight 0.3 --insertion-bonus 0.5
-[[ $(grep -c . lat) -gt 20 ]] || fail "few lines: $(cat lat)"
+[[ $(grep -c . lat) -gt 20 ]] || fail "the lattice has too few lines: $(cat lat)"
 
-# --- oracle: the n-best list and the lattice say the same, and no more errors than the best hypothesis has
+# --- oracle: the n-best list and the lattice agree, and have at most as many errors as the best hypothesis
 printf 'u1 A C" B A\nu2 \n' > ref
 "$linnet" decode --symbols symbols --beam 40 --nbest 40 --lattice lat post.txt > nbest 2> /dev/null
 "$linnet" decode --symbols symbols --beam 40 post.txt > hyp 2> /dev/null
@@ -60,7 +60,7 @@ lattice=$(errors --oracle lattice --symbols symbols ref lat)
 [[ $list -eq $lattice && $list -le $best && $best -gt 0 ]] || fail "oracle: $lattice, list $list, best $best"
 "$linnet" score --bootstrap 0 --oracle lattice --symbols symbols --ignore 'C"' ref - < lat > out
 grep -qF '%PER 0.00 [ 0 / 3' out || fail "oracle without C: $(cat out)"
-printf 'u1 1 3 2 1\nu2 \n' > ref.int # numbers as they stand in the lattice
+printf 'u1 1 3 2 1\nu2 \n' > ref.int # numbers as in the lattice
 [[ $(errors --oracle lattice ref.int lat) -eq $lattice ]] || fail 'oracle of numbers'
 
 printf 'u1 \n0\t1\t1\t0,x,\n1\n\n' > bad
@@ -72,13 +72,13 @@ check 1 "utterance 'u1': the lattice has a cycle" score --oracle lattice --symbo
 check 1 'holds symbol 9, but there are 4' score --oracle lattice --symbols symbols ref symbol
 check 1 "the first is 'u7'" score --oracle lattice --symbols symbols ref extra
 check 0 '2 not present in hyp' score --allow-extra --oracle lattice --symbols symbols ref extra
-check 1 'not called ID-1' score --oracle nbest ref hyp
+check 1 'whose names are not ID-1' score --oracle nbest ref hyp
 check 2 '--oracle best: must be lattice or nbest' score --oracle best ref lat
 check 2 'needs --oracle lattice' score --symbols symbols ref lat
-check 2 '--lattice-format htk: not one of kaldi, dot' decode --symbols symbols --lattice x --lattice-format htk post.txt
+check 2 '--lattice-format htk: must be kaldi or dot' decode --symbols symbols --lattice x --lattice-format htk post.txt
 check 1 'nowhere/lat: cannot write' decode --symbols symbols --lattice nowhere/lat post.txt
 
-# --- over audio: `transcribe --lattice` searches, and is in the order of the inputs whatever the threads
+# --- on audio: `transcribe --lattice` searches; its order is that of the inputs for any number of threads
 count=20000
 for name in a b c; do
   count=$((count + 9000))

@@ -1,6 +1,6 @@
 #!/bin/bash
-# little_memory.sh LINNET: the command with less and less address space (ulimit -v) recognises a resampled file, or says
-# that memory ran out; it neither crashes nor hangs, also where the kernels of a BLAS library are asked for.
+# little_memory.sh LINNET: with less and less address space (ulimit -v), the command recognises a resampled file, or reports
+# that it is out of memory; it neither crashes nor hangs, also with the kernels of a BLAS library.
 # shellcheck source=tests/recipe/command.sh
 source "$(dirname "$0")/command.sh"
 
@@ -36,11 +36,11 @@ for kernels in auto cblas; do
     status=$(try $((size * 1024)) "$kernels")
     case $status in
     0) good=$((good + 1)) && loaded=yes ;;
-    127) [[ ! $loaded ]] || fail "$size MB, $kernels: status 127" ;; # too little for the dynamic linker
+    127) [[ ! $loaded ]] || fail "$size MB, $kernels: status 127" ;; # too little memory for the dynamic linker
     1 | 2)
       refused=$((refused + 1))
-      # libgomp, which soxr needs, ends the program before main where it gets no memory.
-      grep -qE '[Oo]ut of memory|not with so little memory|no memory|cannot create' err ||
+      # libgomp, which soxr needs, ends the program before main if it cannot allocate.
+      grep -qE '[Oo]ut of memory|memory is too small|cannot create' err ||
         fail "$size MB, $kernels: status $status without a reason: $(cat err)"
       ;;
     *) fail "$size MB, $kernels: status $status: $(tail -n 3 err)" ;;
@@ -48,5 +48,5 @@ for kernels in auto cblas; do
   done
 done
 echo "$good recognised, $refused refused"
-[[ $good -gt 0 && $refused -gt 0 ]] || fail 'the sizes show nothing'
+[[ $good -gt 0 && $refused -gt 0 ]] || fail 'the sizes must give both outcomes'
 exit $((failures > 0))

@@ -29,7 +29,7 @@ out='' linnet=${LINNET:-} jobs=$(nproc)
 while [ $# -gt 0 ]; do
 	case "$1" in
 	--out | --linnet | --jobs)
-		[ $# -ge 2 ] || die "$1 wants a value"
+		[ $# -ge 2 ] || die "$1 needs a value"
 		printf -v "${1#--}" %s "$2"
 		;;
 	-h | --help) usage && exit 0 ;;
@@ -42,7 +42,7 @@ done
 	exit 2
 }
 for tool in flite espeak-ng sox cc; do
-	command -v "$tool" >/dev/null || die "$tool is missing"
+	command -v "$tool" >/dev/null || die "$tool is not installed"
 done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -206,7 +206,7 @@ for part in "$work"/part.*; do
 	speak_lines "$part" &
 	pids+=($!)
 done
-for pid in "${pids[@]}"; do wait "$pid" || die "speech could not be made"; done
+for pid in "${pids[@]}"; do wait "$pid" || die "cannot make speech"; done
 
 # --- lists, transcripts, language models
 
@@ -226,7 +226,7 @@ list si284 .wv1 | sed 's/:/: \//' >"$out/wsj1/13-34.1/wsj1/doc/indices/si_tr_s.n
 list dev93 .wv1 >"$out/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx"
 list eval93 .wv1 | sed 's/13_33_1/13_32_1/' >"$out/wsj1/13-32.1/wsj1/doc/indices/wsj1/eval/h1_p0.ndx"
 
-# Transcripts lie beside the audio or in a folder of their own.
+# Transcripts are beside the audio or in a separate folder.
 while IFS=$'\t' read -r _ disc folder id _ _ _ _ text; do
 	folder=$out/${disc%%-*}/$disc/${folder/si_tr_s/transcrp/dots/si_tr_s}
 	mkdir -p "$folder"
@@ -241,7 +241,7 @@ mkdir -p "$out/wsj1/13-2.1/wsj1/si_tr_s/46a"
 cp "$out/wsj1/13-1.1/wsj1/si_tr_s/46a/46ac0201.wv1" "$out/wsj1/13-2.1/wsj1/si_tr_s/46a/"
 
 awk -F '\t' '$1 ~ /^si/ {print toupper($8)}' "$work/plan" | sed 's/DASH/-DASH/' >"$work/sentences"
-pack=("$work/make_z" cat) # as on LDC's discs: .z of both, but the trigram is not compressed
+pack=("$work/make_z" cat) # as on LDC's discs: both are named .z, but the trigram is not compressed
 for order in 2 3; do
 	"$linnet" ngram --order $order --discount-fallback --text "$work/sentences" --arpa "$work/lm" 2>/dev/null
 	{

@@ -69,7 +69,8 @@ static void keep_mean(struct encoder *e, const int32_t *x, int count) {
   e->mean[e->means - 1] = sum / count;
 }
 
-/* What polynomial prediction of an order leaves of x (count), with HISTORY samples before it; the sum of magnitudes. */
+/* The residuals of polynomial prediction of x (count), with HISTORY samples before it; returns the sum of their
+ * magnitudes. */
 static double predict(const struct encoder *e, const int32_t *x, int count, int order, long *residual) {
   double sum = 0;
   for (int t = 0; t < count; t++) {

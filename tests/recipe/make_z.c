@@ -1,6 +1,6 @@
-/* Standard input in the form of compress(1) (".Z": LZW with codes of 9 to 16 bits, 0x1f 0x9d before them), to standard
- * output. The table is cleared before codes need 10 bits, so all are literals of 9: larger than the input, but valid.
- */
+/* Standard input in the form of compress(1) (".Z": LZW with codes of 9 to 16 bits, 0x1f 0x9d before them), to
+ * standard output. The table is cleared before codes need 10 bits, so all codes are literals of 9 bits: larger than
+ * the input, but valid. */
 #include <stdio.h>
 
 enum { CLEAR = 256, GROUP = 8, GROUPS = 31 }; /* codes come in groups of 8; 31 groups keep the table below 512 */

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The command line of `linnet ngram`: what it prints, writes and returns.
+# The command line of `linnet ngram`: its output, files and exit status.
 #
 #   ngram_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 golden=$here/../golden
 
-# same FILE FILE: byte for byte.
+# same FILE FILE: the files must be equal.
 same() {
   cmp "$1" "$2" || fail "$1 and $2 differ"
 }
@@ -16,7 +16,7 @@ check 0 'Usage: linnet ngram [OPTIONS] [TEXT...]' "$linnet" ngram --help
 check 2 'nothing to do' "$linnet" ngram "$text"
 check 2 'must be 1 to 8' "$linnet" ngram --order 0 --arpa a "$text"
 check 2 'must be 1 to 8' "$linnet" ngram --order 9 --arpa a "$text"
-check 2 'only one of --model and --text' "$linnet" ngram --model m --text t
+check 2 'one of --model, which reads a model, and --text' "$linnet" ngram --model m --text t
 check 2 'can be standard input' "$linnet" ngram --arpa a --perplexity -
 check 1 'no-such-file: No such file' "$linnet" ngram --arpa a --text no-such-file
 check 1 'no-such-file: No such file' "$linnet" ngram --model no-such-file
@@ -24,14 +24,14 @@ check 1 'no text' "$linnet" ngram --arpa a
 
 printf 'a b\nb <s>\n' > special
 printf 'a b\nb a\n' > tiny
-check 1 "special:2: '<s>' stands for something else" "$linnet" ngram --arpa a special
-check 1 'no discounts for 1-grams' "$linnet" ngram --arpa a tiny
+check 1 "special:2: '<s>' has a special meaning" "$linnet" ngram --arpa a special
+check 1 'cannot estimate discounts for 1-grams' "$linnet" ngram --arpa a tiny
 check 1 'or fixed discounts (--discount-fallback)' "$linnet" ngram --arpa a tiny
 [[ ! -e a ]] || { echo 'FAILED: a file was written without a model'; failures=$((failures + 1)); }
 check 0 'fixed discounts for 1-grams' "$linnet" ngram --discount-fallback --arpa a tiny
 check 0 '2-grams 6' "$linnet" ngram --model a
 
-# Order of sentences, pieces of text, standard input: the same model.
+# The order of sentences, a divided text and standard input do not change the model.
 "$linnet" ngram --order 4 --text "$text" --arpa whole.arpa --binary whole.bin
 sort -r "$text" | "$linnet" ngram -n 4 --arpa sorted.arpa
 head -n 100 "$text" > first
@@ -40,7 +40,7 @@ tail -n +101 "$text" > second
 same whole.arpa sorted.arpa
 same whole.arpa pieces.arpa
 
-# Forms into each other.
+# Conversion of each form into the others.
 "$linnet" ngram --model whole.arpa --binary again.bin
 "$linnet" ngram --model whole.bin --arpa again.arpa
 same whole.bin again.bin
@@ -49,10 +49,10 @@ same whole.arpa again.arpa
 check 0 'values of 8 bits' "$linnet" ngram --model small.bin
 check 0 '4-grams' "$linnet" ngram --model whole.bin
 
-# Pruning: fewer n-grams, all words; of a text by the counts of the text, of a model by the model.
+# Pruning gives fewer n-grams but all words; it uses the counts of a text, or the probabilities of a model.
 check 2 'must be above 0 and below 1' "$linnet" ngram --prune 0 --arpa a "$text"
 check 2 'must be above 0 and below 1' "$linnet" ngram --prune 1.5 --model whole.bin
-check 2 'n-grams of --order 1 are all kept' "$linnet" ngram --order 1 --prune 1e-4 --arpa a "$text"
+check 2 'pruning drops no n-grams of --order 1' "$linnet" ngram --order 1 --prune 1e-4 --arpa a "$text"
 check 1 'small.bin: the language model is quantized: prune the one' "$linnet" ngram --model small.bin --prune 1e-4
 "$linnet" ngram --order 4 --text "$text" --prune 7.22e-05 --binary pruned.bin
 "$linnet" ngram --model whole.bin --prune 1.173e-04 --quantize --binary quantized.bin
@@ -64,7 +64,7 @@ same pruned.bin again.bin
 "$linnet" ngram --order 4 --text "$text" --prune 0.001399 --arpa none.arpa
 check 0 '4-grams 0' "$linnet" ngram --model none.arpa
 
-# Perplexity: by hand from a unigram model, and alike from all forms.
+# Perplexity: a unigram model computed by hand; all forms give the same.
 printf '\\data\\\nngram 1=4\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\n-0.5\t</s>\n-0.25\ta\n\n\\end\\\n' > uni.arpa
 printf 'a a\nx\n' > few
 check 0 'unknown words 1' "$linnet" ngram --model uni.arpa --perplexity few
@@ -80,10 +80,10 @@ check 1 'no sentences' "$linnet" ngram --model uni.arpa --perplexity /dev/null
 head -c 300 whole.arpa > cut.arpa
 head -c 3000 whole.bin > cut.bin
 check 1 'cut.arpa:' "$linnet" ngram --model cut.arpa
-check 1 'the file is cut' "$linnet" ngram --model cut.bin
+check 1 'the file is truncated' "$linnet" ngram --model cut.bin
 check 1 "$text:" "$linnet" ngram --model "$text"
 
-# The seeds of the fuzz target are models of this version.
+# The seeds of the fuzz target must be models of this version.
 for seed in "$here"/../fuzz/corpus/ngram/*.bin; do check 0 '' "$linnet" ngram --model "$seed"; done
 
 [[ $failures -eq 0 ]] || exit 1

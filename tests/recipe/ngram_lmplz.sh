@@ -1,13 +1,13 @@
 #!/bin/bash
-# linnet ngram against KenLM's lmplz on real text: n-grams of all orders, with the log10 probabilities and back-off weights
-# that tests/golden/check_lmplz.py wrote down. Skipped where the text is not there.
+# Compares linnet ngram with KenLM's lmplz on real text: n-grams of all orders, with the log10 probabilities and back-off
+# weights that tests/golden/check_lmplz.py stored. Skipped if the text is missing.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 linnet=$1
 text=$here/../../../shared/data/text/english.txt
 if [ ! -e "$text" ]; then
-  echo "skipped: $text is not there"
+  echo "SKIPPED: $text is missing"
   exit 77
 fi
 work=$(mktemp -d)
@@ -29,4 +29,4 @@ for order in 1 2 3 4 5 6; do
 done > "$work/different"
 head -n 20 "$work/different"
 [ ! -s "$work/different" ] || exit 1
-echo 'six models are those of lmplz'
+echo 'six models equal those of lmplz'

@@ -1,18 +1,18 @@
 #!/bin/bash
-# What all subcommands do alike with options: -h, options that they do not have, and those that were meant.
+# Options of all subcommands: -h, unknown options, and suggestions for them.
 #
 #   options_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 
-# examples COMMAND: its help fits into 100 columns and ends with two examples, whose options it describes.
+# examples COMMAND: the help must fit into 100 columns and end with two examples, whose options it describes.
 examples() {
   local option
   check 0 'Examples:' "$linnet" "$1" --help
   ! grep -E '.{101}' out || fail "$1 --help: a line is wider than 100 columns"
   sed '1,/^Examples:/d' out > lines
   sed '/^Examples:/q' out > options
-  [[ $(grep -c "^  linnet $1 " lines) -eq 2 ]] || fail "$1 --help: not two examples: $(< lines)"
+  [[ $(grep -c "^  linnet $1 " lines) -eq 2 ]] || fail "$1 --help: there must be two examples: $(< lines)"
   while read -r option; do
     grep -qE -- " $option( |=|$)" options || fail "$1 --help: an example has the unknown option $option"
   done < <(grep -oE -- ' --[a-z0-9-]+' lines)
@@ -29,13 +29,13 @@ for command in "${commands[@]}"; do
   check 0 "Usage: linnet $command" "$linnet" "$command" --usage
   check 2 '--verbos_: unknown option; did you mean --verbose?' "$linnet" "$command" --verbos_
   check 2 '--qqqqqqqq: unknown option' "$linnet" "$command" --qqqqqqqq
-  ! grep -q 'did you mean' out || fail "$command: a suggestion that is far off: $(< out)"
+  ! grep -q 'did you mean' out || fail "$command: the suggestion is not similar: $(< out)"
 done
 check 2 'did you mean --output?' "$linnet" transcribe --ouput x
 check 2 'did you mean --lm-weight?' "$linnet" decode --lm-wieght=3
 check 2 "did you mean 'transcribe'?" "$linnet" transcibe
 
-# refused COMMANDS OPTIONS: those have no such options.
+# refused COMMANDS OPTIONS: the commands must refuse the options.
 refused() {
   local command option
   for command in $1; do
@@ -46,6 +46,6 @@ refused 'average g2p ngram score validate-data' '--threads --jobs --kernels --de
 refused decode '--kernels --device --precision'
 refused features '--device --precision'
 refused info '--precision'
-check 2 '--order 2: only with --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
-check 2 '--discount-fallback: only with --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
+check 2 '--order 2: needs --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
+check 2 '--discount-fallback: needs --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
 [[ $failures -eq 0 ]]

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Independent readers of what `linnet transcribe` and `linnet align` write of speech that flite makes: TextGrid with
+# Independent programs read the output of `linnet transcribe` and `linnet align` on speech of flite: TextGrid with
 # Praat, SubRip and WebVTT with ffmpeg, all of them and the stored ones of tests/golden/outputs with the Python packages
-# of golden/check_outputs.py ($PYTHON names a Python that has them). JSON says what must be read. A reader that is not
-# installed is left out with a notice; without any of them, or without flite, exit code 77 (skipped).
+# of golden/check_outputs.py ($PYTHON names a Python that has them). JSON has the expected values. A reader that is not
+# installed is skipped with a notice; without any reader, or without flite, the exit code is 77 (skipped).
 #
 #   output_readers.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -27,7 +27,7 @@ IN IH0 N
 END
 flite -voice slt -t 'The sun is shining over the water. Bright birds sing in the trees.' -o speech.wav
 
-# write NAME COMMAND...: NAME in all formats.
+# write NAME COMMAND...: writes NAME in all formats.
 write() {
   local name=$1 format
   shift
@@ -41,25 +41,25 @@ write phones transcribe
 write words transcribe --words --lexicon lexicon --unknown-penalty 0.2
 write aligned align --lexicon lexicon --jumps \
   --text 'The sun is shining over the water. Bright sing in the <unk>trees'
-grep -qF '&lt;unk&gt;' read/words.vtt || fail "no <unk> to be read: $(cat read/words.vtt)"
+grep -qF '&lt;unk&gt;' read/words.vtt || fail "there is no <unk> to read: $(cat read/words.vtt)"
 
-# --- ffmpeg: keeps every character, and sees the same in both kinds of subtitles
+# --- ffmpeg: must read every character, and the same text from both kinds of subtitles
 if command -v ffmpeg > /dev/null; then
   readers=$((readers + 1))
   for name in phones words aligned; do
     for format in srt vtt; do
       ffmpeg -v error -nostdin -i "read/$name.$format" -f srt "$name.$format" < /dev/null || fail "ffmpeg: $name.$format"
-      sed -i 's/\xE2\x81\xA0//g' "$name.$format" # the word joiner that keeps "<" from being a tag
+      sed -i 's/\xE2\x81\xA0//g' "$name.$format" # the word joiner, without which "<" would begin a tag
     done
     sed 's/\xE2\x81\xA0//g' "read/$name.srt" | cmp - "$name.srt" || fail "ffmpeg reads: $(cat "$name.srt")"
     cmp "$name.vtt" "$name.srt" || fail "ffmpeg reads: $(cat "$name.vtt")"
   done
 else
-  echo 'ffmpeg is not installed: it did not read the subtitles'
+  echo 'ffmpeg is not installed and did not read the subtitles'
 fi
 
-# --- Praat: the intervals that JSON has
-# spans ITEM FILE: "ITEM start end text" of the spans in JSON that take any time.
+# --- Praat: must read the intervals that JSON has
+# spans ITEM FILE: lines "ITEM start end text" of the spans in JSON, without those of no duration.
 spans() {
   { grep -oE "\"$1\":\"[^\"]*\",\"start\":[0-9.]*,\"end\":[0-9.]*" "$2" || true; } |
     sed -E 's/"(.*)":"(.*)","start":(.*),"end":(.*)/\1 \3 \4 \2/' | awk '$3 > $2'
@@ -94,7 +94,7 @@ END
       fail "praat reads $name: $(diff said seen)"
   done
 else
-  echo 'praat is not installed: it did not read the TextGrids'
+  echo 'praat is not installed and did not read the TextGrids'
 fi
 
 # --- praatio, textgrid, srt, webvtt-py

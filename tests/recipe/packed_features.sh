@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # recipes/speechocean762 with --features-only and --from-features: packs a small part of the corpus, then trains and scores
-# elsewhere, by a command without audio libraries. Exit code 77 (skipped) without real speech (LINNET_DATA, or DATA).
+# in another folder, with a command without audio libraries. Exit code 77 (skipped) without real speech (LINNET_DATA, or DATA).
 #
 #   packed_features.sh LINNET LINNET_WITHOUT_AUDIO DATA
 # shellcheck source=tests/recipe/command.sh
@@ -17,19 +17,19 @@ skip() {
 
 if command -v ldd > /dev/null; then
   ldd "$deaf" > libraries
-  ! grep -E 'fftw|sndfile|soxr' libraries || fail 'the command without audio libraries has some'
+  ! grep -E 'fftw|sndfile|soxr' libraries || fail 'the command has audio libraries'
 fi
 head -c 64000 "$linnet" > noise.raw
 printf 'RIFF....WAVE' > some.wav
-check 1 'without libsndfile, reads no audio files' "$deaf" transcribe --model "$here/../../models/english/phones.safetensors" some.wav
-check 1 'without FFTW, computes no filterbank' "$deaf" features --raw s16le --out x.ark noise.raw
-check 1 'this build is without soxr' "$deaf" features --raw s16le --raw-rate 8000 --out x.ark noise.raw
+check 1 'has no libsndfile and cannot read audio files' "$deaf" transcribe --model "$here/../../models/english/phones.safetensors" some.wav
+check 1 'has no FFTW and cannot compute filterbank features' "$deaf" features --raw s16le --out x.ark noise.raw
+check 1 'this build has no soxr' "$deaf" features --raw s16le --raw-rate 8000 --out x.ark noise.raw
 
 # --- options
 
-check 0 'without the changes of speed' bash "$recipe" --help
+check 0 'not the changes of speed' bash "$recipe" --help
 export LINNET=$linnet
-check 1 '--features-only wants --pack FILE' bash "$recipe" --features-only
+check 1 '--features-only needs --pack FILE' bash "$recipe" --features-only
 check 1 'run.sh --features-only --pack makes it' bash "$recipe" --from-features nowhere.tar
 
 # --- one utterance of a hundred, packed
@@ -42,7 +42,7 @@ ln -s "$(realpath "$corpus")"/{WAVE,resource} here
 check 0 'pack.tar.gz' bash "$recipe" --features-only --pack there/pack.tar.gz --test-utterances 5 --corpus here --exp here/exp
 [[ $(wc -c < there/pack.tar.gz) -le 1000000 ]] || fail "$(wc -c < there/pack.tar.gz) bytes for some 30 utterances"
 
-# --- and trained on where there is neither audio nor a library for it
+# --- training from it, without audio and audio libraries
 
 rm -r here
 cd there
@@ -53,7 +53,7 @@ grep '%PER' out
 [[ $(wc -l < exp/speechocean762/data/test/phones) -eq 5 ]] || fail 'not five test utterances'
 grep -q '^provenance *speechocean762' <("$deaf" info exp/speechocean762/conv/final.safetensors) || fail 'no provenance in the model'
 
-# SpecAugment changes the loss of stored features; that it is the only change, a second run without any shows.
+# SpecAugment changes the loss of stored features. A second run without it shows that nothing else does.
 loss() { # NAME SET...
   "$deaf" train --train exp/speechocean762/data/train --dev exp/speechocean762/data/dev --exp "$1" --set epochs=1 \
     --set model.layers=1 --set seed=1 "${@:2}" 2> log || fail "training: $(cat log)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `linnet plot`: pictures of a recording that are what they say, whatever it is called, and what is said without gnuplot.
+# `linnet plot`: pictures have the right format and texts for any file name; errors, also without gnuplot.
 #
 #   plot_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -7,7 +7,7 @@
 prefix=("$linnet")
 export LINNET_MODEL=$here/../../models/english/phones.safetensors
 
-# A WAV that does not know its length; any bytes will do as samples.
+# A WAV whose header has no length; the samples are arbitrary bytes.
 name=$'it\'s a "quote" `touch injected` $(touch injected)\n_under_score & <b> \\101'
 {
   printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
@@ -20,17 +20,17 @@ check 1 'apt-get install gnuplot-nox' env PATH="$work/bin" "$linnet" plot "$name
 prefix=("$linnet")
 [[ ! -e missing.svg ]] || fail 'a picture without gnuplot'
 check 2 'must end in .svg or .png' plot "$name.wav" --output x.gif
-check 2 '--nbest: the best hypothesis alone is drawn' plot --nbest 2 "$name.wav"
+check 2 '--nbest: omit it; only the best hypothesis is drawn' plot --nbest 2 "$name.wav"
 check 2 'one argument too many' plot "$name.wav" other.wav
-check 2 'nothing between them' plot --start 2 --end 1 "$name.wav"
+check 2 'the end must be above the start' plot --start 2 --end 1 "$name.wav"
 check 2 '--width 5' plot --width 5 "$name.wav"
 check 1 'words need pronunciations' plot --text 'a word' "$name.wav"
-check 1 'long enough to draw' plot --raw s16le short.raw
-check 1 'long enough to draw' plot --start 1e300 "$name.wav"
+check 1 'too short to draw' plot --raw s16le short.raw
+check 1 'too short to draw' plot --start 1e300 "$name.wav"
 check 1 'nowhere.wav' plot nowhere.wav
-check 2 '--text and --phones: one of them' plot --text a --phones A "$name.wav"
+check 2 'only one of --text and --phones' plot --text a --phones A "$name.wav"
 
-# A gnuplot whose disk was full exits with 0; and a disk that is full when the picture gets its name.
+# gnuplot exits with 0 even if its disk is full; the disk can also be full when the picture gets its name.
 mkdir bin
 for picture in '<svg>' '<svg></svg>'; do
   printf '#!/bin/sh\ncat > /dev/null\necho "%s"\n' "$picture" > "bin/$((${#picture} > 5))"
@@ -42,7 +42,7 @@ with_gnuplot() { # NUMBER WANTED_STATUS WANTED_TEXT ARGUMENTS...
 }
 with_gnuplot 0 1 'gnuplot could not write the whole picture' cut.svg
 with_gnuplot 1 1 'gnuplot could not write the whole picture' other.png
-[[ ! -e cut.svg && ! -e other.png ]] || fail 'a picture that is cut'
+[[ ! -e cut.svg && ! -e other.png ]] || fail 'a truncated picture exists'
 if [[ -w /dev/full ]]; then
   ln -s /dev/full full.svg
   with_gnuplot 1 1 'No space left on device' full.svg
@@ -50,38 +50,38 @@ if [[ -w /dev/full ]]; then
 fi
 rm -r bin
 if ! command -v gnuplot > /dev/null; then
-  echo 'SKIPPED: no gnuplot'
+  echo 'SKIPPED: gnuplot is not installed'
   exit $((failures > 0 ? 1 : 77))
 fi
 
-# texts FILE: the texts of an SVG, a line each; what is no XML fails.
+# texts FILE: the texts of an SVG, one per line; fails if it is not XML.
 texts() {
   python3 -c 'import sys, xml.etree.ElementTree as tree
 for e in tree.parse(sys.argv[1]).iter("{http://www.w3.org/2000/svg}text"): print("".join(e.itertext()).strip())' "$1"
 }
 
-# A text: its phones.
+# A text is drawn with its phones.
 "$linnet" plot "$name.wav" --phones 'P AA1 K T' --output aligned.svg || fail 'plot --phones'
 "$linnet" plot "$name.wav" || fail 'plot'
 "$linnet" plot --beam 5 --start 0.2 --end 0.9 --width 400 --height 300 --output part.PNG.png "$name.wav" || fail 'plot PNG'
-[[ -s $name.svg ]] || fail 'no picture of the name of the input'
-[[ $(head -c 4 part.PNG.png | od -An -tx1 | tr -d ' ') == 89504e47 ]] || fail 'no PNG'
+[[ -s $name.svg ]] || fail 'there is no picture with the name of the input'
+[[ $(head -c 4 part.PNG.png | od -An -tx1 | tr -d ' ') == 89504e47 ]] || fail 'the picture is not a PNG'
 if command -v python3 > /dev/null; then
-  texts aligned.svg > seen || fail 'no XML'
+  texts aligned.svg > seen || fail 'the picture is not XML'
   for phone in P AA K T '<blk>' seconds posterior; do
-    grep -qxF "$phone" seen || fail "no '$phone' in: $(sort -u seen | tr '\n' ';')"
+    grep -qxF "$phone" seen || fail "'$phone' is missing in: $(sort -u seen | tr '\n' ';')"
   done
   grep -qxF "it's a \"quote\" \`touch injected\` \$(touch injected)?_under_score & <b> \\101" seen ||
     fail "title: $(grep quote seen)"
-  # Greedy: the phones that `transcribe` says.
-  texts "$name.svg" > seen || fail 'no XML'
+  # With greedy decoding, the phones are those of `transcribe`.
+  texts "$name.svg" > seen || fail 'the picture is not XML'
   "$linnet" transcribe "$name.wav" > phones 2> /dev/null
   for phone in $(tail -n 1 phones | sed 's/.*\t//'); do
-    grep -qxF "$phone" seen || fail "no '$phone' in: $(sort -u seen | tr '\n' ';')"
+    grep -qxF "$phone" seen || fail "'$phone' is missing in: $(sort -u seen | tr '\n' ';')"
   done
 fi
 [[ ! -e injected ]] || fail 'a name was executed'
-[[ -z $(find . -name '*.tmp.*') ]] || fail 'something was left behind'
+[[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files are left'
 
 [[ $failures -eq 0 ]] && echo 'all good'
 exit $((failures > 0))

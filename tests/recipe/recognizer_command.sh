@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `linnet transcribe` with the folder of a recognizer: its words, its phones, options that change it, what is wrong with it.
-# Without real speech (LINNET_DATA) noise is transcribed: options change what is found in it all the same.
+# `linnet transcribe` with the folder of a recognizer: words, phones, options that change its settings, errors.
+# Without real speech (LINNET_DATA), the test transcribes noise, where options also change the result.
 #
 #   recognizer_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -8,7 +8,7 @@
 prefix=("$linnet")
 phones=$here/../../models/english/phones.safetensors
 
-# transcribed NAME OPTION...: what `linnet transcribe` writes of the recording.
+# transcribed NAME OPTION...: writes the result of `linnet transcribe` on the recording to NAME.
 transcribed() {
   "$linnet" transcribe "${@:2}" sound.wav > "$1" 2> err || fail "$*: $(cat err)"
 }
@@ -38,7 +38,7 @@ cat > folder/recognizer.json << 'END'
  "language_model_weight": 0.8, "beam": 20}
 END
 
-# --- the folder, its file, the same in options, the phones of its model
+# --- the folder, its JSON file, the same settings as options, the phones of its model
 transcribed words --model folder
 options=(--words --lexicon folder/lexicon.txt --beam 20)
 transcribed expected --model "$phones" "${options[@]}" --lm folder/words.bin --lm-weight 0.8
@@ -57,7 +57,7 @@ transcribed again --model folder --phones --beam 5
 transcribed expected --model "$phones" --beam 5
 same again expected '--phones with a beam'
 
-# --- options change what the file says, and only that
+# --- an option changes its setting in the file, and no other
 transcribed again --model folder --lm others.bin --word-bonus 2
 transcribed expected --model "$phones" "${options[@]}" --lm others.bin --lm-weight 0.8 --word-bonus 2
 same again expected 'another language model'
@@ -69,19 +69,52 @@ transcribed again --model folder --grammar phrases
 [[ $(cat again) == 'OTHER OTHER' ]] || fail "a grammar: $(cat again)"
 check 0 '"hypotheses"' transcribe --model folder --nbest 2 --format json sound.wav
 
-# --- its model for other commands
+# --- label priors: of the folder, of an option
+"$linnet" posteriors --model folder --estimate-priors folder/priors.txt sound.wav 2> err || fail "priors: $(cat err)"
+sed -i 's/"beam"/"priors": "priors.txt", "prior_scale": 0.75, "beam"/' folder/recognizer.json
+transcribed again --model folder --format json
+transcribed expected --model "$phones" "${options[@]}" --lm folder/words.bin --lm-weight 0.8 --priors folder/priors.txt \
+  --prior-scale 0.75 --format json
+same again expected 'priors'
+transcribed again --model folder --prior-scale 0 --format json
+transcribed expected --model "$phones" "${options[@]}" --lm folder/words.bin --lm-weight 0.8 --format json
+same again expected 'priors of scale 0'
+transcribed again --model folder --phones --format json
+transcribed expected --model "$phones" --format json
+same again expected 'phones, whatever the priors'
+
+# --- other commands use its model
 check 0 'english-phonemes' info folder
 "$linnet" posteriors --model folder --out folder.ark sound.wav 2> /dev/null
 "$linnet" posteriors --model "$phones" --out phones.ark sound.wav 2> /dev/null
 same folder.ark phones.ark 'posteriors'
 
-# --- what is wrong
-check 2 'only one of --phones and --words' transcribe --model folder --phones --words sound.wav
-check 2 '--lexicon is for words' transcribe --model folder --phones --lexicon folder/lexicon.txt sound.wav
+# --- all commands take its rules for silence
 mkdir greedy && cp "$phones" greedy/phones.safetensors
 printf '{"model": "phones.safetensors"}' > greedy/recognizer.json
-check 1 '--lexicon is for words' transcribe --model greedy --lexicon /nonexistent sound.wav
-check 1 '--hotwords is for words' transcribe --model greedy --beam 5 --hotwords /nonexistent sound.wav
+mkdir ruled
+ln -s "$phones" ruled/phones.safetensors
+printf '{"model": "phones.safetensors", "max_silence": 0, "edge_silence": 0.05}' > ruled/recognizer.json
+printf 'RIFF\044\175\000\000WAVEfmt \020\000\000\000\001\000\001\000\200\076\000\000\000\175\000\000\002\000\020\000data\000\175\000\000' > quiet.wav
+{ head -c 16000 /dev/zero && tail -c 16000 "$phones"; } >> quiet.wav
+commands=('posteriors quiet.wav --text --out')
+[[ ! -e $speech ]] || commands+=('transcribe sound.wav --phones --format json --output' 'posteriors sound.wav --out'
+  'align sound.wav --phones IH,N --format json --output' 'plot sound.wav --output')
+for command in "${commands[@]}"; do
+  read -r -a words <<< "$command"
+  words=("${words[@]//,/ }")
+  "$linnet" "${words[@]}" plain.svg --model "$phones" 2> err || fail "$command: $(cat err)"
+  "$linnet" "${words[@]}" ruled.svg --model ruled 2> err || fail "$command: $(cat err)"
+  ! cmp -s plain.svg ruled.svg || fail "$command: recognizer.json has no effect"
+  "$linnet" "${words[@]}" again.svg --model greedy 2> err || fail "$command: $(cat err)"
+  same again.svg plain.svg "$command: without a rule"
+done
+
+# --- errors
+check 2 'only one of --phones and --words' transcribe --model folder --phones --words sound.wav
+check 2 '--lexicon: needs --words' transcribe --model folder --phones --lexicon folder/lexicon.txt sound.wav
+check 1 '--lexicon: needs --words' transcribe --model greedy --lexicon /nonexistent sound.wav
+check 1 '--hotwords: needs --words' transcribe --model greedy --beam 5 --hotwords /nonexistent sound.wav
 check 2 'must be -100 to 100' transcribe --model folder --word-bonus 200 sound.wav
 mkdir empty
 check 1 'empty/recognizer.json: No such file' transcribe --model empty sound.wav

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The command line of `linnet` and of `linnet score`: what it prints, writes and returns.
+# The command line of `linnet` and of `linnet score`: output, files and exit status.
 #
 #   score_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 
-# is FILE: compares with standard input.
+# is FILE: the file must equal standard input.
 is() {
   diff - "$1" || fail "$1 differs"
 }
@@ -36,7 +36,7 @@ printf 'u9 a\n' > extra
 printf 'u1 a\nu1 b\n' > twice
 check 0 '%PER 83.33 [ 5 / 6, 1 ins, 2 del, 2 sub ]' "$linnet" score ref hyp
 check 0 '%SER 100.00 [ 3 / 3 ]' "$linnet" score ref hyp
-check 0 'Lost utterances, counted as deleted: u2' "$linnet" score ref hyp
+check 0 'Missing utterances, counted as deleted: u2' "$linnet" score ref hyp
 check 0 '%WER 50.00 [ 3 / 6, 1 ins, 2 del, 0 sub ]' "$linnet" score --unit word -s -m map ref hyp
 check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --utt2spk utt2spk ref hyp
 check 0 '(bootstrap over speakers, 50 resamples, seed 3)' \
@@ -87,7 +87,7 @@ c "d (s_2-u2)
 e (s1-u3)
 END
 
-# A link is written through, not replaced; nothing is left beside what was written.
+# Output goes through a link and does not replace it; no other files remain.
 ln -s target link
 "$linnet" score ref hyp --confusions link > /dev/null
 [[ -L link ]] || { echo "FAILED: the link was replaced"; failures=$((failures + 1)); }

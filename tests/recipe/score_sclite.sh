@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares `linnet score` with NIST sclite on random utterances with many ties: counts and alignment of each utterance,
-# sums of each speaker, totals. Exit code 77 (skipped) where sclite (Debian package sctk) is not installed.
+# sums of each speaker, totals. Exit code 77 (skipped): sclite (Debian package sctk) is not installed.
 #
 #   score_sclite.sh LINNET [SEED]
 set -euo pipefail
@@ -34,7 +34,7 @@ awk -v seed="$seed" -v utterances="$utterances" '
     for (text = ""; n > 0; n--) text = text phone[1 + below(alphabet)] " "
     return text
   }
-  # The reference with tokens replaced, dropped and put in.
+  # The reference with tokens replaced, deleted and inserted.
   function spoil(text, alphabet,   word, n, i, result) {
     n = split(text, word, " ")
     for (i = 1; i <= n; i++) {
@@ -69,7 +69,7 @@ cmp ours.ref.trn expected.ref.trn
 cmp ours.hyp.trn expected.hyp.trn
 "${sclite[@]}" -f 0 -s -l 100000 -i rm -r expected.ref.trn trn -h expected.hyp.trn trn -o pralign rsum stdout > sclite.out
 
-# Lines "ID correct substituted deleted inserted STEPS" of both.
+# Lines "ID correct substituted deleted inserted STEPS" of both programs.
 awk '
   function steps(reference, hypothesis,   r, h, n, i, text) {
     n = split(reference, r, " ")
@@ -90,7 +90,7 @@ awk '
 test "$(wc -l < ours.utterances)" -eq "$utterances"
 diff theirs.utterances ours.utterances > difference || { head -20 difference; echo "FAILED: utterances differ"; exit 1; }
 
-# Lines "SPEAKER utterances tokens correct sub del ins errors wrong" of both; sclite has Sum where we have ALL.
+# Lines "SPEAKER utterances tokens correct sub del ins errors wrong" of both programs; sclite's Sum is Linnet's ALL.
 tr -d '|' < sclite.out | awk '
   $1 ~ /^(s[0-9]|Sum)$/ && NF == 9 { $1 = $1; sub(/^Sum/, "ALL"); print }' | sort > theirs.speakers
 awk -F '\t' 'NR > 1 { printf "%s %d %d %d %d %d %d %d %.0f\n", $1, $2, $3, $4, $5, $7, $6, $5 + $6 + $7, $9 * $2 / 100 }' \
@@ -98,7 +98,7 @@ awk -F '\t' 'NR > 1 { printf "%s %d %d %d %d %d %d %d %.0f\n", $1, $2, $3, $4, $
 test "$(wc -l < ours.speakers)" -eq 10
 diff theirs.speakers ours.speakers || { echo "FAILED: speakers or totals differ"; exit 1; }
 
-# The summary and the confusions tell the same totals.
+# The summary and the confusions have the same totals.
 read -r _ _ tokens _ sub del ins errors wrong < <(grep '^ALL ' ours.speakers)
 percent=$(awk -v e="$errors" -v n="$tokens" 'BEGIN { printf "%.2f", 100 * e / n }')
 grep -qxF "%PER $percent [ $errors / $tokens, $ins ins, $del del, $sub sub ]" summary

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# recipes/synth --quick goes through every stage, then what it made is used: training that is killed and resumed equals
-# training that is not, whatever the number of threads; transcription reads paths, pipes and raw samples alike.
+# Runs every stage of recipes/synth --quick and uses its model and corpus: a training that is killed and resumed equals an
+# uninterrupted one for any number of threads; transcription reads paths, pipes and raw samples.
 #
 #   synth_quick.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -16,7 +16,7 @@ LINNET=$linnet "$here/../../recipes/synth/run.sh" --quick --exp synth > recipe.l
   exit 1
 }
 for file in model.safetensors log.jsonl training.svg training.png results.txt RESULTS.md; do
-  [[ -s synth/$file ]] || fail "the recipe made no $file"
+  [[ -s synth/$file ]] || fail "the recipe did not make $file"
 done
 rate=$(sed -n 's/^test: %PER \([0-9]*\)\..*/\1/p' synth/results.txt)
 echo "phoneme error rate on test: $rate %, expected at most 75"
@@ -41,14 +41,14 @@ for kill in 1 2 3 4 5 6; do
   kill -9 $process 2> /dev/null || true
   wait $process 2> /dev/null || true
 done
-(train parts 2) 2>> parts.log || fail "training does not go on: $(tail -n 1 parts.log)"
+(train parts 2) 2>> parts.log || fail "training does not continue: $(tail -n 1 parts.log)"
 continued=$(grep -c '^continuing' parts.log || true)
 echo "killed 6 times, continued $continued times after the first epoch"
 [[ $continued -ge 3 ]] || fail 'training was hardly ever continued'
 cmp whole/model.safetensors parts/model.safetensors || fail 'the model after kill -9 differs'
 [[ $(wc -l < whole/log.jsonl) -eq 12 && $(wc -l < parts/log.jsonl) -eq 12 ]] || fail "logs of 12 epochs have $(wc -l < whole/log.jsonl) and $(wc -l < parts/log.jsonl) lines"
 
-# --- two at once in one folder
+# --- two trainings in one folder
 
 train busy 1 2> busy.log &
 process=$!
@@ -58,7 +58,7 @@ status=0
 wait $process || fail "training failed: $(cat busy.log)"
 [[ $status -eq 0 ]] || grep -q 'another' second.log || fail "two trainings in one folder: $(cat second.log)"
 
-# --- interrupted: a checkpoint is left, the exit code is 130
+# --- interrupted: a checkpoint exists, the exit code is 130
 
 train stopped 1 2> stopped.log &
 process=$!
@@ -66,8 +66,8 @@ until [[ -e stopped/checkpoint.safetensors ]] || ! kill -0 $process 2> /dev/null
 kill -INT $process 2> /dev/null || true
 status=0
 wait $process || status=$?
-[[ $status -eq 130 || $status -eq 0 ]] || fail "status $status after SIGINT: $(cat stopped.log)" # 0: it had ended
-(train stopped 2) 2>> stopped.log || fail "training does not go on: $(tail -n 1 stopped.log)"
+[[ $status -eq 130 || $status -eq 0 ]] || fail "status $status after SIGINT: $(cat stopped.log)" # 0: it was finished
+(train stopped 2) 2>> stopped.log || fail "training does not continue: $(tail -n 1 stopped.log)"
 cmp whole/model.safetensors stopped/model.safetensors || fail 'the model after SIGINT differs'
 
 # --- transcription
@@ -85,7 +85,7 @@ python3 -c 'import json; r = json.load(open("new.json")); p = r["phones"]; asser
 files=(synth/data/test/audio/*)
 "$linnet" transcribe -m $model --threads 1 "${files[@]}" > one.txt 2> /dev/null
 "$linnet" transcribe -m $model --threads 3 "${files[@]}" > three.txt 2> /dev/null
-cmp one.txt three.txt || fail 'the number of threads changes what is recognised'
+cmp one.txt three.txt || fail 'the result depends on the number of threads'
 [[ $(wc -l < one.txt) -eq ${#files[@]} ]] || fail 'a file has no line'
 status=0
 "$linnet" transcribe -m $model no-such-file.wav synth/data/new.wav > out.txt 2> errors.txt || status=$?

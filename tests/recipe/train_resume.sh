@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A training that is killed at any moment and goes on: its batches.txt and model have the bytes of one that never stopped,
-# also where a checkpoint was damaged, and nothing of the killed processes is left.
+# A training that is killed at any moment and continued: its batches.txt and model have the bytes of an uninterrupted one,
+# also after damage to a checkpoint, and no files of the killed processes remain.
 #
 #   train_resume.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -40,14 +40,14 @@ train() { # EXP OPTION...
 train whole || fail "$(cat whole.log)"
 [[ $(wc -l < whole/batches.txt) -eq 168 ]] || fail "$(wc -l < whole/batches.txt) batches"
 
-# compare EXP: against the whole run.
+# compare EXP: compares with the uninterrupted run.
 compare() {
   cmp "whole/batches.txt" "$1/batches.txt" || fail "$1: batches.txt differs"
   cmp "whole/model.safetensors" "$1/model.safetensors" || fail "$1: the model differs"
   [[ $(find "$1" -name '*.tmp*') == '' ]] || fail "$1: $(find "$1" -name '*.tmp*') is left"
 }
 
-# --- killed again and again, each time a little later
+# --- killed repeatedly, each time a little later
 
 kills=0
 mkdir killed
@@ -70,14 +70,14 @@ kill -KILL $process 2> /dev/null || true
 wait $process 2> /dev/null || true
 printf 'x' | dd of=damaged/checkpoint.safetensors bs=1 seek=5000 conv=notrunc status=none
 train damaged || fail "$(cat damaged.log)"
-grep -q 'checksum is wrong: training goes on from the checkpoint before' damaged.log || fail "$(cat damaged.log)"
+grep -q 'checksum is wrong: training continues from the previous checkpoint' damaged.log || fail "$(cat damaged.log)"
 compare damaged
 
-# --- a log of batches that lacks the first steps
+# --- a log of batches without the first steps
 
 train late --set epochs=2
 rm late/batches.txt
-check 0 'has lines for 0 of the 28 steps' "$linnet" train --train data --dev data --exp late --config conf.json --batches \
+check 0 'has lines for 0 of 28 steps' "$linnet" train --train data --dev data --exp late --config conf.json --batches \
   --set epochs=3
 [[ $(wc -l < late/batches.txt) -eq 14 ]] || fail "$(wc -l < late/batches.txt) batches"
 

@@ -35,7 +35,7 @@ make_folder() {
 make_folder good
 validate 0 'good: good: 4 utterances of 2 speakers; wav.scp, text, utt2spk, spk2utt, spk2gender' good
 validate 0 'good: 4 utterances' good/ --fix
-[[ ! -e good/.backup ]] || fail '--fix wrote though nothing was wrong'
+[[ ! -e good/.backup ]] || fail '--fix changed a good folder'
 "$linnet" features good --out good/feats.ark --scp good/feats.scp --cmvn-stats good/cmvn.ark --cmvn-scp good/cmvn.scp \
   2> out || fail 'features'
 sed -i 's#good/##' good/feats.scp good/cmvn.scp
@@ -43,7 +43,7 @@ validate 0 'feats.scp, utt2spk, spk2utt, spk2gender, cmvn.scp' good
 validate 2 'DIR is missing'
 validate 1 'is no folder that can be read' nowhere
 
-# fault NAME TEXT KEPT: the command reports the fault in the folder `bad`; --fix leaves KEPT utterances.
+# fault TEXT COUNT: the command must report the fault in the folder `bad`; --fix must leave COUNT utterances.
 fault() {
   validate 1 "$1" bad
   check 0 "good: $2 utterances" "$linnet" validate-data --fix bad
@@ -55,11 +55,11 @@ make_folder bad
 (tail -n 1 bad/text && head -n 3 bad/text) > text && mv text bad/text
 fault 'bad/text:2: a-1 comes after b-2; sort the file' 4
 echo 'b-2 OTHER WORDS' >> bad/text
-fault 'bad/text:5: b-2 is there already, in line 4; keep one' 4
+fault 'bad/text:5: b-2 appears twice, first in line 4; keep one' 4
 sed -i '2d' bad/text
-fault 'bad/utt2spk:2: a-2 has no good line in text; add the line' 3
+fault 'bad/utt2spk:2: a-2 has no correct line in text; add the line' 3
 echo 'c-1 WORDS' >> bad/text
-fault 'bad/text:5: c-1 is not in utt2spk; remove the line' 4
+fault 'bad/text:5: c-1 is missing in utt2spk; remove the line' 4
 sed -i 's/^a-2 .*/a-2/' bad/text
 fault 'bad/text:2: a-2 has an empty transcript; correct the line' 3
 echo >> bad/text
@@ -67,7 +67,7 @@ fault 'bad/text:5: the line is empty; remove' 4
 printf 'a-1 x y\na-2 a\nb-1 b\nb-2 b\n' > bad/utt2spk
 fault 'bad/utt2spk:1: a-1 is not followed by one speaker' 3
 printf 'a a-1\nb b-1 b-2\n' > bad/spk2utt
-fault 'bad/spk2utt: names 3 utterances, utt2spk 4; write spk2utt anew' 4
+fault 'bad/spk2utt: names 3 utterances, utt2spk 4; make a new spk2utt' 4
 printf 'a a-1 a-2 b-1\nb b-1 b-2\n' > bad/spk2utt
 fault 'bad/spk2utt:1: a has b-1, whose speaker in utt2spk is b' 4
 rm bad/spk2utt
@@ -75,7 +75,7 @@ fault 'bad/spk2utt: is missing' 4
 sed -i 's/ f$/ x/' bad/spk2gender
 fault 'bad/spk2gender:2: b is not followed by m or f' 2
 sed -i 1d bad/spk2gender
-fault 'bad/spk2utt:1: a has no good line in spk2gender' 2
+fault 'bad/spk2utt:1: a has no correct line in spk2gender' 2
 rm bad/b-1.wav
 fault 'bad/wav.scp:3: b-1 b-1.wav: No such file or directory; correct the path' 3
 : > bad/b-1.wav
@@ -89,7 +89,7 @@ cp good/feats.ark bad
 sed 's/^\(b-2 .*\):.*/\1:99999999/' good/feats.scp > bad/feats.scp
 fault 'bad/feats.scp:4: b-2 feats.ark: ends before byte 99999999' 3
 
-# Segments: recordings of their own.
+# Segments of recordings.
 segments() {
   make_folder bad
   sed 's/^/rec-/' bad/wav.scp > wav && mv wav bad/wav.scp
@@ -103,7 +103,7 @@ segments
 sed -i '1s/0 -1/2 -1/;2s/0 -1/0.5 0.5/;3s/rec-b-1/rec-x/' bad/segments
 validate 1 'bad/segments:1: a-1 runs from 2 to -1 s, but' bad
 validate 1 'bad/segments:2: a-2 runs from 0.5 to 0.5 s' bad
-validate 1 'bad/segments:3: b-1 is part of rec-x, which wav.scp does not have' bad
+validate 1 'bad/segments:3: b-1 is part of rec-x, which is missing in wav.scp' bad
 fault 'bad/segments:3' 1
 segments
 sed -i '1s/0 -1/0/' bad/segments
@@ -114,15 +114,15 @@ segments
 sed -i 2d bad/text
 cp bad/utt2spk before
 validate 0 'kept 3 of 4 utterances' --fix bad
-cmp bad/.backup/utt2spk before || fail 'the old utt2spk was not kept'
+cmp bad/.backup/utt2spk before || fail 'there is no copy of the old utt2spk'
 [[ $(wc -l < bad/wav.scp) -eq 3 && $(cat bad/spk2utt) == $'a a-1\nb b-1 b-2' ]] || fail 'wav.scp or spk2utt is wrong'
-[[ ! -e bad/.backup/text ]] || fail 'a file was rewritten that did not change'
+[[ ! -e bad/.backup/text ]] || fail 'an unchanged file was written again'
 
 # What --fix cannot do.
 make_folder bad
 sed -i '1s/a$/c/' bad/utt2spk
 rm bad/spk2gender
-validate 1 "bad/utt2spk:2: a-2 has speaker a, but a smaller id has c; make speakers the beginning" --fix bad
+validate 1 "bad/utt2spk:2: a-2 has speaker a, but an id before it has c; begin the ids" --fix bad
 validate 1 'bad: 3 faults' bad
 make_folder bad
 rm bad/utt2spk
@@ -131,19 +131,19 @@ validate 1 'cannot be fixed without utt2spk' --fix bad
 make_folder bad
 : > bad/text
 validate 1 'no utterance is in all lists' --fix bad
-[[ ! -s bad/text && ! -e bad/.backup ]] || fail 'changed though nothing would be left'
+[[ ! -s bad/text && ! -e bad/.backup ]] || fail '--fix changed a folder of which no utterance would remain'
 printf 'a\0b\n' > bad/text
 validate 1 'bad/text: is binary' bad
 rm bad/text bad/wav.scp
 validate 1 'bad/wav.scp: is missing, and so is feats.scp' bad
 
-# Many faults of one kind: the first are printed, the others counted.
+# Many faults of one kind: the command prints the first and counts the others.
 make_folder bad
 for i in $(seq 1 30); do echo "c-$((i + 10)) WORDS"; done >> bad/text
 validate 1 'bad/text: 20 more such faults' bad
 validate 1 'bad: 30 faults' bad --max-faults 40
-[[ $(grep -c 'is not in utt2spk' out) -eq 30 ]] || fail '--max-faults is not heeded'
-[[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files were left behind'
+[[ $(grep -c 'is missing in utt2spk' out) -eq 30 ]] || fail '--max-faults has no effect'
+[[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files are left'
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

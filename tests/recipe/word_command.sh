@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `linnet decode --words` and `linnet transcribe --words`: lexicon, language model, grammar, hotwords, silences, unknown
-# words, output formats, and what they say of wrong files.
+# words, output formats, and errors in files.
 #
 #   word_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -8,7 +8,7 @@
 prefix=("$linnet")
 model=$here/../../models/english/phones.safetensors
 
-# decoded WHAT WANTED OPTION...: the lines that `linnet decode` writes.
+# decoded WHAT WANTED OPTION...: `linnet decode` must write the lines WANTED.
 decoded() {
   local what=$1 wanted=$2
   shift 2
@@ -17,7 +17,7 @@ decoded() {
   [[ $(cat hyp) == "$wanted" ]] || fail "$what: '$(cat hyp)', expected '$wanted'"
 }
 
-# row BEST: log-posteriors of blank, T, UW, F, AO, SIL, of which one is near certain.
+# row BEST: log-posteriors of blank, T, UW, F, AO, SIL; symbol BEST is nearly certain.
 row() {
   local i
   for i in 0 1 2 3 4 5; do
@@ -41,8 +41,8 @@ END
   echo ' ]'
 } > post.txt
 
-# --- homophones by the first in the lexicon, a language model, hotwords, a grammar
-# FOR has one pronunciation more than FOUR, and so more ways to be said.
+# --- homophones: chosen by their order in the lexicon, a language model, hotwords, a grammar
+# FOR has one more pronunciation than FOUR, and so a higher probability.
 decoded 'a silence that none expects' 'u1 TO FOR'
 decoded 'silence' 'u1 TO FOR' --silence SIL
 # --- a lattice of the same hypotheses
@@ -78,7 +78,7 @@ LINNET_LEXICON=only "$linnet" decode --symbols symbols --words --unknown-penalty
   2> /dev/null
 grep -qx 'u1 <unk> <unk>' hyp || grep -qx 'u1 <unk> F <unk>' hyp || fail "unknown words: $(cat hyp)"
 
-# --- formats: words with times, phones beside them
+# --- formats: words with times, and phones
 decoded 'CTM' "$(printf 'u1 1 0.030 0.090 TO 0.9512\nu1 1 0.180 0.090 FOR 0.9512')" --silence SIL --format ctm
 "$linnet" decode --symbols symbols --words --lexicon lexicon --silence SIL --frame-shift 30 --format json post.txt \
   > hyp 2> /dev/null
@@ -86,30 +86,30 @@ grep -qF '"words":[{"word":"TO","start":0.030,"end":0.120,"confidence":0.9512},'
   grep -qF '{"symbol":"SIL","start":0.120,"end":0.150,' hyp || fail "JSON: $(cat hyp)"
 printf 'u1 [\n 0 -50 -50 -50 -50 -50 ]\n' > quiet.txt
 "$linnet" decode --symbols symbols --words --lexicon lexicon quiet.txt > hyp 2> /dev/null
-grep -qx 'u1 ' hyp || fail "nothing was said: $(cat hyp)"
+grep -qx 'u1 ' hyp || fail "an empty result: $(cat hyp)"
 
 # --- wrong options and files
 decode=(decode --symbols symbols --words)
 check 2 'name a lexicon with --lexicon FILE' "${decode[@]}" post.txt
-check 2 '--lexicon is for words: add --words' decode --symbols symbols --lexicon lexicon post.txt
-check 2 '--hotwords is for words' transcribe --phones --hotwords phrases post.txt
+check 2 '--lexicon: needs --words' decode --symbols symbols --lexicon lexicon post.txt
+check 2 '--hotwords: needs --words' transcribe --phones --hotwords phrases post.txt
 decode+=(--lexicon lexicon)
-check 2 'add --lattice' "${decode[@]}" --lattice-symbols x post.txt
-check 2 'choose one of them' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
+check 2 'needs --lattice' "${decode[@]}" --lattice-symbols x post.txt
+check 2 'only one of --grammar and --lm' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
 check 2 '--unknown-penalty at least 0' "${decode[@]}" --unknown-penalty -1 post.txt
-check 1 "silence SPN: not one of the symbols: 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
+check 1 "silence SPN: is not one of the symbols, which 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
 printf ';;; nothing but a comment\n' > bad
-check 1 "bad: no words: write 'WORD PHONE PHONE" decode --symbols symbols --words --lexicon bad post.txt
+check 1 "bad: has no words: write lines 'WORD PHONE PHONE" decode --symbols symbols --words --lexicon bad post.txt
 printf 'TO\n' > bad
-check 1 "bad:1: word 'TO' has no phones: write them behind it" decode --symbols symbols --words --lexicon bad post.txt
+check 1 "bad:1: word 'TO' has no phones: write them after it" decode --symbols symbols --words --lexicon bad post.txt
 printf 'TO T UW\nTO T UW\n' > bad
 "$linnet" decode --symbols symbols --words --lexicon bad post.txt > /dev/null 2> err
-! grep -q 'given twice' err || fail "a warning at every command: $(cat err)"
-check 0 'given twice, the first on line 2' decode --verbose --symbols symbols --words --lexicon bad post.txt
+! grep -q 'appear twice' err || fail "a warning at every command: $(cat err)"
+check 0 'appear twice, the first in line 2' decode --verbose --symbols symbols --words --lexicon bad post.txt
 : > bad
 check 1 'grammar: bad: the grammar accepts nothing: write' "${decode[@]}" --grammar bad post.txt
 printf 'TO T UW\nAH AH0\n' > bad
-check 1 "bad:2: unknown phone 'AH'" decode --symbols symbols --words --lexicon bad post.txt
+check 1 "bad:2: phone 'AH' is unknown" decode --symbols symbols --words --lexicon bad post.txt
 printf 'to\nnine\n' > bad
 check 1 "grammar: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --grammar bad post.txt
 check 1 "hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad post.txt
@@ -120,7 +120,7 @@ printf 'a b c\n' > other
 "$linnet" ngram --order 1 --discount-fallback --text other --arpa other.arpa 2> /dev/null
 check 1 'other.arpa: has none of the words of lexicon' "${decode[@]}" --lm other.arpa post.txt
 
-# --- a model over audio: the two ways to words agree
+# --- a model on audio: both ways to words agree
 {
   printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
   dd if="$linnet" bs=1 skip=1 count=40000 2> /dev/null

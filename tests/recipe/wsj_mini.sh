@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# recipes/wsj on a miniature of the corpus: every stage, from discs to report, then what can go wrong with a copy.
+# recipes/wsj on a miniature of the corpus: every stage, from discs to report, and then faults of copies.
 #
 #   wsj_mini.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -15,7 +15,7 @@ recipe() { # STATUS TEXT ARGUMENTS...
   check "$1" "$2" "$recipes/wsj/run.sh" --exp exp --dict mini/cmudict --encoder "$here/mini_wsj.json" --jobs 2 "${@:3}"
 }
 lines() { wc -l < "$1"; }
-# rate FILE: the whole percent of a score
+# rate FILE: the percentage of a score, as an integer
 rate() { sed -n 's/^%[PW]ER \([0-9]*\)\..*/\1/p' "$1"; }
 
 "$here/make_mini_wsj.sh" --out mini --linnet "$linnet" --jobs 2 2> mini.log || { cat mini.log && exit 1; }
@@ -24,22 +24,22 @@ corpus=(--wsj0 mini/wsj0 --wsj1 mini/wsj1/13-*)
 # --- wrong command lines
 
 recipe 0 'Usage: run.sh' --help
-recipe 2 '--nonsense: no such option' --nonsense x
+recipe 2 '--nonsense: is not an option' --nonsense x
 recipe 1 '--wsj0 DIR... or --wsj1 DIR... is missing' --wsj0 mini/wsj0
-recipe 1 '--wsj0 nowhere: no such folder' --wsj0 nowhere --wsj1 mini/wsj1
-recipe 1 '--seed wants a value' --seed
+recipe 1 '--wsj0 nowhere: this folder does not exist' --wsj0 nowhere --wsj1 mini/wsj1
+recipe 1 '--seed needs a value' --seed
 recipe 1 '--stage x: must be a whole number' --stage x
 recipe 1 '--stage 9: must be 1 to 7' --stage 9
-recipe 1 '--stop-stage 3: comes before stage 6' --stage 6 --stop-stage 3
-recipe 1 '--dev train_cv05: train_si284 has its speakers' --dev train_cv05
+recipe 1 '--stop-stage 3: must be at least the first stage, 6' --stage 6 --stop-stage 3
+recipe 1 '--dev train_cv05: needs --train train_tr95' --dev train_cv05
 recipe 1 '--jobs abc: must be a number above 0' --jobs abc
 recipe 1 '--via carrier: must be one of local' --via carrier
 recipe 1 'device gpu: expected cpu, cuda, cuda:N or auto' --device gpu
-recipe 1 'neither a file nor one of blstm linear lsh-4 softmax' --encoder gru
+recipe 1 'must be a file or one of blstm linear lsh-4 softmax' --encoder gru
 recipe 1 '--train dev: must be' --train dev
 recipe 1 'run stage 1 first' --stage 2
 recipe 1 'run stage 5 first' --stage 6
-recipe 1 'expected are 7138; ' "${corpus[@]}" --stop-stage 1
+recipe 1 'but 7138 are expected; ' "${corpus[@]}" --stop-stage 1
 
 # --- all stages
 
@@ -51,19 +51,19 @@ counts=$(cd exp/data && wc -l t*/text | awk '$2 != "total" {printf "%s %d;", $2,
 [[ $counts == 'test_dev93/text 5;test_eval92/text 3;test_eval93/text 2;train_cv05/text 18;train_si284/text 374;train_si84/text 71;train_tr95/text 356;' ]] ||
   fail "numbers of utterances: $counts"
 for set in exp/data/t* exp/feats/t*; do check 0 'good:' "$linnet" validate-data "$set"; done
-[[ $(cat exp/data/local/twice) == *46ac0201.wv1*13-1.1*13-2.1* && $(lines exp/data/local/twice) -eq 1 ]] || fail 'the file that is there twice'
-[[ $(cat exp/data/local/strange) == *46ac0200.dot:39:* ]] || fail 'the line without an utterance is not told'
+[[ $(cat exp/data/local/twice) == *46ac0201.wv1*13-1.1*13-2.1* && $(lines exp/data/local/twice) -eq 1 ]] || fail 'the file that appears twice is not listed'
+[[ $(cat exp/data/local/strange) == *46ac0200.dot:39:* ]] || fail 'the line without an utterance is not listed'
 ! grep -q '^401' exp/data/train_si84/text || fail 'speaker 401 is in train_si84'
 [[ -z $(join -j 1 exp/data/train_tr95/spk2utt exp/data/train_cv05/spk2utt) ]] || fail 'speakers on both sides of the split'
 cut -d ' ' -f 2- exp/data/train_si284/text | tr ' ' '\n' | sort -u > words
-for word in PERCENT POINT -DASH '<NOISE>' DOLLARS THE ZORVEX; do grep -qxF -e "$word" words || fail "no $word in the text"; done
+for word in PERCENT POINT -DASH '<NOISE>' DOLLARS THE ZORVEX; do grep -qxF -e "$word" words || fail "$word is missing in the text"; done
 ! grep -vE "^(<NOISE>|[-A-Z']+)\$" words || fail 'words that are not normalised'
 [[ $(cut -d ' ' -f 1 exp/lang/oov) == ZORVEX ]] || fail "out of vocabulary: $(cat exp/lang/oov)"
 [[ $(lines exp/lang/units) -eq 41 && $(tail -n 2 exp/lang/units | tr '\n' ' ') == 'NSN SPN ' ]] || fail 'units'
-! grep -vxF -f exp/lang/units <(cut -d ' ' -f 2- exp/feats/train_si284/phones | tr ' ' '\n' | sort -u) || fail 'phones that are no units'
+! grep -vxF -f exp/lang/units <(cut -d ' ' -f 2- exp/feats/train_si284/phones | tr ' ' '\n' | sort -u) || fail 'some phones are not units'
 for model in bigram trigram phones; do check 0 'gram' "$linnet" ngram --model exp/lm/$model.bin; done
 
-# Error rates: what is learned, and that a language model helps where its weight was chosen.
+# Error rates: the model learns, and a language model helps on the set on which its weight was chosen.
 for set in test_dev93 test_eval92 test_eval93; do
   for kind in greedy.units greedy.folded beam.units beam.folded; do
     [[ $(rate exp/mini_wsj/$set.$kind.score) -le 60 ]] || fail "$set $kind: $(head -n 1 exp/mini_wsj/$set.$kind.score)"
@@ -77,23 +77,23 @@ fi
 for set in test_dev93 test_eval92 test_eval93; do
   [[ $(rate exp/mini_wsj/$set.words.words.score) -le 40 ]] || fail "$set words: $(head -n 1 exp/mini_wsj/$set.words.words.score)"
 done
-grep -qF '| mini_wsj | words | words |' exp/RESULTS.md || fail 'RESULTS.md lacks word error rates'
+grep -qF '| mini_wsj | words | words |' exp/RESULTS.md || fail 'RESULTS.md has no word error rates'
 # A missing utterance counts as deleted.
 "$recipes/common/score_sets.sh" --help > help || fail 'score_sets.sh --help'
-cp -r exp/feats lost
-sed -i '2s/ .*/ nowhere.ark:9/' lost/test_eval92/feats.scp
-"$recipes/common/score_sets.sh" --model exp/mini_wsj/model.safetensors --data lost --dev test_dev93 --tests test_eval92 \
-  --units exp/lang/units --lm exp/lm/phones.bin --out lost/scores --weights 1 --bonuses 0 2> log || fail "a lost utterance: $(cat log)"
-grep -q 'the others count as deleted' log && grep -q '1 not present in hyp' lost/scores/test_eval92.beam.units.score || fail 'lost: not told'
-[[ $(rate lost/scores/test_eval92.greedy.units.score) -ge 25 ]] || fail 'the lost utterance was not counted'
+cp -r exp/feats incomplete
+sed -i '2s/ .*/ nowhere.ark:9/' incomplete/test_eval92/feats.scp
+"$recipes/common/score_sets.sh" --model exp/mini_wsj/model.safetensors --data incomplete --dev test_dev93 --tests test_eval92 \
+  --units exp/lang/units --lm exp/lm/phones.bin --out incomplete/scores --weights 1 --bonuses 0 2> log || fail "a missing utterance: $(cat log)"
+grep -q 'the rest count as deleted' log && grep -q '1 not present in hyp' incomplete/scores/test_eval92.beam.units.score || fail 'the missing utterance is not reported'
+[[ $(rate incomplete/scores/test_eval92.greedy.units.score) -ge 25 ]] || fail 'the missing utterance was not counted'
 
 # The report.
 for text in '| mini_wsj | beam | folded |' 'train_si84 71, train_si284 374' 'units 39' 'seed 1' 'test sets scored 1 times'; do
-  grep -qF -- "$text" exp/RESULTS.md || fail "RESULTS.md lacks '$text'"
+  grep -qF -- "$text" exp/RESULTS.md || fail "RESULTS.md has no '$text'"
 done
-for text in '<svg' '<td>mini_wsj</td>' '</html>'; do grep -qF -- "$text" exp/index.html || fail "index.html lacks '$text'"; done
+for text in '<svg' '<td>mini_wsj</td>' '</html>'; do grep -qF -- "$text" exp/index.html || fail "index.html has no '$text'"; done
 
-# --- nothing is done twice
+# --- finished steps do not run again
 
 stamp() { stat -c '%n %y' exp/feats/*/feats.*.ark | cksum; }
 before=$(stamp)
@@ -102,14 +102,14 @@ recipe 0 'good' --stage 3 --stop-stage 3
 rm exp/feats/train_si284/log/*.2.done exp/feats/train_si284/feats.2.ark
 touch marker
 recipe 0 'good' --stage 3 --stop-stage 3
-[[ $(find exp/feats -name 'feats.*.ark' -newer marker) == exp/feats/train_si284/feats.2.ark ]] || fail 'not just the part that was missing'
+[[ $(find exp/feats -name 'feats.*.ark' -newer marker) == exp/feats/train_si284/feats.2.ark ]] || fail 'other parts than the missing one were computed'
 recipe 0 'good' --stage 3 --stop-stage 3 --parts 3
 [[ $(cut -d : -f 1 exp/feats/train_si284/feats.scp | cut -d ' ' -f 2 | sort -u | wc -l) -eq 3 ]] || fail 'another number of parts'
 recipe 0 'good' --stage 3 --stop-stage 3
 recipe 0 'exp/index.html' --stage 5 --stop-stage 7
-[[ $(lines exp/mini_wsj/scored) -eq 2 ]] || fail 'the second scoring is not told'
+[[ $(lines exp/mini_wsj/scored) -eq 2 ]] || fail 'the second scoring is not recorded'
 
-# --- the paper's configurations, an epoch of each
+# --- the configurations of the paper, one epoch each
 
 for conf in linear softmax lsh-4 blstm; do
   recipe 0 'train loss' --encoder $conf --train train_si84 --set training.epochs=1 --stage 5 --stop-stage 5
@@ -124,7 +124,7 @@ for name in feats cmvn; do sed "s# # $PWD/exp/feats/#" exp/feats/test_dev93/$nam
 check 0 'good: 5 utterances' "$recipes/common/make_features.sh" --data foreign --out taken
 check 0 '5 utterances' "$linnet" posteriors --model exp/mini_wsj/model.safetensors --data taken --out taken.ark
 
-# --- the recipe for a corpus of one's own, as docs/recipes.md has it
+# --- the recipe for the user's corpus in docs/recipes.md
 
 mkdir -p tree/recipes/mine own
 cp -r "$recipes/common" tree/recipes
@@ -136,7 +136,7 @@ done
 check 0 'test, beam:' bash tree/recipes/mine/run.sh --data own --conf "$here/mini_wsj.json" --dict mini/cmudict --exp mine
 [[ $(rate mine/model/test.beam.units.score) -le 60 ]] || fail "the recipe of the manual: $(head -n 1 mine/model/test.beam.units.score)"
 
-# --- copies of other layouts, and copies that are not complete
+# --- copies of other layouts, and incomplete copies
 
 # copy NAME SED-PROGRAM: links to the corpus, with other paths
 copy() {
@@ -147,7 +147,7 @@ copy() {
   done
 }
 
-# same NAME: the folders are those of the discs, but for the audio's paths.
+# same NAME: the folders must equal those of the discs, except for the paths of audio.
 same() {
   diff -r -x wav.scp -x local -x phones exp/data "$1" > difference || fail "$1: $(head -n 3 difference)"
 }
@@ -162,7 +162,7 @@ same data-upper
 copy flat 's#^(wsj.)/[^/]*/wsj.#\1#'
 prepare 0 'train_cv05: 18' --out data-flat --wsj0 flat/wsj0 --wsj1 flat/wsj1
 same data-flat
-[[ ! -s data-flat/local/twice ]] || fail 'a file is there twice in a flat copy'
+[[ ! -s data-flat/local/twice ]] || fail 'a file appears twice in a flat copy'
 ln -s flat documents
 prepare 0 'train_cv05: 18' --out data-both --wsj0 documents --wsj1 flat/wsj1
 same data-both
@@ -173,24 +173,24 @@ same data-under
 copy cut 's#x#x#'
 rm cut/wsj1/13-16.1/wsj1/si_dt_20/4k0/4k0c0202.wv1 cut/wsj0/11-2.1/wsj0/transcrp/dots/si_tr_s/01n/01nc0200.dot
 cut=(--out data-cut --wsj0 cut/wsj0 --wsj1 cut/wsj1)
-prepare 1 '19 utterances lack audio or transcript' "${cut[@]}"
-grep -qF ' 01nc0201 transcript 01nc0200.dot' out || fail 'what is missing is not printed'
+prepare 1 '19 utterances have no audio or no transcript' "${cut[@]}"
+grep -qF ' 01nc0201 transcript 01nc0200.dot' out || fail 'the missing transcript is not printed'
 grep -qxF 'test_dev93 4k0c0202 audio 13_16_1:wsj1/si_dt_20/4k0/4k0c0202.wv1' data-cut/local/missing || fail 'the missing audio is not named'
 prepare 0 'train_si84: 53 utterances of 3 speakers' "${cut[@]}" --allow-missing
 check 0 'good: 4 utterances' "$linnet" validate-data data-cut/test_dev93
 rm cut/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx
-prepare 1 'wsj1/doc/indices/h1_p0.ndx (disc 13-34.1) is in none of the folders' "${cut[@]}"
+prepare 1 'wsj1/doc/indices/h1_p0.ndx (disc 13-34.1) is missing in all folders' "${cut[@]}"
 echo 'no list' > cut/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx
-prepare 1 'h1_p0.ndx:1: not of the form DISC:PATH' "${cut[@]}"
+prepare 1 'h1_p0.ndx:1: must have the form DISC:PATH' "${cut[@]}"
 find cut -name '*.dot' -delete
 prepare 1 'there are no transcripts' "${cut[@]}"
 copy cut 's#x#x#'
 rm cut/wsj1/13-16.1/wsj1/si_dt_20/4k0/4k0c0202.wv1
 sed 's/4k0c0202/4k0c0203/' mini/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx > ndx
 mv ndx cut/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx
-prepare 1 'test_dev93 has 4 utterances, expected are 5' "${cut[@]}"
+prepare 1 'test_dev93 has 4 utterances, but 5 are expected' "${cut[@]}"
 
-# --- audio by other programs
+# --- audio read by other programs
 
 if command -v ffmpeg > /dev/null; then
   prepare 0 'train_cv05: 18' --out data-ffmpeg --audio ffmpeg --wsj0 mini/wsj0 --wsj1 mini/wsj1
@@ -198,7 +198,7 @@ if command -v ffmpeg > /dev/null; then
     check 0 '5 utterances' "$linnet" features "$([[ $way ]] && echo data-ffmpeg || echo exp/data)/test_dev93" --run-commands --out audio$way.ark
   done
   cmp audio.ark audio-ffmpeg.ark || fail 'ffmpeg reads other samples'
-  mkdir bin # what stands for sph2pipe takes its arguments
+  mkdir bin # a script in the place of sph2pipe, with the same arguments
   printf '#!/bin/bash\n[[ $# == 3 && $1 == -f && $2 == wav ]] && ffmpeg -v error -i "$3" -f wav -\n' > bin/sph2pipe
   chmod +x bin/sph2pipe
   PATH=$PWD/bin:$PATH prepare 0 'train_cv05: 18' --out data-sph2pipe --audio sph2pipe --wsj0 mini/wsj0 --wsj1 mini/wsj1
@@ -228,9 +228,9 @@ dictionary 1 'must be map, flite or g2p' --oov drop
 part() { # STATUS TEXT ARGUMENTS...
   check "$1" "$2" "$recipes/common/cmd.sh" --log parts/log "${@:3}"
 }
-part 1 '1 of 3 parts failed' --parts 3 -- bash -c 'echo "{}" >> parts/ran; [ {} != 2 ] || [ -e parts/mended ]'
-touch parts/mended
-part 0 '1 of 3 parts to run' --parts 3 -- bash -c 'echo "{}" >> parts/ran; [ {} != 2 ] || [ -e parts/mended ]'
+part 1 '1 of 3 parts failed' --parts 3 -- bash -c 'echo "{}" >> parts/ran; [ {} != 2 ] || [ -e parts/repaired ]'
+touch parts/repaired
+part 0 '1 of 3 parts to run' --parts 3 -- bash -c 'echo "{}" >> parts/ran; [ {} != 2 ] || [ -e parts/repaired ]'
 [[ $(sort parts/ran | tr '\n' ' ') == '1 2 2 3 ' ]] || fail "parts that ran: $(sort parts/ran | tr '\n' ' ')"
 part 0 '3 of 3 parts to run' --parts 3 -- bash -c 'echo {} >> parts/ran'
 [[ $(wc -l < parts/ran) -eq 7 ]] || fail 'another command was not run'

@@ -1,11 +1,11 @@
-/* A causal model on hours of audio in one utterance, as a microphone gives it: in constant memory, faster than it
- * comes.
+/* A causal model on hours of audio in one utterance, as from a microphone: in constant memory and faster than real
+ * time.
  *
  *   torture_day MODEL HOURS
  *
- * The audio is tones and noise, made as it is fed. Segments are taken as they become final. The last line says what was
- * measured; the exit code is 1 if memory grew by more than a megabyte after the first hour (or the first twentieth of a
- * shorter run), or if the stream was slower than real time. */
+ * The audio is tones and noise, made while it is fed. Final segments are dropped at once. The last line has the
+ * measurements; the exit code is 1 if memory grew by more than a megabyte after the first hour (or the first
+ * twentieth of a shorter run), or if the stream was slower than real time. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static int fail(const char *what, const char *why) {
   return 1;
 }
 
-/* Feeds a chunk and takes what is final; false on failure. */
+/* Feeds a chunk and drops the final segments; returns false on failure. */
 static int feed(struct linnet_stream *stream, uint64_t first, size_t *segments) {
   static float samples[CHUNK];
   size_t count = 0;

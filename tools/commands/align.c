@@ -1,6 +1,7 @@
 /* linnet align: where the words and phones of a known text lie in audio files or in the utterances of a data folder. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "align_text.h"
 #include "common/default_model.h"
@@ -20,7 +21,8 @@ struct job {
   const struct linnet_model *model; /* its */
   const char *text;                 /* of the only file, NULL: that of the data folder's utterance */
   bool words;                       /* texts are words, else phones */
-  const char *lexicon;              /* its path, NULL: none */
+  const char *lexicon;              /* its path, NULL: none is named */
+  char *folder;                     /* of the model, for what the options do not name; NULL: none */
   struct linnet_text_aligner *aligner;
   struct inputs inputs;
   struct results results;
@@ -64,7 +66,8 @@ static bool read_text(struct item *item, struct linnet_context *context, size_t 
     text = job->words ? linnet_data_folder_text(job->inputs.folder, index)
                       : linnet_data_folder_phones(job->inputs.folder, index);
   if (!text) {
-    tool_fail("%s: no text: it is not in the data folder's file '%s'", item->name, job->words ? "text" : "phones");
+    tool_fail("%s: has no text: its line is missing in the data folder's file '%s'", item->name,
+              job->words ? "text" : "phones");
     return false;
   }
   name_text(item, source, sizeof source);
@@ -110,7 +113,7 @@ static void tell_jumps(const struct item *item) {
   for (size_t i = 0; i < count; i++) {
     double start = (double)jumps[i].start * frame, end = (double)jumps[i].end * frame;
     if (jumps[i].kind == LINNET_JUMP_INSERTED) {
-      tool_warn("%s: %.2f to %.2f s: not in the text", item->name, start, end);
+      tool_warn("%s: %.2f to %.2f s: the audio is not in the text", item->name, start, end);
       continue;
     }
     size_t first = linnet_aligned_text_index(item->text, jumps[i].word);
@@ -134,7 +137,7 @@ static void tell_doubts(const struct item *item) {
     tool_warn("%s: %zu of %zu words are doubtful, the first is '%s' at %.2f s%s", item->name, doubtful, count,
               tokens[linnet_aligned_text_index(item->text, words[first].word)],
               (double)words[first].start * linnet_model_frame_seconds(item->job->model),
-              options.jumps ? "" : "; --jumps lets text and audio differ");
+              options.jumps ? "" : "; --jumps allows text and audio to differ");
 }
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
@@ -219,34 +222,39 @@ static char *read_text_file(const char *path) {
   return NULL;
 }
 
-/* Decides whether texts are words and loads their lexicon (NULL: all pronunciations are guessed). False after printing
- * what is missing. */
-static bool choose_words(const char **path, bool *words) {
-  const char *named = word_options_lexicon(options.lexicon);
-  bool wanted = options.text || options.text_file;
-  *words = !options.phones && (named || align_words_guessed());
-  *path = *words ? named : NULL;
-  if (!wanted || *words)
-    return true;
-  tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
-            "(https://github.com/cmusphinx/cmudict), guess them with --g2p FILE, or give --phones");
-  return false;
+static bool data_has_phones(void) {
+  char path[4096];
+  const char *folder = inputs_data_folder();
+  return folder && snprintf(path, sizeof path, "%s/phones", folder) < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+/* Decides whether texts are words, and finds their lexicon. Phones of a data folder come before pronunciations that
+ * were not named. False after printing what is missing. */
+static bool choose_words(struct job *job) {
+  const char *named = word_options_lexicon(options.lexicon);
+  const bool wanted = options.text || options.text_file;
+  job->folder = tool_find_folder(options.model);
+  job->words = !options.phones && (align_words_pronounced(named, NULL) ||
+                                   (align_words_pronounced(NULL, job->folder) && !data_has_phones()));
+  job->lexicon = job->words ? named : NULL;
+  return !wanted || job->words || align_words_fail() == TOOL_OK;
+}
+
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   char *file = options.text_file ? read_text_file(options.text_file) : NULL;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
   int code = TOOL_FAILURE;
-  if (choose_words(&job.lexicon, &job.words) && (file || !options.text_file))
-    job.recognizer = tool_greedy_recognizer(context, model_path);
+  if (choose_words(&job) && (file || !options.text_file))
+    job.recognizer = tool_open_recognizer(context, path, NULL);
   if (job.recognizer) {
     job.model = linnet_recognizer_model(job.recognizer);
-    job.aligner = align_text_open(context, job.model, job.words, job.lexicon);
+    job.aligner = align_text_open(context, job.recognizer, job.words, job.lexicon, job.folder);
   }
   if (job.aligner)
     code = align_all(context, &job, paths, count);
   linnet_text_aligner_destroy(job.aligner);
   linnet_recognizer_destroy(job.recognizer);
+  free(job.folder);
   free(file);
   return code;
 }
@@ -260,8 +268,9 @@ static bool check_texts(const char **paths, size_t count) {
     return false;
   }
   if (paths && (folder ? texts > 0 : texts != 1 || count > 1)) {
-    tool_usage(folder ? "a data folder has its own texts: --text, --text-file and --phones are for a file"
-                      : "one file, and one of --text, --text-file, --phones; many files are aligned as a data folder");
+    tool_usage(
+        folder ? "--text, --text-file and --phones are for one file: a data folder has its own texts"
+               : "give one file, and one of --text, --text-file and --phones; to align many files, make a data folder");
     return false;
   }
   return paths != NULL;
@@ -278,18 +287,22 @@ int tool_align(int argc, const char **argv) {
       {"text-file", 'T', POPT_ARG_STRING, &options.text_file, 0, "a file with the words that are spoken", "FILE"},
       {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "the phones that are spoken", "PHONES"},
       {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
-       "pronunciations, as in CMUdict or Kaldi (default: $LINNET_LEXICON; else the phones of --data)", "FILE"},
+       "pronunciations, as in CMUdict or Kaldi (default: $LINNET_LEXICON; else the phones of --data, else the lexicon "
+       "of "
+       "the model's folder)",
+       "FILE"},
       {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what to write: word (default, if the text has words) or phone",
        "UNIT"},
       {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0,
-       "give words without a pronunciation the time between their neighbours (default: an error)", NULL},
+       "interpolate the times of words without a pronunciation (default: an error)", NULL},
       {"jumps", 0, POPT_ARG_NONE, &options.jumps, 0,
-       "audio and text may differ: find words that are left out or repeated, and sound without text", NULL},
+       "audio and text may differ: find omitted and repeated words, and sound without text", NULL},
       {"jump-cost", 0, POPT_ARG_FLOAT, &options.jump_cost, 0,
        "with --jumps: cost of leaving and reentering the text (default 60)", "X"},
       {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0,
        "with --jumps: cost of each frame of sound outside the text (default 2)", "X"},
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the model that ships)", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0,
+       "model file, or a recognizer's folder (default: the one that ships)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
@@ -299,7 +312,7 @@ int tool_align(int argc, const char **argv) {
       tool_parse(argc, argv, table, "[OPTIONS] --text WORDS FILE, or --data DIR   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
-  int code = tool_with_model(options.model, check_texts(paths, count) ? paths : NULL, count, run);
+  int code = tool_with_recognizer(options.model, check_texts(paths, count) ? paths : NULL, count, run);
   poptFreeContext(parsed);
   return code;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "common/default_model.h"
 #include "common/word_options.h"
@@ -16,54 +17,60 @@ static struct { char *g2p, *rules; } options;
 
 struct poptOption align_words_options[] = {
     {"g2p", 0, POPT_ARG_STRING, &options.g2p, 0,
-     "guess pronunciations of unknown words with this model of 'linnet g2p' (default: no guesses)", "FILE"},
+     "guess pronunciations of unknown words with this model of 'linnet g2p' (default: with --lexicon none, else that of"
+     " the model's folder)",
+     "FILE"},
     {"text-rules", 0, POPT_ARG_STRING, &options.rules, 0,
-     "rules for numbers, abbreviations and so on; none: no rules (default: the English rules that ship)", "FILE"},
+     "rules for numbers, abbreviations and so on; none: no rules (default: those of the model's folder, else the "
+     "English rules that ship)",
+     "FILE"},
     POPT_TABLEEND};
 
 /* --- the aligner -------------------------------------------------------------------------------------------------- */
 
-bool align_words_guessed(void) {
-  return options.g2p != NULL;
+static bool has_file(const char *folder, const char *name) {
+  char path[4096];
+  return folder && snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-/* The path of the rules that --text-rules names, or of those that ship; the caller frees it. NULL: no rules. */
-static char *find_rules(void) {
-  if (options.rules)
-    return strcmp(options.rules, "none") == 0 ? NULL : strdup(options.rules);
+bool align_words_pronounced(const char *lexicon, const char *folder) {
+  return lexicon || options.g2p || has_file(folder, "lexicon.txt") || has_file(folder, "g2p.bin");
+}
+
+int align_words_fail(void) {
+  return tool_fail(
+      "words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
+      "(https://github.com/cmusphinx/cmudict), guess them with --g2p FILE, or give --phones");
+}
+
+/* The rules: of --text-rules, else of the folder, else those that ship, whose path the caller frees. */
+static char *choose_rules(const char *folder, struct linnet_source *rules) {
+  static const char none[] = "\n";
+  if (options.rules && strcmp(options.rules, "none") == 0)
+    *rules = (struct linnet_source){.path = "no rules", .data = none, .bytes = strlen(none)};
+  else if (options.rules)
+    rules->path = options.rules;
+  if (options.rules || has_file(folder, "text.rules"))
+    return NULL;
   char *shipped = tool_find_shipped(RULES_NAME);
   if (!shipped)
-    tool_warn("no rules of written text (%s): numbers and abbreviations are unknown words; name a file with "
-              "--text-rules FILE",
+    tool_warn("the rules of written text are missing (%s): numbers and abbreviations are unknown words; name a file "
+              "with --text-rules FILE",
               RULES_NAME);
+  rules->path = shipped;
   return shipped;
 }
 
-static bool create_aligner(struct linnet_context *context, const struct linnet_model *model,
-                           const struct linnet_text_aligner_settings *settings, struct linnet_text_aligner **aligner) {
-  const size_t count = linnet_model_num_symbols(model);
-  const char **names = calloc(count, sizeof *names);
-  for (size_t i = 0; names && i < count; i++)
-    names[i] = linnet_model_symbol(model, (int)i);
-  bool good = names && linnet_text_aligner_create(context, names, count, settings, aligner) == LINNET_OK;
-  if (!names)
-    tool_fail("out of memory for the names of %zu symbols", count);
-  else if (!good)
-    tool_fail_context(context);
-  free(names);
-  return good;
-}
-
-struct linnet_text_aligner *align_text_open(struct linnet_context *context, const struct linnet_model *model,
-                                            bool words, const char *lexicon) {
+struct linnet_text_aligner *align_text_open(struct linnet_context *context, const struct linnet_recognizer *recognizer,
+                                            bool words, const char *lexicon, const char *folder) {
   struct linnet_text_aligner_settings settings;
   struct linnet_text_aligner *aligner = NULL;
-  char *rules = words ? find_rules() : NULL;
   linnet_text_aligner_settings_default(&settings);
+  char *rules = words ? choose_rules(folder, &settings.rules) : NULL;
   settings.lexicon.path = lexicon;
-  settings.rules.path = rules;
   settings.g2p.path = words ? options.g2p : NULL;
-  create_aligner(context, model, &settings, &aligner);
+  if (linnet_recognizer_load_aligner(context, recognizer, words ? folder : NULL, &settings, &aligner) != LINNET_OK)
+    tool_fail_context(context);
   free(rules);
   return aligner;
 }
@@ -102,10 +109,10 @@ static void name_unknown(bool skip, const struct occurrence *unknown, const char
   if (strcasecmp(word->missing, word->text) != 0)
     snprintf(within, sizeof within, " (said '%.120s')", word->missing);
   if (skip)
-    tool_warn("%s:%zu:%zu: no pronunciation of '%.100s'%s%s: its time is interpolated", source, word->line,
+    tool_warn("%s:%zu:%zu: '%.100s' has no pronunciation%s%s: its time is interpolated", source, word->line,
               word->column, word->text, within, often);
   else
-    tool_fail("%s:%zu:%zu: no pronunciation of '%.100s'%s%s", source, word->line, word->column, word->text, within,
+    tool_fail("%s:%zu:%zu: '%.100s' has no pronunciation%s%s", source, word->line, word->column, word->text, within,
               often);
 }
 
@@ -143,8 +150,8 @@ bool align_text_check(const struct linnet_aligned_text *text, const char *lexico
   size_t unknown = name_all_unknown(skip_unknown, written, count, source);
   name_guessed(written, count, name);
   if (unknown > 0 && !skip_unknown)
-    tool_fail("%s: %zu word%s not in %s: add lines 'WORD PHONE PHONE ...' to it, %sor give them times between those of "
-              "their neighbours with --skip-unknown",
+    tool_fail("%s: %zu word%s not in %s: add lines 'WORD PHONE PHONE ...' to it, %sor interpolate their times with "
+              "--skip-unknown",
               name, unknown, unknown == 1 ? " is" : "s are", lexicon ? lexicon : "a lexicon (--lexicon FILE)",
               options.g2p ? "" : "guess them with --g2p FILE, ");
   return unknown == 0 || skip_unknown;

@@ -8,15 +8,15 @@ static struct {
   int half;
 } options;
 
-static int run(const char **paths, size_t count) {
-  struct linnet_context *context = tool_context();
-  if (!context)
-    return TOOL_FAILURE;
-  int code = TOOL_OK;
-  if (linnet_model_average(context, paths, count, options.half, tool_output_path(options.output)) != LINNET_OK)
-    code = tool_fail_context(context);
-  linnet_context_destroy(context);
-  return code;
+static int check_options(const char **paths, size_t count) {
+  (void)paths, (void)count;
+  return options.output ? TOOL_OK : tool_usage("--output FILE is missing");
+}
+
+static int run(struct linnet_context *context, const char **paths, size_t count) {
+  if (linnet_model_average(context, paths, count, options.half, tool_output_path(options.output)) == LINNET_OK)
+    return TOOL_OK;
+  return tool_fail_context(context);
 }
 
 int tool_average(int argc, const char **argv) {
@@ -25,12 +25,11 @@ int tool_average(int argc, const char **argv) {
       {"half", 0, POPT_ARG_NONE, &options.half, 0, "store weights as float16 (default: float32)", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] --output FILE MODEL...", NULL, NULL);
-  size_t count = 0;
-  const char **paths = parsed ? tool_arguments(parsed, "MODEL", 1000, &count) : NULL;
-  int code = TOOL_USAGE;
-  if (paths)
-    code = options.output ? run(paths, count) : tool_usage("--output FILE is missing");
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] --output FILE MODEL...",
+                                       .needed = "MODEL",
+                                       .max_arguments = 1000,
+                                       .check = check_options,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

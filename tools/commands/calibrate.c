@@ -89,7 +89,7 @@ static bool read_line(struct linnet_context *context, const json_t *line, const 
   const json_t *list = json_object_get(line, unit()->list);
   size_t count = json_array_size(list), length, at = id ? linnet_transcripts_find(reference, id) : LINNET_NOT_FOUND;
   if (at == LINNET_NOT_FOUND || count > MAX_TOKENS) {
-    tool_fail("utterance '%s' is not in the reference", id ? id : "?");
+    tool_fail("utterance '%s' is missing in the reference", id ? id : "?");
     return false;
   }
   const char *const *expected = linnet_transcripts_tokens(reference, at, &length);
@@ -122,7 +122,7 @@ static bool read_hypotheses(struct linnet_context *context, const char *path,
     json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &error);
     good = line && read_line(context, line, reference, tokens);
     if (!line)
-      tool_fail("%s: not lines of 'linnet transcribe --data --format json': %s", path, error.text);
+      tool_fail("%s: must hold lines of 'linnet transcribe --data --format json': %s", path, error.text);
     json_decref(line);
   }
   if (good && ferror(file)) {
@@ -165,7 +165,7 @@ static bool refuse_calibrated(struct linnet_context *context, const char *model_
   if (!loaded)
     tool_fail_context(context);
   else if (!good)
-    tool_fail("%s: has a calibration of %s already: start from the model without", model_path, unit()->list);
+    tool_fail("%s: has a calibration of %s already: start from a model without one", model_path, unit()->list);
   linnet_model_destroy(model);
   return good;
 }
@@ -186,13 +186,12 @@ static int fit(struct linnet_context *context, const char *model, const struct t
   return TOOL_OK;
 }
 
-static int run(struct linnet_context *context, const char *model, const char **paths, size_t count) {
-  (void)count;
+static int calibrate(struct linnet_context *context, const char *model, const char **paths) {
   struct linnet_transcripts *reference = NULL;
   struct tokens tokens = {.count = 0};
   int code = TOOL_FAILURE;
   if (options.output && strcmp(options.output, "-") == 0)
-    return tool_usage("--output -: the report is on standard output; name a file for the model");
+    return tool_usage("--output -: the report goes to standard output; name a file for the model");
   if (linnet_transcripts_load(context, paths[0], &reference) != LINNET_OK)
     tool_fail_context(context);
   else if (refuse_calibrated(context, model) && read_hypotheses(context, paths[1], reference, &tokens))
@@ -203,11 +202,19 @@ static int run(struct linnet_context *context, const char *model, const char **p
   return code;
 }
 
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
+  (void)count;
+  char *model = tool_find_model(context, path);
+  int code = model ? calibrate(context, model, paths) : TOOL_FAILURE;
+  free(model);
+  return code;
+}
+
 int tool_calibrate(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model that made HYP (default: the model that ships)", "FILE"},
       {"output", 'o', POPT_ARG_STRING, &options.output, 0,
-       "write the model with the calibration (default: only report)", "FILE"},
+       "write the model with the calibration (default: report only)", "FILE"},
       {"words", 0, POPT_ARG_NONE, &options.words, 0, "calibrate words; REF is a text (default: phones)", NULL},
       {"half", 0, POPT_ARG_NONE, &options.half, 0, "store weights as float16 (default: float32)", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
@@ -216,7 +223,7 @@ int tool_calibrate(int argc, const char **argv) {
                                   "[OPTIONS] REF HYP.json   (HYP: linnet transcribe --data --format json)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? tool_arguments(parsed, "REF HYP.json", 2, &count) : NULL;
-  int code = tool_with_model(options.model, paths, count, run);
+  int code = tool_with_recognizer(options.model, paths, count, run);
   poptFreeContext(parsed);
   return code;
 }

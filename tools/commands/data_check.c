@@ -43,8 +43,8 @@ static const char *const remedies[FAULTS] = {
         "correct the path (relative ones start in the folder, the one above or the current one) or remove the id",
     [NO_AUDIO] = "replace the file, or remove the id from all files",
     [OUTSIDE] = "correct the times, or remove the id from all files",
-    [ORDER] = "make speakers the beginning of their utterances' ids, in all files (--fix does not)",
-    [SPEAKERS] = "write spk2utt anew from utt2spk",
+    [ORDER] = "begin the ids of utterances with their speakers, in all files (--fix does not)",
+    [SPEAKERS] = "make a new spk2utt from utt2spk",
 };
 
 struct check {
@@ -111,7 +111,7 @@ static void check_duplicates(struct check *check, enum data_list list) {
       continue;
     }
     line->bad = true;
-    report(check, list, line, DUPLICATE, "is there already, in line %zu", first->number);
+    report(check, list, line, DUPLICATE, "appears twice, first in line %zu", first->number);
   }
 }
 
@@ -128,7 +128,7 @@ static const char *fault_of_value(enum data_list list, const char *value) {
   case DATA_WAV:
   case DATA_FEATS:
   case DATA_CMVN:
-    return *value ? NULL : "has no file";
+    return *value ? NULL : "is not followed by a file";
   case DATA_TEXT:
     return *value ? NULL : "has an empty transcript";
   case DATA_PHONES:
@@ -257,7 +257,7 @@ static void check_segment(struct check *check, struct data_line *line, const dou
   const struct data_line *found = data_file_find(wav, recording);
   double length = found ? seconds[found - wav->lines] : -1;
   if (!found)
-    report(check, DATA_SEGMENTS, line, UNKNOWN, "is part of %.100s, which wav.scp does not have", recording);
+    report(check, DATA_SEGMENTS, line, UNKNOWN, "is part of %.100s, which is missing in wav.scp", recording);
   else if (start < 0 || (end >= 0 && end <= start))
     report(check, DATA_SEGMENTS, line, OUTSIDE, "runs from %g to %g s", start, end);
   else if (length >= 0 && (start >= length || end > length + END_TOLERANCE))
@@ -287,7 +287,7 @@ static void check_speaker_order(struct check *check) {
     if (line->bad)
       continue;
     if (strcmp(line->value, greatest) < 0)
-      report(check, DATA_UTT2SPK, line, ORDER, "has speaker %.100s, but a smaller id has %.100s", line->value,
+      report(check, DATA_UTT2SPK, line, ORDER, "has speaker %.100s, but an id before it has %.100s", line->value,
              greatest);
     else
       greatest = line->value;
@@ -325,7 +325,7 @@ static void check_known(struct check *check, enum data_list list, const struct d
     if (line->bad || data_file_find(all, line->key))
       continue;
     line->bad = true;
-    report(check, list, line, UNKNOWN, "is not in %s", all->name);
+    report(check, list, line, UNKNOWN, "is missing in %s", all->name);
   }
 }
 
@@ -335,7 +335,7 @@ static void check_complete(struct check *check, enum data_list list, const struc
   enum data_list owner = (enum data_list)(all - check->lists->files);
   for (size_t i = 0; i < all->count; i++)
     if (!all->lines[i].bad && !data_file_find(file, all->lines[i].key))
-      report(check, owner, &all->lines[i], ABSENT, "has no good line in %s", file->name);
+      report(check, owner, &all->lines[i], ABSENT, "has no correct line in %s", file->name);
 }
 
 static void check_utterances(struct check *check) {
@@ -375,7 +375,7 @@ static void check_presence(struct check *check) {
   if (!files[DATA_WAV].path && !files[DATA_FEATS].path)
     report(check, DATA_WAV, NULL, ABSENT, "is missing, and so is feats.scp");
   if (files[DATA_SEGMENTS].path && !files[DATA_WAV].path)
-    report(check, DATA_WAV, NULL, ABSENT, "is missing, but there are segments");
+    report(check, DATA_WAV, NULL, ABSENT, "is missing, although there are segments");
   const struct data_file *all = data_lists_utterances(check->lists);
   if (all && all->sorted == 0)
     report(check, (enum data_list)(all - files), NULL, ABSENT, "names no utterance");

@@ -55,7 +55,7 @@ struct worker {
 static enum linnet_status write_hypotheses(struct worker *w, FILE *stream) {
   const struct decoding *d = w->decoding;
   const struct linnet_result *result;
-  struct linnet_output output = {.id = w->key};
+  struct linnet_output output = {.size = sizeof output, .id = w->key};
   enum linnet_status status = linnet_search_stream_result(w->search, w->frame_seconds, &result);
   if (status != LINNET_OK)
     return status;
@@ -103,8 +103,8 @@ static int decode_matrix(struct worker *w) {
   const struct linnet_matrix *matrix = &w->matrix;
   size_t symbols = linnet_symbols_num_symbols(d->symbols);
   if (matrix->rows > 0 && matrix->cols != symbols)
-    return tool_fail("%s: rows of %zu posteriors, but %s has %zu symbols with the blank: its first line must be the "
-                     "blank, as <blk> or any name with index 0",
+    return tool_fail("%s: the rows have %zu posteriors, but %s has %zu symbols with the blank: its first line must be "
+                     "the blank, as <blk> or any name with index 0",
                      w->key, matrix->cols, options.symbols, symbols);
   if (skip(w))
     return TOOL_OK;
@@ -130,8 +130,8 @@ static int find_frame_shift(struct decoding *d, const char *key, double *seconds
     return tool_fail_context(d->source.context);
   if (*seconds > 0)
     return TOOL_OK;
-  return tool_usage("%s: %s: the times of --format %s need the frame shift: no file ARK.frame_shift, as 'linnet "
-                    "posteriors' writes it, is beside the archive; give --frame-shift MS",
+  return tool_usage("%s: %s: the times of --format %s need the frame shift: ARK.frame_shift, which 'linnet posteriors' "
+                    "writes beside the archive, is missing; give --frame-shift MS",
                     d->source.inputs[d->source.input], key, options.format);
 }
 
@@ -213,7 +213,7 @@ static int close_output(struct decoding *d, struct tool_output *output, int code
     return code;
   size_t kept = journal_keep(&d->journal);
   if (kept > 0)
-    tool_fail("%zu results are in %s.partial; the same command with --resume goes on", kept, options.output);
+    tool_fail("%zu results are in %s.partial; to continue, run the same command with --resume", kept, options.output);
   return code == TOOL_OK ? TOOL_FAILURE : code;
 }
 
@@ -231,7 +231,7 @@ static int decode_all(struct linnet_context *context, struct decoding *d) {
   pthread_mutex_destroy(&d->mutex);
   code = close_output(d, &output, code);
   if (code == TOOL_OK && d->skipped > 0)
-    fprintf(stderr, "%zu of %zu results were there\n", d->skipped, d->utterances);
+    fprintf(stderr, "skipped %zu of %zu inputs, which have results\n", d->skipped, d->utterances);
   if (code == TOOL_OK)
     fprintf(stderr, "%zu utterances, %zu frames in %.3f s of all threads\n", d->utterances, d->frames, d->seconds);
   return code;
@@ -243,20 +243,19 @@ static bool read_options(struct decoding *d) {
   d->format = linnet_output_format_find(options.format);
   d->json = strcmp(options.format, "json") == 0;
   if (!options.symbols) {
-    tool_usage("--symbols FILE is missing: what do the columns stand for?");
+    tool_usage("--symbols FILE is missing: it names the columns");
     return false;
   }
   if (!d->format || linnet_output_format_is_single(d->format)) {
-    tool_usage("--format %s: not one of %s", options.format, format_names(false));
+    tool_usage("--format %s: must be one of %s", options.format, format_names(false));
     return false;
   }
   if (beam_options_nbest() && !linnet_output_format_has_alternatives(d->format)) {
-    tool_usage("--format %s holds the best hypothesis alone: leave --nbest out, or choose text or json",
-               options.format);
+    tool_usage("--format %s writes the best hypothesis only: omit --nbest, or choose text or json", options.format);
     return false;
   }
   if (options.resume && (!journal_possible(options.output) || lattices_given())) {
-    tool_usage("--resume needs --output FILE, and cannot go on with a --lattice");
+    tool_usage("--resume needs --output FILE, and cannot be used with --lattice");
     return false;
   }
   if (options.frame_shift != NOT_GIVEN && !(options.frame_shift > 0 && isfinite(options.frame_shift))) {
@@ -318,13 +317,10 @@ int tool_decode(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  poptContext parsed =
-      tool_parse(argc, argv, table, "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)", NULL, NULL);
-  size_t count = 0;
-  const char **inputs = parsed ? tool_arguments(parsed, "FILE", SIZE_MAX, &count) : NULL;
-  struct linnet_context *context = inputs ? tool_context() : NULL;
-  int code = context ? run(context, inputs, count) : inputs ? TOOL_FAILURE : TOOL_USAGE;
-  linnet_context_destroy(context);
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)",
+                                       .needed = "FILE",
+                                       .max_arguments = SIZE_MAX,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

@@ -27,14 +27,14 @@ static bool read_form(enum linnet_kaldi_form *form) {
   static const enum linnet_kaldi_form forms[] = {LINNET_KALDI_CM, LINNET_KALDI_CM2, LINNET_KALDI_CM3};
   *form = options.text ? LINNET_KALDI_TEXT : options.wide ? LINNET_KALDI_DOUBLE : LINNET_KALDI_FLOAT;
   if ((options.compress != NULL) + (options.text != 0) + (options.wide != 0) > 1) {
-    tool_usage("--compress, --text and --double exclude one another");
+    tool_usage("only one of --compress, --text and --double");
     return false;
   }
   if (!options.compress)
     return true;
   int choice = choose(options.compress, names, 3);
   if (choice < 0) {
-    tool_usage("--compress %s: not one of cm, cm2, cm3", options.compress);
+    tool_usage("--compress %s: must be cm, cm2 or cm3", options.compress);
     return false;
   }
   *form = forms[choice];
@@ -45,14 +45,14 @@ static bool read_cmvn(struct features_job *job) {
   static const char *const names[] = {"none", "utterance", "speaker", "global"}; /* as enum linnet_cmvn_kind */
   int choice = choose(options.cmvn, names, 4);
   if (choice < 0) {
-    tool_usage("--cmvn %s: not one of none, utterance, speaker, global", options.cmvn);
+    tool_usage("--cmvn %s: must be none, utterance, speaker or global", options.cmvn);
     return false;
   }
   job->cmvn = (enum linnet_cmvn_kind)choice;
   static const char *const frames[] = {"all", "speech"}; /* as enum linnet_cmvn_frames */
   choice = choose(options.cmvn_frames, frames, 2);
   if (choice < 0) {
-    tool_usage("--cmvn-frames %s: not one of all, speech", options.cmvn_frames);
+    tool_usage("--cmvn-frames %s: must be all or speech", options.cmvn_frames);
     return false;
   }
   job->cmvn_frames = (enum linnet_cmvn_frames)choice;
@@ -82,13 +82,13 @@ static bool read_audio(struct features_job *job) {
   job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw_format ? TOOL_RAW_SECONDS : 0;
   if (!options.raw_format || job->audio.raw_format != LINNET_SAMPLE_NONE)
     return true;
-  tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", options.raw_format);
+  tool_usage("--raw %s: must be s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", options.raw_format);
   return false;
 }
 
 static bool read_options(struct features_job *job, enum linnet_kaldi_form *form) {
   if (!options.ark) {
-    tool_usage("--out FILE is missing: where should the features go?");
+    tool_usage("--out FILE is missing: it is the archive of the features");
     return false;
   }
   if (!tool_check_script(options.ark, options.scp) || !tool_check_script(options.statistics, options.statistics_scp))
@@ -124,8 +124,8 @@ static bool prepare_statistics(struct linnet_context *context, struct features_j
   }
   if (job->statistics->dim == job->fbank.num_mel && job->statistics->count > 0)
     return true;
-  tool_fail("%s: statistics of %zu dimensions and %g frames, but features have %zu dimensions", options.given,
-            job->statistics->dim, job->statistics->count, job->fbank.num_mel);
+  tool_fail("%s: the CMVN statistics have %zu dimensions and %g frames, but the features have %zu dimensions",
+            options.given, job->statistics->dim, job->statistics->count, job->fbank.num_mel);
   return false;
 }
 
@@ -279,13 +279,10 @@ int tool_features(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, audio_table, 0, "Audio:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_kernel_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  poptContext parsed =
-      tool_parse(argc, argv, table, "[OPTIONS] DATA_FOLDER|FILE...   ('-' is standard input)", NULL, NULL);
-  size_t count = 0;
-  const char **paths = parsed ? tool_arguments(parsed, "DATA_FOLDER|FILE", SIZE_MAX, &count) : NULL;
-  struct linnet_context *context = paths ? tool_context() : NULL;
-  int code = context ? run(context, paths, count) : paths ? TOOL_FAILURE : TOOL_USAGE;
-  linnet_context_destroy(context);
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] DATA_FOLDER|FILE...   ('-' is standard input)",
+                                       .needed = "DATA_FOLDER|FILE",
+                                       .max_arguments = SIZE_MAX,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

@@ -27,14 +27,15 @@ static int by_id(const void *a, const void *b) {
 /* Files with equal names would be written under one key. */
 static int check_ids(const struct features_input *input) {
   char ***sorted = malloc((input->count + 1) * sizeof *sorted);
-  int code = sorted ? TOOL_OK : tool_fail("out of memory for %zu files", input->count);
-  for (size_t i = 0; i < input->count && sorted; i++)
+  int code = TOOL_OK;
+  if (!sorted)
+    return tool_fail("out of memory for %zu files", input->count);
+  for (size_t i = 0; i < input->count; i++)
     sorted[i] = &input->ids[i];
-  if (sorted)
-    qsort(sorted, input->count, sizeof *sorted, by_id);
+  qsort(sorted, input->count, sizeof *sorted, by_id);
   for (size_t i = 1; i < input->count && code == TOOL_OK; i++)
     if (strcmp(*sorted[i - 1], *sorted[i]) == 0)
-      code = tool_usage("%s and %s would both be called %s: rename one, or use a data folder",
+      code = tool_usage("%s and %s would both have the key %s: rename one, or use a data folder",
                         input->files[sorted[i - 1] - input->ids], input->files[sorted[i] - input->ids], *sorted[i]);
   free(sorted);
   return code;
@@ -46,11 +47,11 @@ static int take_files(const char **paths, size_t count, struct features_input *i
       .files = paths, .ids = calloc(count, sizeof *input->ids), .count = count, .speakers = count};
   for (size_t i = 0; i < count; i++) {
     if (stat(paths[i], &status) == 0 && S_ISDIR(status.st_mode))
-      return tool_usage("%s is a folder: give one data folder, or files", paths[i]);
+      return tool_usage("%s: is a folder: give one data folder, or files", paths[i]);
     if (!input->ids || !(input->ids[i] = id_of(paths[i])))
       return tool_fail("out of memory for %zu files", count);
     if (strpbrk(input->ids[i], " \t\r\n"))
-      return tool_usage("%s: its name cannot be a key, as it holds a space: use a data folder", paths[i]);
+      return tool_usage("%s: its name holds a space, so it cannot be a key: use a data folder", paths[i]);
   }
   return check_ids(input);
 }
@@ -130,7 +131,7 @@ static bool load(struct linnet_context *context, const struct features_job *job,
   if (command && job->run_commands)
     return run_command(context, job, i, command, samples, count);
   if (command) {
-    tool_fail("%s: its audio is the output of a command; --run-commands runs it, if you trust the folder: %s",
+    tool_fail("%s: its audio is the output of a command; if you trust the folder, run it with --run-commands: %s",
               id_at(input, i), command);
     return false;
   }
@@ -199,7 +200,7 @@ static struct features process(struct linnet_context *context, const struct feat
     good = false;
   }
   if (good && features.frames == 0) {
-    tool_fail("%s: %zu samples are too short for one frame", id, count);
+    tool_fail("%s: %zu samples are too few for one frame", id, count);
     good = false;
   }
   linnet_audio_release(context, samples);
@@ -296,7 +297,7 @@ static int judge(const struct run *run, int result) {
   if (run->pass == PASS_STATISTICS)
     return TOOL_OK;
   fprintf(stderr, "%zu utterances, %zu frames\n", run->done, run->frames);
-  return run->done < count ? tool_fail("%zu of %zu utterances were lost", count - run->done, count) : TOOL_OK;
+  return run->done < count ? tool_fail("%zu of %zu utterances failed", count - run->done, count) : TOOL_OK;
 }
 
 static int run_pass(struct linnet_context *context, struct features_job *job, enum pass pass, bool *lost) {

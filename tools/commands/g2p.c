@@ -102,9 +102,9 @@ static bool pronounce(struct linnet_context *context, const struct linnet_g2p *g
   if (status != LINNET_OK)
     return tool_fail_context(context) == TOOL_OK;
   if (linnet_g2p_result_num_pronunciations(result) == 0)
-    tool_warn("'%s': no pronunciation: the model has none of its letters", word);
+    tool_warn("'%s': has no pronunciation: the model has none of its letters", word);
   else if (linnet_g2p_result_num_ignored(result) > 0)
-    tool_warn("'%s': without %zu letters that the model does not have", word, linnet_g2p_result_num_ignored(result));
+    tool_warn("'%s': the model ignores %zu letters that it does not know", word, linnet_g2p_result_num_ignored(result));
   for (size_t i = 0; i < linnet_g2p_result_num_pronunciations(result); i++)
     print_pronunciation(word, result, i);
   linnet_g2p_result_destroy(result);
@@ -157,14 +157,15 @@ static bool run_model(struct linnet_context *context, const char **words, size_t
 
 /* --- the command ------------------------------------------------------------------------------------------------- */
 
-static int check_options(size_t words) {
-  int tasks = !!options.test + !!options.complete + (options.words || words > 0);
+static int check_options(const char **words, size_t count) {
+  (void)words;
+  int tasks = !!options.test + !!options.complete + (options.words || count > 0);
   if (!options.train == !options.model)
-    return tool_usage("one of --train LEXICON, which makes a model, and --model FILE, which uses one");
+    return tool_usage("give one of --train LEXICON, which makes a model, and --model FILE, which uses one");
   if (options.train && tasks > 0)
-    return tool_usage("--train: words, --words, --test and --complete are for --model");
+    return tool_usage("--train: words, --words, --test and --complete need --model");
   if (options.train && options.output && strcmp(options.output, "-") == 0)
-    return tool_usage("--output -: the report is on standard output; name a file for the model");
+    return tool_usage("--output -: the report goes to standard output; name a file for the model");
   if (options.train && !options.output && options.hold_out == 0)
     return tool_usage("--train: name the model's file with --output FILE");
   if (tasks > 1)
@@ -178,13 +179,8 @@ static int check_options(size_t words) {
   return TOOL_OK;
 }
 
-static int run(const char **words, size_t count) {
-  int code = check_options(count);
-  struct linnet_context *context = code == TOOL_OK ? tool_context() : NULL;
-  if (!context)
-    return code == TOOL_OK ? TOOL_FAILURE : code;
+static int run(struct linnet_context *context, const char **words, size_t count) {
   bool good = options.train ? run_training(context) : run_model(context, words, count);
-  linnet_context_destroy(context);
   return good ? TOOL_OK : TOOL_FAILURE;
 }
 
@@ -214,10 +210,11 @@ int tool_g2p(int argc, const char **argv) {
        NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] [WORD...]", NULL, NULL);
-  size_t count = 0;
-  const char **words = parsed ? tool_arguments(parsed, "", MAX_WORDS, &count) : NULL;
-  int code = words ? run(words, count) : TOOL_USAGE;
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] [WORD...]",
+                                       .needed = "",
+                                       .max_arguments = MAX_WORDS,
+                                       .check = check_options,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

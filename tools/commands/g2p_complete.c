@@ -101,7 +101,7 @@ static bool add_word(struct completion *c, const char *word) {
     c->added++;
     c->partial += linnet_g2p_result_num_ignored(result) > 0;
   } else if (c->failed++ < SHOWN) {
-    tool_warn("'%.80s': no pronunciation, left out", word);
+    tool_warn("'%.80s': has no pronunciation and is ignored", word);
   }
   linnet_g2p_result_destroy(result);
   return true;
@@ -111,7 +111,7 @@ static bool add_word(struct completion *c, const char *word) {
 static void compare_phones(const struct completion *c, const struct linnet_lexicon *lexicon) {
   for (size_t i = 0; i < linnet_g2p_num_phones(c->g2p); i++)
     if (linnet_symbols_find(linnet_lexicon_phones(lexicon), linnet_g2p_phone(c->g2p, i)) == LINNET_NOT_FOUND) {
-      tool_warn("the model has the phone '%s', which the lexicon never uses", linnet_g2p_phone(c->g2p, i));
+      tool_warn("the model has the phone '%s', which the lexicon does not use", linnet_g2p_phone(c->g2p, i));
       return;
     }
 }
@@ -138,8 +138,8 @@ bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, 
     compare_phones(&c, lexicon);
   good = good && write_lexicon(&c, path, output);
   if (good)
-    fprintf(stderr, "%zu words added, %zu of them without letters that the model does not have, %zu left out\n",
-            c.added, c.partial, c.failed);
+    fprintf(stderr, "%zu words added, %zu of them without letters that the model does not know, %zu ignored\n", c.added,
+            c.partial, c.failed);
   linnet_symbols_destroy(c.words);
   linnet_symbols_destroy(c.folded);
   linnet_lexicon_destroy(lexicon);

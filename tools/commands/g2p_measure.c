@@ -81,7 +81,7 @@ bool g2p_measure(struct linnet_context *context, const struct linnet_g2p *g2p, c
     linnet_g2p_result_destroy(result);
   }
   if (sums.words == 0)
-    return tool_fail("no words to test") == TOOL_OK;
+    return tool_fail("there are no words to test") == TOOL_OK;
   print_sums(&sums, nbest, tool_clock() - started);
   return true;
 }

@@ -76,7 +76,7 @@ bool gnuplot_run(FILE *script, FILE *output) {
   if (wait_for(pid, &status))
     return true;
   if (!tool_interrupted())
-    tool_fail("gnuplot failed; what it said is above");
+    tool_fail("gnuplot failed; see its message above");
   return false;
 }
 

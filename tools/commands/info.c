@@ -105,11 +105,18 @@ static json_t *free_metadata(const struct linnet_model *model) {
   return map;
 }
 
+/* How much later audio a causal model needs for a symbol, but for the length of a window. */
+static double lookahead_seconds(const struct linnet_model *model) {
+  const double stride = (double)linnet_model_stride(model);
+  return ((double)linnet_model_lookahead(model) + (stride - 1) / stride) * linnet_model_frame_seconds(model);
+}
+
 static int describe_model_json(const struct linnet_model *model, const char *path) {
-  return print_json(json_pack("{so so sI sI si sf so so so}", "file", json_string(path), "metadata",
+  return print_json(json_pack("{so so sI sI si sf sb sf so so so}", "file", json_string(path), "metadata",
                               free_metadata(model), "parameters", (json_int_t)linnet_model_num_parameters(model),
                               "memory_bytes", (json_int_t)linnet_model_memory_bytes(model), "stride",
                               (int)linnet_model_stride(model), "frame_seconds", linnet_model_frame_seconds(model),
+                              "causal", linnet_model_is_causal(model), "lookahead_seconds", lookahead_seconds(model),
                               "config", parse_metadata(model, "config"), "features", parse_metadata(model, "features"),
                               "symbols", parse_metadata(model, "symbols")));
 }
@@ -145,7 +152,7 @@ static void print_metadata(const struct linnet_model *model) {
 }
 
 static void print_features(const struct linnet_model *model) {
-  static const char *const cmvn[] = {"none", "per utterance", "per speaker", "global"};
+  static const char *const cmvn[] = {"none", "per utterance", "per speaker", "global", "running"};
   const struct linnet_feature_config *features = linnet_model_features(model);
   const struct linnet_fbank_settings *fbank = &features->fbank;
   printf("%-*s %zu log-mel bands of %g Hz audio, %g ms every %g ms, from %g Hz", LABEL, "features", fbank->num_mel,
@@ -183,6 +190,8 @@ static int describe_model_text(const struct linnet_model *model, const char *pat
   print_features(model);
   printf("%-*s %zu symbols every %g ms\n", LABEL, "output", linnet_model_num_symbols(model),
          1000 * linnet_model_frame_seconds(model));
+  if (linnet_model_is_causal(model))
+    printf("%-*s frame by frame, with a look-ahead of %g ms\n", LABEL, "causal", 1000 * lookahead_seconds(model));
   print_symbols(model);
   return TOOL_OK;
 }
@@ -207,7 +216,8 @@ static int describe_model(struct linnet_context *context, const char *path) {
 
 /* Describes the named model. To list symbols without a name, it uses the model that ships; else it describes the build.
  */
-static int describe(struct linnet_context *context, const char *path) {
+static int describe(struct linnet_context *context, const char **arguments, size_t count) {
+  const char *path = count > 0 ? arguments[0] : NULL;
   if (!path && !option_symbols)
     return describe_build(context);
   char *model = tool_find_model(context, path);
@@ -217,20 +227,7 @@ static int describe(struct linnet_context *context, const char *path) {
 }
 
 int tool_info(int argc, const char **argv) {
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] [MODEL]", NULL, NULL);
-  if (!parsed)
-    return TOOL_USAGE;
-  size_t count;
-  const char **arguments = tool_arguments(parsed, "", 1, &count);
-  int code = TOOL_USAGE;
-  if (arguments) {
-    struct linnet_context *context = tool_context();
-    if (context)
-      code = describe(context, count > 0 ? arguments[0] : NULL);
-    else
-      code = TOOL_FAILURE;
-    linnet_context_destroy(context);
-  }
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {
+      .options = table, .usage = "[OPTIONS] [MODEL]", .needed = "", .max_arguments = 1, .run = describe};
+  return tool_run(argc, argv, &command);
 }

@@ -99,7 +99,7 @@ static bool next_line(struct text *text, bool *good) {
     if (c == '\0')
       wrong = "holds a NUL byte; is this a text file?";
     else if (length == MAX_LINE)
-      wrong = "is longer than 1 MiB: write a sentence a line";
+      wrong = "is longer than 1 MiB: write one sentence per line";
     else if (!add_byte(text, length++, (char)c))
       wrong = "out of memory";
   bool any = length > 0 || c == '\n';
@@ -214,7 +214,7 @@ static bool report_perplexity(const struct linnet_ngram *ngram, const char *path
     add_sentence(ngram, &text, &sums);
   close_text(&text);
   if (good && sums.sentences == 0)
-    good = tool_fail("%s: no sentences", text.name) == TOOL_OK;
+    good = tool_fail("%s: has no sentences", text.name) == TOOL_OK;
   if (good)
     print_sums(&sums);
   return good;
@@ -264,10 +264,8 @@ static bool write_model(struct linnet_context *context, const struct linnet_ngra
   return good;
 }
 
-static int run(void) {
-  struct linnet_context *context = tool_context();
-  if (!context)
-    return TOOL_FAILURE;
+static int run(struct linnet_context *context, const char **texts, size_t count) {
+  (void)texts, (void)count; /* they are among the options' */
   struct linnet_ngram *ngram = make_model(context);
   bool good = ngram && write_model(context, ngram);
   if (good && options.perplexity)
@@ -275,14 +273,13 @@ static int run(void) {
   else if (good && !options.arpa && !options.binary)
     print_model(ngram);
   linnet_ngram_destroy(ngram);
-  linnet_context_destroy(context);
   return good ? TOOL_OK : TOOL_FAILURE;
 }
 
 static bool take_text(void *user, int val, const char *argument) {
   (void)user, (void)val;
   if (options.text_count == MAX_TEXTS) {
-    tool_usage("--text: more than %d files", MAX_TEXTS);
+    tool_usage("--text: is given more than %d times", MAX_TEXTS);
     return false;
   }
   options.texts[options.text_count++] = (char *)argument;
@@ -299,38 +296,43 @@ static const char *ignored_option(void) {
   return options.order != NO_ORDER ? text : options.discount_fallback ? "--discount-fallback" : NULL;
 }
 
-static int check_and_run(void) {
+static int check_options(void) {
   if (ignored_option())
-    return tool_usage("%s: only with --text: --model reads a model that is there", ignored_option());
+    return tool_usage("%s: needs --text: --model reads a finished model", ignored_option());
   if (options.order == NO_ORDER)
     options.order = DEFAULT_ORDER;
   if (options.order < 1 || options.order > LINNET_NGRAM_MAX_ORDER)
     return tool_usage("--order %d: must be 1 to %d", options.order, LINNET_NGRAM_MAX_ORDER);
   if (options.prune != NO_PRUNING && !(options.prune > 0 && options.prune < 1))
-    return tool_usage("--prune %g: must be above 0 and below 1, such as 1e-8; without --prune nothing is dropped",
+    return tool_usage("--prune %g: must be above 0 and below 1, such as 1e-8; without --prune, no n-gram is dropped",
                       options.prune);
   if (options.prune != NO_PRUNING && options.order == 1)
-    return tool_usage("--prune: n-grams of --order 1 are all kept; take a higher order, or leave --prune out");
+    return tool_usage("--prune: pruning drops no n-grams of --order 1; use a higher order, or omit --prune");
   if (options.model && options.text_count > 0)
-    return tool_usage("only one of --model and --text: a model is read, or estimated from text");
+    return tool_usage("give one of --model, which reads a model, and --text, which estimates one");
   if (!options.model && !options.arpa && !options.binary && !options.perplexity)
-    return tool_usage("nothing to do: --arpa or --binary writes a model, --model reads one");
+    return tool_usage("there is nothing to do: write a model with --arpa or --binary, or read one with --model");
   bool twice = options.perplexity && strcmp(options.perplexity, "-") == 0 && !options.model && options.text_count == 0;
   if (twice)
     return tool_usage("only one of --text and --perplexity can be standard input");
-  return run();
+  return TOOL_OK;
+}
+
+/* Arguments are texts, too. */
+static int check(const char **texts, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!take_text(NULL, OPTION_TEXT, texts[i]))
+      return TOOL_USAGE;
+  return check_options();
 }
 
 int tool_ngram(int argc, const char **argv) {
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] [TEXT...]", take_text, NULL);
-  size_t count = 0;
-  const char **texts = parsed ? tool_arguments(parsed, "", MAX_TEXTS, &count) : NULL;
-  int code = TOOL_USAGE;
-  for (size_t i = 0; texts && i < count; i++)
-    if (!take_text(NULL, OPTION_TEXT, texts[i]))
-      texts = NULL;
-  if (texts)
-    code = check_and_run();
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] [TEXT...]",
+                                       .handle = take_text,
+                                       .needed = "",
+                                       .max_arguments = MAX_TEXTS,
+                                       .check = check,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

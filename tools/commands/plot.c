@@ -84,7 +84,7 @@ static bool align(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
   const struct rows *rows = &picture->posteriors;
   struct linnet_align_settings settings;
-  struct linnet_output output = {.id = picture->title};
+  struct linnet_output output = {.size = sizeof output, .id = picture->title};
   linnet_align_settings_default(&settings);
   settings.calibrations = linnet_model_calibrations(p->model);
   if (!read_text(p, context))
@@ -154,7 +154,7 @@ static bool draw(const struct picture *picture, const char *path) {
     tool_fail("cannot make temporary files for gnuplot: %s", strerror(errno));
   good = good && picture_write(picture, script) && gnuplot_run(script, drawn);
   if (good && !is_complete(drawn, picture->bitmap)) {
-    tool_fail("%s: gnuplot could not write the whole picture: make space where temporary files are", path);
+    tool_fail("%s: gnuplot could not write the whole picture: free space in the folder of temporary files", path);
     good = false;
   }
   good = good && copy(drawn, path);
@@ -211,7 +211,7 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   picture->title = inputs_id(&p->inputs, 0);
   picture->sample_rate = linnet_model_features(p->model)->fbank.sample_rate;
   if (p->inputs.count != 1)
-    code = tool_usage("one recording is drawn, --data has %zu", p->inputs.count);
+    code = tool_usage("only one recording can be drawn, but --data has %zu", p->inputs.count);
   else if (inputs_read(&p->inputs, context, 0, &p->samples, &picture->sample_count) != LINNET_OK)
     tool_fail_context(context);
   else {
@@ -227,36 +227,33 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   return tool_interrupted() ? TOOL_INTERRUPTED : code;
 }
 
-static bool open_recognizer(struct plotting *p, struct linnet_context *context, const char *model) {
+static bool open_recognizer(struct plotting *p, struct linnet_context *context, const char *path) {
   struct linnet_search_settings search;
-  struct linnet_recognizer_settings settings;
   linnet_search_settings_default(&search);
   if (beam_options_given())
     search.kind = LINNET_SEARCH_SYMBOLS;
   beam_options_read(&search);
-  linnet_recognizer_settings_default(&settings);
-  settings.model.path = model;
-  settings.search = &search;
-  if (linnet_recognizer_create(context, &settings, &p->recognizer) == LINNET_OK)
+  p->recognizer = tool_open_recognizer(context, path, &search);
+  if (p->recognizer)
     p->model = linnet_recognizer_model(p->recognizer);
-  else
-    tool_fail_context(context);
   return p->recognizer != NULL;
 }
 
-static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   struct plotting p = {.model = NULL};
   const char *lexicon = options.text ? word_options_lexicon(options.lexicon) : NULL;
   const bool known = options.text || options.phones;
   int code = TOOL_FAILURE;
-  if (options.text && !lexicon && !align_words_guessed())
-    return tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, guess them "
-                     "with --g2p FILE, or give --phones");
-  if (open_recognizer(&p, context, model_path) &&
-      (!known || (p.aligner = align_text_open(context, p.model, options.text != NULL, lexicon)) != NULL))
+  char *folder = options.text ? tool_find_folder(options.model) : NULL;
+  if (options.text && !align_words_pronounced(lexicon, folder))
+    code = align_words_fail();
+  else if (open_recognizer(&p, context, path) &&
+           (!known ||
+            (p.aligner = align_text_open(context, p.recognizer, options.text != NULL, lexicon, folder)) != NULL))
     code = plot_input(&p, context, paths, count);
   linnet_text_aligner_destroy(p.aligner);
   linnet_recognizer_destroy(p.recognizer);
+  free(folder);
   return code;
 }
 
@@ -265,13 +262,13 @@ static bool check_options(void) {
   if (path && !has_ending(path, ".svg") && !has_ending(path, ".png"))
     tool_usage("--output %s: must end in .svg or .png", path);
   else if (options.text && options.phones)
-    tool_usage("--text and --phones: one of them");
+    tool_usage("only one of --text and --phones");
   else if (options.width < 100 || options.height < 100 || options.width > MAX_PIXELS || options.height > MAX_PIXELS)
     tool_usage("--width %d, --height %d: must be 100 to %d", options.width, options.height, MAX_PIXELS);
   else if (!(options.start >= 0) || (options.end >= 0 && !(options.end > options.start)))
-    tool_usage("--start %g, --end %g: there is nothing between them", options.start, options.end);
+    tool_usage("--start %g, --end %g: the end must be above the start", options.start, options.end);
   else if (beam_options_nbest())
-    tool_usage("--nbest: the best hypothesis alone is drawn: leave it out");
+    tool_usage("--nbest: omit it; only the best hypothesis is drawn");
   else
     return beam_options_check(true, false);
   return false;
@@ -284,12 +281,15 @@ int tool_plot(int argc, const char **argv) {
       {"text", 't', POPT_ARG_STRING, &options.text, 0, "align these words (default: recognise)", "WORDS"},
       {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "align these phones (default: recognise)", "PHONES"},
       {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
-       "pronunciations for --text, as in CMUdict or Kaldi (default: $LINNET_LEXICON)", "FILE"},
+       "pronunciations for --text, as in CMUdict or Kaldi (default: $LINNET_LEXICON, else the lexicon of the model's "
+       "folder)",
+       "FILE"},
       {"start", 0, POPT_ARG_DOUBLE, &options.start, 0, "draw from this time on (default 0)", "SECONDS"},
       {"end", 0, POPT_ARG_DOUBLE, &options.end, 0, "draw up to this time (default: the end)", "SECONDS"},
       {"width", 0, POPT_ARG_INT, &options.width, 0, "width of the picture (default 1200)", "PIXELS"},
       {"height", 0, POPT_ARG_INT, &options.height, 0, "height of the picture (default 800)", "PIXELS"},
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the model that ships)", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0,
+       "model file, or a recognizer's folder (default: the one that ships)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
@@ -300,10 +300,10 @@ int tool_plot(int argc, const char **argv) {
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
   if (paths && count > 1) {
-    tool_usage("'%s' is one argument too many: one recording is drawn", paths[1]);
+    tool_usage("'%s' is one argument too many: only one recording can be drawn", paths[1]);
     paths = NULL;
   }
-  int code = tool_with_model(options.model, paths && check_options() ? paths : NULL, count, run);
+  int code = tool_with_recognizer(options.model, paths && check_options() ? paths : NULL, count, run);
   poptFreeContext(parsed);
   return code;
 }

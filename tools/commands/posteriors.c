@@ -79,21 +79,19 @@ static bool process(struct linnet_context *context, struct posteriors *p, size_t
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-/* Writes the mean posteriors as a vector in Kaldi's text format. */
+/* Writes the mean posteriors, a line of each symbol (linnet_priors_load). */
 static int write_priors(const struct posteriors *p) {
   struct tool_output output;
   if (!tool_output_open(&output, options.estimate))
     return TOOL_FAILURE;
-  fputs(" [", output.stream);
   for (size_t v = 0; v < p->symbols; v++)
-    fprintf(output.stream, " %.9g", p->sums[v] / (double)p->all_frames);
-  fputs(" ]\n", output.stream);
+    fprintf(output.stream, "%s %.9g\n", linnet_model_symbol(p->model, (int)v), p->sums[v] / (double)p->all_frames);
   return tool_output_commit(&output) ? TOOL_OK : TOOL_FAILURE;
 }
 
 static int finish(struct linnet_context *context, const struct posteriors *p, size_t failures) {
   if (p->all_frames == 0)
-    return tool_fail("none of %zu utterances could be used, the first is %s: they failed, or are shorter than a frame",
+    return tool_fail("none of %zu utterances could be used, the first is %s: all failed or are shorter than a frame",
                      p->inputs.count, inputs_name(&p->inputs, 0));
   if (p->writer && linnet_ark_writer_commit(p->writer) != LINNET_OK)
     return tool_fail_context(context);
@@ -139,38 +137,65 @@ static void tell_impossible(const struct posteriors *p) {
               linnet_model_symbol(p->model, (int)first));
 }
 
-/* Converts a vector of probabilities or counts to scaled log-probabilities. */
-static bool take_priors(struct posteriors *p, const struct linnet_matrix *priors) {
+/* Converts probabilities or counts (symbols) to scaled log-probabilities. */
+static bool take_priors(struct posteriors *p, const float *priors) {
   double sum = 0;
-  if (priors->rows != 1 || priors->cols != p->symbols) {
-    tool_fail("%s: %zu x %zu numbers, but the model has %zu symbols with the blank", options.priors, priors->rows,
-              priors->cols, p->symbols);
-    return false;
-  }
   for (size_t v = 0; v < p->symbols; v++)
-    sum += priors->values[v] >= 0 ? (double)priors->values[v] : (double)NAN;
+    sum += priors[v] >= 0 ? (double)priors[v] : (double)NAN;
   if (!(sum > 0) || !isfinite(sum)) {
-    tool_fail("%s: priors must be numbers that are not negative, and not all 0", options.priors);
+    tool_fail("%s: priors must be numbers of at least 0, and not all 0", options.priors);
     return false;
   }
   for (size_t v = 0; v < p->symbols; v++) {
-    double prior = (double)priors->values[v] / sum;
+    double prior = (double)priors[v] / sum;
     p->log_priors[v] = prior > 0 ? (float)(options.prior_scale * log(fmax(prior, MIN_PRIOR))) : -LOG_ZERO;
   }
   tell_impossible(p);
   return true;
 }
 
+/* A vector of Kaldi. */
+static bool take_vector(struct posteriors *p, const struct linnet_matrix *vector) {
+  if (vector->rows == 1 && vector->cols == p->symbols)
+    return take_priors(p, vector->values);
+  tool_fail("%s: %zu x %zu numbers, but the model has %zu symbols with the blank", options.priors, vector->rows,
+            vector->cols, p->symbols);
+  return false;
+}
+
+/* Lines of symbols. */
+static bool read_lines(struct linnet_context *context, struct posteriors *p) {
+  const struct linnet_source source = {.path = options.priors};
+  const char **names = calloc(p->symbols, sizeof *names);
+  float *priors = calloc(p->symbols, sizeof *priors);
+  bool good = false;
+  for (size_t v = 0; names && v < p->symbols; v++)
+    names[v] = linnet_model_symbol(p->model, (int)v);
+  if (!names || !priors)
+    tool_fail("out of memory for %zu symbols", p->symbols);
+  else if (linnet_priors_load(context, &source, names, p->symbols, priors) != LINNET_OK)
+    tool_fail_context(context);
+  else
+    good = take_priors(p, priors);
+  free(names);
+  free(priors);
+  return good;
+}
+
+/* From a vector of Kaldi or, if the file is none, from lines of symbols. */
 static bool read_priors(struct linnet_context *context, struct posteriors *p) {
-  struct linnet_matrix priors = {0};
+  struct linnet_matrix vector = {0};
   if (!options.priors)
     return true;
-  if (linnet_matrix_read(context, options.priors, &priors) != LINNET_OK) {
+  enum linnet_status status = linnet_matrix_read(context, options.priors, &vector);
+  if (status == LINNET_ERROR_FORMAT)
+    return read_lines(context, p);
+  if (status != LINNET_OK) {
     tool_fail_context(context);
     return false;
   }
-  bool good = take_priors(p, &priors);
-  linnet_matrix_release(context, &priors);
+  bool good = take_vector(p, &vector);
+  linnet_matrix_release(context, &vector);
   return good;
 }
 
@@ -196,14 +221,14 @@ static int run_job(struct linnet_context *context, struct posteriors *p) {
   return options.ark && !open_archive(context, p) ? TOOL_FAILURE : process_all(context, p);
 }
 
-static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   struct posteriors p = {.model = NULL};
   int code = TOOL_FAILURE;
   if (!options.ark && !options.estimate)
-    return tool_usage("--out FILE or --estimate-priors FILE is missing: what is wanted?");
+    return tool_usage("--out FILE or --estimate-priors FILE is missing");
   if (!tool_check_script(options.ark, options.scp))
     return TOOL_USAGE;
-  p.recognizer = tool_greedy_recognizer(context, model_path);
+  p.recognizer = tool_open_recognizer(context, path, NULL);
   if (p.recognizer && inputs_open(&p.inputs, context, p.recognizer, paths, count, &code)) {
     p.model = linnet_recognizer_model(p.recognizer);
     code = run_job(context, &p);
@@ -226,17 +251,19 @@ int tool_posteriors(int argc, const char **argv) {
        "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
       {"text", 0, POPT_ARG_NONE, &options.text, 0, "write the archive as text (default: binary)", NULL},
       {"priors", 0, POPT_ARG_STRING, &options.priors, 0,
-       "divide by these probabilities or counts, the blank first; 0 makes a symbol impossible", "FILE"},
-      {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors (default 1)", "X"},
-      {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0, "write the mean posteriors, to be used as --priors",
+       "divide by these probabilities or counts, lines 'SYMBOL NUMBER' or a vector of Kaldi; 0 makes a symbol "
+       "impossible",
        "FILE"},
+      {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors (default 1)", "X"},
+      {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0,
+       "write the mean posteriors, to be used as --priors here and in searches", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
-  int code = tool_with_model(options.model, paths, count, run);
+  int code = tool_with_recognizer(options.model, paths, count, run);
   poptFreeContext(parsed);
   return code;
 }

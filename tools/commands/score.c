@@ -197,36 +197,34 @@ static int score(struct linnet_context *context, const char *reference, const ch
 }
 
 /* Refuses options that contradict each other or are out of range. */
-static bool check_options(const char *const *files) {
+static int check_options(const char **files, size_t count) {
+  (void)count;
   if (options.unit && strcmp(options.unit, "word") != 0 && strcmp(options.unit, "phone") != 0)
-    tool_usage("--unit %s: must be phone or word", options.unit);
-  else if (options.bootstrap < 0 || options.bootstrap > 1000000)
-    tool_usage("--bootstrap %ld: must be 0 to 1000000", options.bootstrap);
-  else if ((options.per_speaker || options.by_speaker) && !options.utt2spk)
-    tool_usage("--per-speaker and --by-speaker need --utt2spk FILE");
-  else if (options.oracle && strcmp(options.oracle, "lattice") != 0 && strcmp(options.oracle, "nbest") != 0)
-    tool_usage("--oracle %s: must be lattice or nbest", options.oracle);
-  else if (options.symbols && (!options.oracle || strcmp(options.oracle, "lattice") != 0))
-    tool_usage("--symbols %s: needs --oracle lattice", options.symbols);
-  else if (strcmp(files[0], "-") == 0 && strcmp(files[1], "-") == 0)
-    tool_usage("only one of REF and HYP can be standard input");
-  else
-    return true;
-  return false;
+    return tool_usage("--unit %s: must be phone or word", options.unit);
+  if (options.bootstrap < 0 || options.bootstrap > 1000000)
+    return tool_usage("--bootstrap %ld: must be 0 to 1000000", options.bootstrap);
+  if ((options.per_speaker || options.by_speaker) && !options.utt2spk)
+    return tool_usage("--per-speaker and --by-speaker need --utt2spk FILE");
+  if (options.oracle && strcmp(options.oracle, "lattice") != 0 && strcmp(options.oracle, "nbest") != 0)
+    return tool_usage("--oracle %s: must be lattice or nbest", options.oracle);
+  if (options.symbols && (!options.oracle || strcmp(options.oracle, "lattice") != 0))
+    return tool_usage("--symbols %s: needs --oracle lattice", options.symbols);
+  if (strcmp(files[0], "-") == 0 && strcmp(files[1], "-") == 0)
+    return tool_usage("only one of REF and HYP can be standard input");
+  return TOOL_OK;
+}
+
+static int run(struct linnet_context *context, const char **files, size_t count) {
+  (void)count;
+  return score(context, files[0], files[1]);
 }
 
 int tool_score(int argc, const char **argv) {
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] REF HYP", NULL, NULL);
-  if (!parsed)
-    return TOOL_USAGE;
-  size_t count;
-  const char **files = tool_arguments(parsed, "REF HYP", 2, &count);
-  int code = TOOL_USAGE;
-  if (files && check_options(files)) {
-    struct linnet_context *context = tool_context();
-    code = context ? score(context, files[0], files[1]) : TOOL_FAILURE;
-    linnet_context_destroy(context);
-  }
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] REF HYP",
+                                       .needed = "REF HYP",
+                                       .max_arguments = 2,
+                                       .check = check_options,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

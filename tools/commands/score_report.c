@@ -142,7 +142,7 @@ bool report_write_hypothesis_trn(const struct report *report, FILE *stream) {
 
 static void write_lost(const struct report *report, FILE *stream, size_t lost) {
   size_t listed = 0;
-  fprintf(stream, "Lost utterances, counted as deleted:");
+  fprintf(stream, "Missing utterances, counted as deleted:");
   for (size_t i = 0; i < linnet_scorer_num_utterances(report->scorer) && listed < MAX_LISTED; i++) {
     struct linnet_scored_utterance u = linnet_scorer_utterance(report->scorer, i);
     if (!u.missing)

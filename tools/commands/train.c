@@ -31,7 +31,7 @@ static bool take_option(void *user, int val, const char *argument) {
   struct list *list = val == OPTION_TRAIN ? &options.train : val == OPTION_DEV ? &options.dev : &options.set;
   (void)user;
   if (list->count == MAX_REPEATS) {
-    tool_usage("%s: an option is given more than %d times", argument, MAX_REPEATS);
+    tool_usage("%s: is given more than %d times", argument, MAX_REPEATS);
     return false;
   }
   list->items[list->count++] = argument;
@@ -140,7 +140,7 @@ static bool lock_folder(const char *folder) {
   if (flock(descriptor, LOCK_EX | LOCK_NB) == 0)
     return true;
   close(descriptor);
-  tool_fail("%s: another linnet train is running in this folder", folder);
+  tool_fail("%s: another 'linnet train' is running in this folder", folder);
   return false;
 }
 
@@ -211,20 +211,27 @@ static const struct poptOption table[] = {
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
-int tool_train(int argc, const char **argv) {
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] --train DIR --dev DIR --exp DIR", take_option, NULL);
-  size_t count = 0;
-  if (!parsed || !tool_arguments(parsed, "", 0, &count)) {
-    poptFreeContext(parsed);
-    return TOOL_USAGE;
-  }
-  poptFreeContext(parsed);
-  if (!options.measure_chunk && (options.train.count == 0 || options.dev.count == 0 || !options.exp))
-    return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
-  struct run run = {.context = tool_context()};
-  int code = !run.context ? TOOL_FAILURE : options.measure_chunk ? measure_chunk(&run) : run_all(&run);
-  if (run.context)
-    release(&run);
-  linnet_context_destroy(run.context);
+static int check_options(const char **arguments, size_t count) {
+  (void)arguments, (void)count;
+  if (options.measure_chunk || (options.train.count > 0 && options.dev.count > 0 && options.exp))
+    return TOOL_OK;
+  return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
+}
+
+static int run_command(struct linnet_context *context, const char **arguments, size_t count) {
+  (void)arguments, (void)count;
+  struct run run = {.context = context};
+  int code = options.measure_chunk ? measure_chunk(&run) : run_all(&run);
+  release(&run);
   return code;
+}
+
+int tool_train(int argc, const char **argv) {
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] --train DIR --dev DIR --exp DIR",
+                                       .handle = take_option,
+                                       .needed = "",
+                                       .check = check_options,
+                                       .run = run_command};
+  return tool_run(argc, argv, &command);
 }

@@ -102,6 +102,8 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"learning_rate", KEY_DOUBLE, &s->learning_rate, NULL},
                              {"min_learning_rate", KEY_DOUBLE, &s->min_learning_rate, NULL},
                              {"clip_norm", KEY_DOUBLE, &s->clip_norm, NULL},
+                             {"consistency", KEY_DOUBLE, &s->consistency, NULL},
+                             {"average_decay", KEY_DOUBLE, &s->average_decay, NULL},
                              {"batch_frames", KEY_SIZE, &s->num_batch_frames, NULL},
                              {"epochs", KEY_SIZE, &s->num_epochs, NULL},
                              {"warmup_steps", KEY_SIZE, &s->num_warmup_steps, NULL},
@@ -124,7 +126,7 @@ static bool read_speeds(const char *path, const json_t *list, struct train_confi
   }
   config->num_speeds = count;
   if (!good)
-    tool_fail("%s: augment.speeds is not a list of at most %d numbers between 0.8 and 1.25", path, MAX_SPEEDS);
+    tool_fail("%s: augment.speeds must be a list of at most %d numbers of 0.8 to 1.25", path, MAX_SPEEDS);
   return good;
 }
 
@@ -140,9 +142,8 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
   bool good = read_section(path, "augment.noise", rest, keys);
   json_decref(rest);
   if (good && (!scp || !(s->probability >= 0 && s->probability <= 1) || !(s->snr_low <= s->snr_high))) {
-    tool_fail(
-        "%s: augment.noise wants \"scp\" (lines \"name path\"), a probability in 0 ... 1, and snr_low <= snr_high",
-        path);
+    tool_fail("%s: augment.noise needs \"scp\" (lines \"name path\"), a probability of 0 to 1, and snr_low <= snr_high",
+              path);
     good = false;
   }
   config->noise = good ? strdup(scp) : NULL;
@@ -164,7 +165,7 @@ static bool read_masks(const char *path, const json_t *object, struct train_conf
 /* Reports what the library finds wrong with the values of a section. */
 static bool check_section(const char *path, const char *section, enum linnet_status status) {
   if (status != LINNET_OK)
-    tool_fail("%s: augment.%s has a value out of range; see docs/training.md", path, section);
+    tool_fail("%s: augment.%s is out of range; see docs/training.md", path, section);
   return status == LINNET_OK;
 }
 
@@ -266,7 +267,7 @@ static bool apply_setting(const char *setting, json_t *root) {
   const char *equals = strchr(setting, '='), *key = setting, *dot;
   json_error_t error;
   if (!equals) {
-    tool_usage("--set %s: not of the form KEY=VALUE", setting);
+    tool_usage("--set %s: must have the form KEY=VALUE", setting);
     return false;
   }
   json_t *object = memchr(setting, '.', (size_t)(equals - setting)) ? root : member(root, "training", 8);
@@ -277,7 +278,7 @@ static bool apply_setting(const char *setting, json_t *root) {
   bool good = name && json_object_set_new(object, name, value ? value : json_string(equals + 1)) == 0;
   free(name);
   if (!good)
-    tool_fail("--set %s: no key of that path can be set", setting);
+    tool_fail("--set %s: there is no such key", setting);
   return good;
 }
 
@@ -297,20 +298,31 @@ static bool read_root(struct linnet_context *context, const char *path, const js
   return false;
 }
 
+/* NULL after a message. */
+static json_t *load_root(const char *path) {
+  json_error_t error;
+  if (!path) {
+    json_t *empty = json_object();
+    if (!empty)
+      tool_fail("out of memory for the settings");
+    return empty;
+  }
+  json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (json_is_object(root))
+    return root;
+  tool_fail("%s:%d: %s", path, root ? 1 : error.line, root ? "not a JSON object" : error.text);
+  json_decref(root);
+  return NULL;
+}
+
 bool train_config_load(struct linnet_context *context, const char *path, const char *const *settings, size_t count,
                        struct train_config *config) {
-  json_error_t error;
-  json_t *root = path ? json_load_file(path, JSON_REJECT_DUPLICATES, &error) : json_object();
+  json_t *root = load_root(path);
   *config = (struct train_config){0};
   linnet_noise_settings_default(&config->mixing);
   linnet_train_settings_default(&config->training);
   linnet_specaugment_settings_default(&config->masks);
-  if (!json_is_object(root)) {
-    tool_fail("%s:%d: %s", path, root ? 1 : error.line, root ? "not a JSON object" : error.text);
-    json_decref(root);
-    return false;
-  }
-  bool good = true;
+  bool good = root;
   for (size_t i = 0; good && i < count; i++)
     good = apply_setting(settings[i], root);
   good = good && read_root(context, path ? path : count > 0 ? "--set" : "the defaults", root, config);

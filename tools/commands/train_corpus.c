@@ -77,7 +77,7 @@ static enum linnet_status read_stored(struct linnet_context *context, const stru
   u->stored = true;
   u->frames = matrix.rows;
   if (status == LINNET_OK && matrix.cols != mel) {
-    tool_fail("utterance %s: its stored features have %zu columns, the configuration's num_mel is %zu", u->id,
+    tool_fail("utterance %s: its stored features have %zu columns, but num_mel of the configuration is %zu", u->id,
               matrix.cols, mel);
     status = LINNET_ERROR_FORMAT;
   }
@@ -140,7 +140,7 @@ static bool load_noise(struct linnet_context *context, struct train_corpus *corp
 /* --- labels ------------------------------------------------------------------------------------------------------- */
 
 static void warn_word(void *user, const char *word) {
-  tool_warn("utterance %s: unknown word %s", ((const struct utterance *)user)->id, word);
+  tool_warn("utterance %s: word \"%s\" is unknown", ((const struct utterance *)user)->id, word);
 }
 
 static bool label_index(struct train_labels *labels, const char *token, int *index) {
@@ -262,7 +262,7 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
     if (!add_folder(corpus, folders[i], labels))
       return false;
   if (corpus->missing + corpus->unknown > 0)
-    tool_warn("%s: %zu utterances without labels and %zu with unknown words are left out", folders[0], corpus->missing,
+    tool_warn("%s: %zu utterances without labels and %zu with unknown words are ignored", folders[0], corpus->missing,
               corpus->unknown);
   if (corpus->augmented && corpus->config->noise && !load_noise(context, corpus))
     return false;
@@ -354,7 +354,7 @@ static enum linnet_status load_stored(struct linnet_context *context, const stru
   struct linnet_matrix matrix = {0};
   enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &matrix);
   if (status == LINNET_OK && (matrix.rows != u->frames || matrix.cols != mel || matrix.rows > capacity)) {
-    tool_fail("utterance %s: its stored features have changed while training read them", u->id);
+    tool_fail("utterance %s: its stored features changed during the training", u->id);
     status = LINNET_ERROR_FORMAT;
   }
   if (status == LINNET_OK) {
@@ -378,6 +378,12 @@ static void normalise(const struct train_corpus *corpus, const struct utterance 
   const struct linnet_cmvn *statistics = &own;
   if (config->cmvn == LINNET_CMVN_NONE)
     return;
+  if (config->cmvn == LINNET_CMVN_RUNNING) {
+    own = corpus->statistics[0];
+    linnet_cmvn_scale(&own, config->cmvn_prior);
+    linnet_cmvn_run(&own, config->cmvn_frames, config->cmvn_variance, features, frames);
+    return;
+  }
   if (config->cmvn == LINNET_CMVN_UTTERANCE) {
     linnet_cmvn_reset(&own, config->fbank.num_mel);
     linnet_cmvn_accumulate_frames(&own, config->cmvn_frames, features, frames);
@@ -414,11 +420,11 @@ static enum linnet_status corpus_features(void *user, struct linnet_context *con
   return LINNET_OK;
 }
 
-/* The trainer applies the statistics. */
-static void corpus_masks(void *user, size_t utterance, uint64_t epoch, size_t frames,
+/* The trainer applies the masks. Those of further views are drawn from epochs that no training reaches. */
+static void corpus_masks(void *user, size_t utterance, uint64_t epoch, unsigned view, size_t frames,
                          struct linnet_feature_mask *masks) {
   const struct train_corpus *corpus = user;
-  linnet_specaugment_masks(&corpus->config->masks, key_of(corpus, epoch, utterance), frames,
+  linnet_specaugment_masks(&corpus->config->masks, key_of(corpus, epoch | (uint64_t)view << 32, utterance), frames,
                            corpus->config->feature_config.fbank.num_mel, masks);
 }
 
@@ -441,7 +447,7 @@ static bool accumulate(struct linnet_context *context, struct train_corpus *corp
 
 bool train_corpus_normalise(struct linnet_context *context, struct train_corpus *corpus, struct linnet_cmvn *global) {
   const struct linnet_feature_config *config = &corpus->config->feature_config;
-  if (config->cmvn != LINNET_CMVN_SPEAKER && config->cmvn != LINNET_CMVN_GLOBAL)
+  if (config->cmvn == LINNET_CMVN_NONE || config->cmvn == LINNET_CMVN_UTTERANCE)
     return true;
   bool by_speaker = config->cmvn == LINNET_CMVN_SPEAKER;
   size_t sets = by_speaker ? linnet_symbols_num_symbols(corpus->speakers) : 1;

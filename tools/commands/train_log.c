@@ -33,14 +33,17 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
     tool_fail("%s: cannot append: %s", log->path, strerror(errno));
     return false;
   }
+  char consistency[40] = "";
+  if (e->consistency >= 0)
+    snprintf(consistency, sizeof consistency, "\"consistency\": %.6f, ", e->consistency);
   fprintf(file,
-          "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, \"dev_loss\": %.6f, \"dev_per\": %.4f, "
+          "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, %s\"dev_loss\": %.6f, \"dev_per\": %.4f, "
           "\"learning_rate\": %.4g, \"train_seconds\": %.2f, \"dev_seconds\": %.2f, \"total_seconds\": %.2f, "
           "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"kernels\": \"%s\", "
           "\"device\": \"%s\", \"device_peak_megabytes\": %.1f, \"best\": %s}\n",
-          e->epoch, (unsigned long long)e->step, e->train_loss, e->dev_loss, e->dev_error, e->learning_rate,
-          e->train_seconds, e->dev_seconds, e->total_seconds, e->num_frames, e->num_infeasible, peak_megabytes(),
-          linnet_context_kernels(log->context), linnet_context_device(log->context),
+          e->epoch, (unsigned long long)e->step, e->train_loss, consistency, e->dev_loss, e->dev_error,
+          e->learning_rate, e->train_seconds, e->dev_seconds, e->total_seconds, e->num_frames, e->num_infeasible,
+          peak_megabytes(), linnet_context_kernels(log->context), linnet_context_device(log->context),
           (double)linnet_context_device_peak_bytes(log->context) / 1048576, e->best ? "true" : "false");
   int error = fclose(file) == 0 ? 0 : errno;
   if (error != 0)
@@ -122,8 +125,8 @@ static FILE *open_batches(const char *path, unsigned long long steps) {
   unsigned long long lines = 0;
   FILE *file = open_log(path, is_done_step, steps, &lines);
   if (file && lines < steps)
-    tool_warn("%s: has lines for %llu of the %llu steps that were made: begun without --batches, or cut", path, lines,
-              steps);
+    tool_warn("%s: has lines for %llu of %llu steps: the training began without --batches, or the file is truncated",
+              path, lines, steps);
   return file;
 }
 

@@ -57,6 +57,11 @@ static int run(struct linnet_context *context, const char **folders, size_t coun
   return code;
 }
 
+static int check_options(const char **folders, size_t count) {
+  (void)folders, (void)count;
+  return options.max_faults < 0 ? tool_usage("--max-faults %d: must be at least 0", options.max_faults) : TOOL_OK;
+}
+
 int tool_validate_data(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"fix", 0, POPT_ARG_NONE, &options.fix, 0,
@@ -66,16 +71,11 @@ int tool_validate_data(int argc, const char **argv) {
        "print at most N faults of each kind and file", "N"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] DIR...   (Kaldi data folders)", NULL, NULL);
-  size_t count = 0;
-  const char **folders = parsed ? tool_arguments(parsed, "DIR", SIZE_MAX, &count) : NULL;
-  if (folders && options.max_faults < 0) {
-    tool_usage("--max-faults %d: cannot be negative", options.max_faults);
-    folders = NULL;
-  }
-  struct linnet_context *context = folders ? tool_context() : NULL;
-  int code = context ? run(context, folders, count) : folders ? TOOL_FAILURE : TOOL_USAGE;
-  linnet_context_destroy(context);
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] DIR...   (Kaldi data folders)",
+                                       .needed = "DIR",
+                                       .max_arguments = SIZE_MAX,
+                                       .check = check_options,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

@@ -9,9 +9,14 @@
 
 static struct {
   int beam, nbest, top_symbols;
-  double symbol_threshold, score_threshold, insertion_bonus, lm_weight;
-  char *lm;
-} options = {.beam = -1, .nbest = 1, .symbol_threshold = INFINITY, .score_threshold = INFINITY, .lm_weight = NOT_GIVEN};
+  double symbol_threshold, score_threshold, insertion_bonus, lm_weight, prior_scale;
+  char *lm, *priors;
+} options = {.beam = -1,
+             .nbest = 1,
+             .symbol_threshold = INFINITY,
+             .score_threshold = INFINITY,
+             .lm_weight = NOT_GIVEN,
+             .prior_scale = NOT_GIVEN};
 
 struct poptOption beam_options_table[] = {
     {"beam", 'b', POPT_ARG_INT, &options.beam, 0, "use a beam search with at most N hypotheses (default 50)", "N"},
@@ -28,6 +33,10 @@ struct poptOption beam_options_table[] = {
      "n-gram model over symbols, or over words with --words: ARPA, ARPA.gz or binary (default: none)", "FILE"},
     {"lm-weight", 0, POPT_ARG_DOUBLE, &options.lm_weight, 0,
      "multiply the logarithms of the n-gram model by X (default 1)", "X"},
+    {"priors", 0, POPT_ARG_STRING, &options.priors, 0,
+     "divide the posteriors by these priors, as 'linnet posteriors --estimate-priors' writes them (default: none)",
+     "FILE"},
+    {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors, 0 to 2 (default 0.5)", "X"},
     POPT_TABLEEND};
 
 /* Options of a search, without one. */
@@ -42,7 +51,7 @@ static const char *useless_option(void) {
 static bool check_model(bool optional, bool recognizer) {
   bool given = options.lm_weight != NOT_GIVEN;
   if (given && !options.lm && !recognizer) {
-    tool_usage("--lm-weight %g: of which language model? Name it with --lm FILE", options.lm_weight);
+    tool_usage("--lm-weight %g: the language model is missing: name it with --lm FILE", options.lm_weight);
     return false;
   }
   if (given && !(options.lm_weight >= 0 && options.lm_weight <= 100)) {
@@ -50,7 +59,24 @@ static bool check_model(bool optional, bool recognizer) {
     return false;
   }
   if (options.lm && optional && !beam_options_given()) {
-    tool_usage("--lm %s: greedy decoding takes no language model: add --beam N, such as --beam 50", options.lm);
+    tool_usage("--lm %s: greedy decoding has no language model: add --beam N, such as --beam 50", options.lm);
+    return false;
+  }
+  return true;
+}
+
+static bool check_priors(bool optional, bool recognizer) {
+  bool given = options.prior_scale != NOT_GIVEN;
+  if (given && !options.priors && !recognizer) {
+    tool_usage("--prior-scale %g: of which priors? Name them with --priors FILE", options.prior_scale);
+    return false;
+  }
+  if (given && !(options.prior_scale >= 0 && options.prior_scale <= 2)) {
+    tool_usage("--prior-scale %g: must be 0 to 2", options.prior_scale);
+    return false;
+  }
+  if (options.priors && optional && !beam_options_given()) {
+    tool_usage("--priors %s: greedy decoding takes no priors: add --beam N, such as --beam 50", options.priors);
     return false;
   }
   return true;
@@ -59,7 +85,7 @@ static bool check_model(bool optional, bool recognizer) {
 static bool check_pruning(bool optional) {
   const char *useless = optional && !beam_options_given() ? useless_option() : NULL;
   if (useless)
-    tool_usage("%s: greedy decoding drops nothing: add --beam N, such as --beam 50", useless);
+    tool_usage("%s: greedy decoding drops no hypotheses: add --beam N, such as --beam 50", useless);
   return !useless;
 }
 
@@ -84,7 +110,7 @@ bool beam_options_check(bool optional, bool recognizer) {
     tool_usage("--insertion-bonus %g: must be -100 to 100", options.insertion_bonus);
     return false;
   }
-  return check_pruning(optional) && check_model(optional, recognizer);
+  return check_pruning(optional) && check_model(optional, recognizer) && check_priors(optional, recognizer);
 }
 
 bool beam_options_given(void) {
@@ -114,6 +140,10 @@ void beam_options_read(struct linnet_search_settings *settings) {
     settings->insertion_bonus = (float)options.insertion_bonus;
   if (options.lm_weight != NOT_GIVEN)
     settings->language_model_weight = (float)options.lm_weight;
+  if (options.prior_scale != NOT_GIVEN)
+    settings->prior_scale = (float)options.prior_scale;
+  if (options.priors)
+    settings->priors = (struct linnet_source){.path = options.priors};
   if (options.lm) {
     settings->language_model = (struct linnet_source){.path = options.lm};
     settings->grammar = (struct linnet_source){.path = NULL};

@@ -17,18 +17,14 @@ enum { PATH_BYTES = 4096 };
 /* Finds a file relative to the program: PREFIX/bin/linnet uses PREFIX/share/linnet/models, so the installation can be
  * moved. In a build folder a link to the sources has the same effect. */
 static bool beside_program(const char *name, char path[PATH_BYTES]) {
-  static const char relative[] = "/../share/linnet/models/";
-  size_t size = PATH_BYTES - sizeof relative - strlen(name);
-  ssize_t length = readlink("/proc/self/exe", path, size);
-  if (length <= 0 || (size_t)length >= size)
+  char program[PATH_BYTES];
+  ssize_t bytes = readlink("/proc/self/exe", program, sizeof program);
+  if (bytes <= 0 || (size_t)bytes >= sizeof program)
     return false;
-  path[length] = '\0';
-  char *slash = strrchr(path, '/');
-  if (!slash)
-    return false;
-  strcpy(slash, relative);
-  strcat(slash, name);
-  return access(path, R_OK) == 0;
+  while (bytes > 0 && program[bytes - 1] != '/')
+    bytes--;
+  int length = snprintf(path, PATH_BYTES, "%.*s../share/linnet/models/%s", (int)bytes, program, name);
+  return length > 0 && length < PATH_BYTES && access(path, R_OK) == 0;
 }
 
 char *tool_find_shipped(const char *name) {
@@ -39,10 +35,14 @@ char *tool_find_shipped(const char *name) {
   return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0 ? strdup(path) : NULL;
 }
 
-bool tool_names_recognizer(const char *path) {
+static bool is_folder(const char *path) {
   struct stat found;
+  return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+bool tool_names_recognizer(const char *path) {
   const char *ending = strrchr(path, '.');
-  return (ending && strcmp(ending, ".json") == 0) || (stat(path, &found) == 0 && S_ISDIR(found.st_mode));
+  return (ending && strcmp(ending, ".json") == 0) || is_folder(path);
 }
 
 /* The model that the user names, or NULL. */
@@ -68,43 +68,75 @@ char *tool_find_recognizer(const char *named) {
   if (!shipped)
     shipped = tool_find_shipped(SHIPPED_MODEL);
   if (!shipped)
-    tool_fail("no model: name one with --model FILE or in $LINNET_MODEL (the shipped one is not at %s)",
+    tool_fail("the model is missing: name one with --model FILE or in $LINNET_MODEL (there is none at %s)",
               LINNET_MODEL_DIR "/" SHIPPED_MODEL);
   return shipped;
 }
 
+char *tool_find_folder(const char *named) {
+  const char *given = named ? named : getenv("LINNET_MODEL");
+  const bool ships = !given || !*given;
+  char *path = tool_find_recognizer(named);
+  if (!path || is_folder(path))
+    return path;
+  char *slash = strrchr(path, '/');
+  if (!slash || (!ships && !tool_names_recognizer(path))) {
+    const bool here = !slash && tool_names_recognizer(path);
+    free(path);
+    return here ? strdup(".") : NULL;
+  }
+  *slash = '\0';
+  return path;
+}
+
+bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
+                        struct linnet_recognizer_settings *settings) {
+  *file = NULL;
+  linnet_recognizer_settings_default(settings);
+  settings->model.path = path;
+  if (!tool_names_recognizer(path))
+    return true;
+  if (linnet_recognizer_file_load(context, path, file) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  *settings = *linnet_recognizer_file_settings(*file);
+  return true;
+}
+
 char *tool_find_model(struct linnet_context *context, const char *named) {
   struct linnet_recognizer_file *file = NULL;
+  struct linnet_recognizer_settings settings;
   char *path = tool_find_recognizer(named);
-  if (!path || !tool_names_recognizer(path))
-    return path;
-  char *model = NULL;
-  if (linnet_recognizer_file_load(context, path, &file) == LINNET_OK)
-    model = strdup(linnet_recognizer_file_settings(file)->model.path);
-  else
-    tool_fail_context(context);
+  char *model = path && tool_load_settings(context, path, &file, &settings) ? strdup(settings.model.path) : NULL;
   linnet_recognizer_file_destroy(file);
   free(path);
   return model;
 }
 
-struct linnet_recognizer *tool_greedy_recognizer(struct linnet_context *context, const char *model) {
+struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
+                                               const struct linnet_search_settings *search) {
+  struct linnet_recognizer_file *file;
   struct linnet_recognizer_settings settings;
   struct linnet_recognizer *recognizer = NULL;
-  linnet_recognizer_settings_default(&settings);
-  settings.model.path = model;
+  if (!tool_load_settings(context, path, &file, &settings))
+    return NULL;
+  settings.search = search;
+  settings.endpoint = NULL;
+  settings.partial_interval = 0;
   if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)
     tool_fail_context(context);
+  linnet_recognizer_file_destroy(file);
   return recognizer;
 }
 
-int tool_with_model(const char *named, const char **arguments, size_t count, tool_model_fn run) {
+int tool_with_recognizer(const char *named, const char **arguments, size_t count, tool_recognizer_fn run) {
   if (!arguments)
     return TOOL_USAGE;
   struct linnet_context *context = tool_context();
-  char *model = context ? tool_find_model(context, named) : NULL;
-  int code = model ? run(context, model, arguments, count) : TOOL_FAILURE;
-  free(model);
+  char *path = context ? tool_find_recognizer(named) : NULL;
+  int code = path ? run(context, path, arguments, count) : TOOL_FAILURE;
+  free(path);
   linnet_context_destroy(context);
   return code;
 }

@@ -13,7 +13,7 @@ static const struct {
      {"linnet listen --model models/english-live",
       "linnet listen --raw s16le --rate 48000 --channels 2 --format json - <fifo"}},
     {"linnet align",
-     {"linnet align --lexicon cmudict.dict --text \"the sun is shining\" sun.wav",
+     {"linnet align --text \"the sun is shining\" sun.wav",
       "linnet align --lexicon cmudict.dict --data data/test --format textgrid --output-dir grids"}},
     {"linnet decode",
      {"linnet decode --symbols symbols.txt ark:post.ark",

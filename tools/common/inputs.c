@@ -29,6 +29,10 @@ struct poptOption inputs_options[] = {
      "refuse longer audio; 0: no limit (default: 14400 for raw pipes if the model is not causal, else 0)", "S"},
     POPT_TABLEEND};
 
+const char *inputs_data_folder(void) {
+  return options.data;
+}
+
 const char **inputs_arguments(poptContext parsed, size_t *count) {
   const char **paths = tool_arguments(parsed, options.data ? "" : "FILE", options.data ? 0 : SIZE_MAX, count);
   size_t streams = 0;
@@ -36,7 +40,7 @@ const char **inputs_arguments(poptContext parsed, size_t *count) {
     streams += strcmp(paths[i], "-") == 0;
   if (streams < 2)
     return paths;
-  tool_usage("'-' is there %zu times: standard input is read once", streams);
+  tool_usage("'-' appears %zu times: standard input can be read only once", streams);
   return NULL;
 }
 
@@ -54,7 +58,7 @@ static bool read_audio_options(struct linnet_audio_settings *audio, double sampl
   audio->raw_format = linnet_sample_format_find(options.raw_format);
   if (!options.raw_format || audio->raw_format != LINNET_SAMPLE_NONE)
     return true;
-  tool_fail("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", options.raw_format);
+  tool_fail("--raw %s: must be s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", options.raw_format);
   return false;
 }
 
@@ -265,7 +269,8 @@ static const char *speaker_of(const struct linnet_data_folder *folder, size_t ut
 
 void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_recognizer_stream *stream,
                      struct linnet_output *output) {
-  *output = (struct linnet_output){.seconds = linnet_recognizer_stream_seconds(stream),
+  *output = (struct linnet_output){.size = sizeof *output,
+                                   .seconds = linnet_recognizer_stream_seconds(stream),
                                    .channel = options.channel >= 0 ? options.channel + 1 : 1};
   output->id = inputs_id(inputs, item);
   output->file = inputs->folder ? NULL : inputs->paths[item];

@@ -24,6 +24,9 @@ struct inputs {
   double stream_seconds; /* maximum for raw input from a pipe, which may never end; 0: none */
 };
 
+/* The folder of --data; NULL: none. */
+const char *inputs_data_folder(void);
+
 /* The positional arguments that are files: at least one, none with --data. NULL after printing what is wrong. */
 const char **inputs_arguments(poptContext parsed, size_t *count);
 

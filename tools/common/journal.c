@@ -102,12 +102,12 @@ static char *find_key(const struct journal_form *form, char *line, const char *l
 /* Registers a line of `bytes` bytes. */
 static bool note_line(struct journal *journal, char *line, size_t bytes) {
   bool first;
-  struct journal_piece *last = journal->count > 0 ? &journal->pieces[journal->count - 1] : NULL;
-  char *key = find_key(&journal->form, line, last ? last->key : NULL, &first);
-  if (!key || (!first && !last))
-    return tool_fail("%s: this line is no result of --format %s, so --resume cannot go on with it: %.60s",
-                     journal->path, journal->form.name, line) == TOOL_OK;
-  struct journal_piece *piece = first ? append(journal) : last;
+  size_t count = journal->count;
+  char *key = find_key(&journal->form, line, count > 0 ? journal->pieces[count - 1].key : NULL, &first);
+  if (!key || (!first && count == 0))
+    return tool_fail("%s: --resume: this line is not a result of --format %s: %.60s", journal->path, journal->form.name,
+                     line) == TOOL_OK;
+  struct journal_piece *piece = first ? append(journal) : &journal->pieces[count - 1];
   if (!piece || (first && !(piece->key = strdup(key))))
     return out_of_memory(journal);
   if (first)
@@ -143,11 +143,12 @@ static bool read_pieces(struct journal *journal, bool complete) {
   while (good && (bytes = getline(&line, &capacity, journal->stream)) > 0 && line[bytes - 1] == '\n')
     good = note_line(journal, line, (size_t)bytes);
   free(line);
-  good = good && drop_incomplete(journal, complete);
+  if (!good || !drop_incomplete(journal, complete))
+    return false;
   journal->old = journal->count;
   if (journal->old > 0)
     qsort(journal->pieces, journal->old, sizeof *journal->pieces, by_key);
-  return good;
+  return true;
 }
 
 /* Copies the target of a completed run, if there is one. */
@@ -179,7 +180,7 @@ static bool open_partial(struct journal *journal, bool resume) {
   bool locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
   if (locked && (resume || ftruncate(descriptor, 0) == 0) && (journal->stream = fdopen(descriptor, "r+b")))
     return true;
-  tool_fail("%s: %s", journal->path, locked ? strerror(errno) : "another linnet is writing to it");
+  tool_fail("%s: %s", journal->path, locked ? strerror(errno) : "another linnet writes to this file");
   close(descriptor);
   return false;
 }
@@ -242,7 +243,7 @@ bool journal_claim(struct journal *journal, const char *key, size_t item) {
 bool journal_is_claimed(const struct journal *journal) {
   for (size_t i = 0; i < journal->old; i++)
     if (journal->pieces[i].item == SIZE_MAX)
-      return tool_fail("%s: --resume: there is a result of '%s', which is not among the inputs: name all inputs of the "
+      return tool_fail("%s: --resume: the result of '%s' is not of an input: name all inputs of the "
                        "earlier run, or another --output",
                        journal->path, journal->pieces[i].key) == TOOL_OK;
   return true;
@@ -284,7 +285,8 @@ bool journal_commit(struct journal *journal) {
   struct tool_output output;
   bool good = tool_output_open(&output, journal->target);
   if (good) {
-    qsort(journal->pieces, journal->count, sizeof *journal->pieces, by_item);
+    if (journal->count > 0)
+      qsort(journal->pieces, journal->count, sizeof *journal->pieces, by_item);
     for (size_t i = 0; good && i < journal->count; i++)
       good = copy_piece(journal, &journal->pieces[i], output.stream);
     if (!good)

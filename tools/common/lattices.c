@@ -21,12 +21,12 @@ bool lattices_given(void) {
 
 bool lattices_check(void) {
   if (options.symbols && !options.path) {
-    tool_usage("--lattice-symbols %s: is of a lattice: add --lattice", options.symbols);
+    tool_usage("--lattice-symbols %s: needs --lattice FILE", options.symbols);
     return false;
   }
   if (linnet_lattice_format_find(options.format))
     return true;
-  tool_usage("--lattice-format %s: not one of kaldi, dot", options.format);
+  tool_usage("--lattice-format %s: must be kaldi or dot", options.format);
   return false;
 }
 
@@ -95,7 +95,7 @@ bool lattices_put(struct lattices *lattices, struct linnet_context *context, siz
     return true;
   char *text = search ? render(lattices, context, id, search, &bytes) : NULL;
   if (search && !text)
-    tool_fail("%s: no lattice: %s", id, linnet_context_error(context));
+    tool_fail("%s: cannot write its lattice: %s", id, linnet_context_error(context));
   return ordered_put(&lattices->ordered, item, text, bytes) && (text || !search);
 }
 

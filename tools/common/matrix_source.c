@@ -39,7 +39,7 @@ enum linnet_status matrix_source_next(struct matrix_source *s, const char **key,
     if (status != LINNET_END)
       return status;
     if (s->taken == 0)
-      tool_warn("%s: holds no utterances", s->inputs[s->input]);
+      tool_warn("%s: has no utterances", s->inputs[s->input]);
     matrix_source_close(s);
   }
   return LINNET_END;

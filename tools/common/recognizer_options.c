@@ -26,19 +26,12 @@ bool recognizer_options_check(const char *path) {
 }
 
 bool recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path) {
-  struct linnet_recognizer_settings *settings = &options->settings;
-  options->file = NULL;
-  linnet_recognizer_settings_default(settings);
   linnet_search_settings_default(&options->search);
-  settings->model.path = path;
-  if (tool_names_recognizer(path)) {
-    if (linnet_recognizer_file_load(context, path, &options->file) != LINNET_OK)
-      return tool_fail_context(context) == TOOL_OK;
-    *settings = *linnet_recognizer_file_settings(options->file);
-    if (takes_recognizer(path))
-      options->search = *settings->search;
-  }
-  settings->search = &options->search;
+  if (!tool_load_settings(context, path, &options->file, &options->settings))
+    return false;
+  if (takes_recognizer(path))
+    options->search = *options->settings.search;
+  options->settings.search = &options->search;
   return search_options_read(&options->search, true);
 }
 

@@ -34,7 +34,7 @@ static bool find_format(struct results *results) {
   results->format = linnet_output_format_find(format_name);
   if (results->format)
     return true;
-  tool_fail("--format %s: not one of %s", format_name, format_names(true));
+  tool_fail("--format %s: must be one of %s", format_name, format_names(true));
   return false;
 }
 
@@ -42,7 +42,7 @@ bool results_take_alternatives(void) {
   const struct linnet_output_format *format = linnet_output_format_find(format_name);
   if (!format || linnet_output_format_has_alternatives(format))
     return true;
-  tool_usage("--format %s holds the best hypothesis alone: leave --nbest out, or choose text or json", format_name);
+  tool_usage("--format %s writes the best hypothesis only: omit --nbest, or choose text or json", format_name);
   return false;
 }
 
@@ -83,8 +83,9 @@ static bool check_ids(const struct inputs *inputs) {
     tool_fail("out of memory for the names of %zu inputs", inputs->count);
   for (size_t i = 1; good && i < inputs->count; i++)
     if (!(good = strcmp(ids[i - 1], ids[i]) != 0))
-      tool_fail("two inputs are called '%s', so --format %s%s cannot tell their results apart: process them apart",
-                ids[i], format_name, output_folder ? " in --output-dir" : "");
+      tool_fail(
+          "two inputs have the name '%s', so --format %s%s cannot distinguish their results: process them separately",
+          ids[i], format_name, output_folder ? " in --output-dir" : "");
   free(ids);
   return good;
 }
@@ -111,8 +112,8 @@ static bool make_folder(const char *path) {
 static bool open_folder(struct results *results) {
   results->folder = output_folder ? output_folder : output_path;
   if (!results->folder || strcmp(results->folder, "-") == 0) {
-    tool_usage("--format %s holds one recording per file: name a folder for %zu of them with --output-dir", format_name,
-               results->inputs->count);
+    tool_usage("--format %s writes one recording per file: name a folder for the %zu files with --output-dir",
+               format_name, results->inputs->count);
     return false;
   }
   return check_file_names(results->inputs) && make_folder(results->folder);
@@ -258,12 +259,12 @@ void results_put(struct results *results, size_t item, const struct linnet_outpu
 /* False after printing what is wrong with the options. */
 static bool check_output(void) {
   if (output_folder && output_path)
-    tool_usage("--output and --output-dir: one of them");
+    tool_usage("only one of --output and --output-dir");
   else if (resume && !output_folder && (!output_path || !journal_possible(output_path)))
-    tool_usage("--resume needs --output FILE or --output-dir DIR: %s keeps no results of an earlier run",
+    tool_usage("--resume needs --output FILE or --output-dir DIR: %s holds no results of an earlier run",
                output_path && strcmp(output_path, "-") != 0 ? output_path : "standard output");
   else if (resume && lattices_given())
-    tool_usage("--resume cannot go on with a --lattice: leave one of them out");
+    tool_usage("only one of --resume and --lattice");
   else
     return true;
   return false;
@@ -306,11 +307,11 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
 static int report_interrupt(const struct results *results, size_t kept) {
   size_t count = results->inputs->count;
   if (results->folder)
-    tool_fail("interrupted: %zu of %zu results are in %s; the same command with --resume goes on", kept, count,
+    tool_fail("interrupted: %zu of %zu results are in %s; to continue, run the same command with --resume", kept, count,
               results->folder);
   else if (results->journalled && (results->done > 0 || results->journal.there))
-    tool_fail("interrupted: %zu of %zu results are in %s.partial; the same command with --resume goes on", kept, count,
-              output_path);
+    tool_fail("interrupted: %zu of %zu results are in %s.partial; to continue, run the same command with --resume",
+              kept, count, output_path);
   else
     tool_fail("interrupted: %zu of %zu inputs were done", kept, count);
   return TOOL_INTERRUPTED;
@@ -324,7 +325,7 @@ static int report(const struct results *results, int parallel) {
   if (parallel != 0)
     return tool_fail("cannot start threads");
   if (results->skipped > 0)
-    fprintf(stderr, "%zu of %zu results were there\n", results->skipped, count);
+    fprintf(stderr, "skipped %zu of %zu inputs, which have results\n", results->skipped, count);
   if (count > 1 && results->seconds > 0)
     fprintf(stderr, "%zu files, %.1f s of audio in %.2f s (real-time factor %.4f)\n", results->done, results->seconds,
             seconds, seconds / results->seconds);

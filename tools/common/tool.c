@@ -108,7 +108,7 @@ int tool_fail_context(const struct linnet_context *context) {
   const char *error = linnet_context_error(context);
   if (interrupted)
     return TOOL_INTERRUPTED;
-  return tool_fail("%s", *error ? error : "failed without a reason given");
+  return tool_fail("%s", *error ? error : "failed for an unknown reason");
 }
 
 /* --- command line ----------------------------------------------------------------------------------------------- */
@@ -174,7 +174,7 @@ static bool read_options(poptContext parsed, int argc, const char **argv, tool_o
   if (val < -1)
     refuse_option(parsed, argc, argv, val);
   else if (option_threads < 0)
-    tool_usage("--threads %d: the number of threads cannot be negative", option_threads);
+    tool_usage("--threads %d: must be at least 0", option_threads);
   return val == -1 && option_threads >= 0;
 }
 
@@ -252,10 +252,10 @@ static struct linnet_context *create_context(linnet_cancel_fn cancel) {
   struct linnet_context *context = NULL;
   enum linnet_status status = linnet_context_create(&settings, &context);
   if (status == LINNET_ERROR_UNSUPPORTED)
-    tool_fail("--kernels %s: not in this build, not on this processor, or not with so little memory",
+    tool_fail("--kernels %s: unknown, not in this build, not for this processor, or memory is too small",
               option_kernels ? option_kernels : "auto");
   else if (status == LINNET_ERROR_DEVICE)
-    tool_fail("--device %s cannot be had: leave it out to run on the CPU", option_device);
+    tool_fail("--device %s: is not available; omit it to run on the CPU", option_device);
   else if (status != LINNET_OK)
     tool_fail("cannot start with %d threads: %s", option_threads, linnet_status_string(status));
   return context;
@@ -267,6 +267,26 @@ struct linnet_context *tool_context(void) {
 
 struct linnet_context *tool_context_uncancelled(void) {
   return create_context(NULL);
+}
+
+/* --- a command ---------------------------------------------------------------------------------------------------- */
+
+static int run_command(const struct tool_command *command, const char **arguments, size_t count) {
+  int code = command->check ? command->check(arguments, count) : TOOL_OK;
+  struct linnet_context *context = code == TOOL_OK ? tool_context() : NULL;
+  if (code == TOOL_OK)
+    code = context ? command->run(context, arguments, count) : TOOL_FAILURE;
+  linnet_context_destroy(context);
+  return code;
+}
+
+int tool_run(int argc, const char **argv, const struct tool_command *command) {
+  poptContext parsed = tool_parse(argc, argv, command->options, command->usage, command->handle, NULL);
+  size_t count = 0;
+  const char **arguments = parsed ? tool_arguments(parsed, command->needed, command->max_arguments, &count) : NULL;
+  int code = arguments ? run_command(command, arguments, count) : TOOL_USAGE;
+  poptFreeContext(parsed);
+  return code;
 }
 
 /* --- interrupts and time ---------------------------------------------------------------------------------------- */
@@ -505,7 +525,7 @@ const char *tool_output_path(const char *path) {
 bool tool_check_script(const char *archive, const char *script) {
   if (!script || !archive || strcmp(archive, "-") != 0)
     return true;
-  tool_usage("%s points into the archive, which cannot be '-', standard output: name a file", script);
+  tool_usage("%s: cannot point into an archive on standard output: name a file for the archive", script);
   return false;
 }
 

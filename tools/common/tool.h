@@ -67,6 +67,21 @@ struct linnet_context *tool_context(void);
 /* The same, but an interrupt does not cancel calls: for what has to be completed after it. */
 struct linnet_context *tool_context_uncancelled(void);
 
+/* A command that needs a context and positional arguments. */
+struct tool_command {
+  const struct poptOption *options; /* of tool_parse, as the next two */
+  const char *usage;
+  tool_option_fn handle;
+  const char *needed; /* of tool_arguments */
+  size_t max_arguments;
+  /* TOOL_OK, or TOOL_USAGE after printing what is wrong with options or arguments; NULL: nothing can be. */
+  int (*check)(const char **arguments, size_t count);
+  int (*run)(struct linnet_context *context, const char **arguments, size_t count);
+};
+
+/* Parses the command line, creates the context and runs the command; returns the exit code. */
+int tool_run(int argc, const char **argv, const struct tool_command *command);
+
 /* Prints "linnet NAME: MESSAGE" to stderr and returns TOOL_FAILURE. */
 int tool_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

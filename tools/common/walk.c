@@ -55,7 +55,7 @@ static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bo
     return true;
   }
   if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
-    tool_fail("%s: cannot be walked: %s", entry->fts_path, strerror(entry->fts_errno));
+    tool_fail("%s: cannot read the folder: %s", entry->fts_path, strerror(entry->fts_errno));
     return false;
   }
   if (entry->fts_info != FTS_F || !(all || is_audio(entry->fts_name)))
@@ -71,13 +71,13 @@ static bool walk_folder(struct walk *walk, const char *path, bool all) {
   for (FTSENT *entry; good && tree && (entry = fts_read(tree));)
     good = visit(walk, tree, entry, strlen(path), all);
   if (!tree || (good && errno != 0)) {
-    tool_fail("%s: cannot be walked: %s", path, strerror(errno));
+    tool_fail("%s: cannot read the folder: %s", path, strerror(errno));
     good = false;
   }
   if (tree)
     fts_close(tree);
   if (good && walk->count == before) {
-    tool_fail("%s: there is no audio file in this folder: names must end in .wav, .flac, .mp3, .ogg, .sph, ...", path);
+    tool_fail("%s: this folder has no audio file: names must end in .wav, .flac, .mp3, .ogg, .sph, ...", path);
     good = false;
   }
   return good;
@@ -95,7 +95,7 @@ bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recurs
   for (size_t i = 0; i < count; i++) {
     bool folder = is_folder(paths[i]);
     if (folder && !recursive) {
-      tool_fail("%s: is a folder: --recursive takes the audio files in it, --data the utterances of a Kaldi folder",
+      tool_fail("%s: is a folder: use --recursive for the audio files in it, or --data for a Kaldi data folder",
                 paths[i]);
       return false;
     }

@@ -28,7 +28,7 @@ struct poptOption word_options_table[] = {
      "words and phrases to prefer, lines 'WORD[ WORD...] [weight]' (default: none)", "FILE"},
     {"word-bonus", 0, POPT_ARG_DOUBLE, &options.word_bonus, 0, "add X to the score for each word (default 0)", "X"},
     {"unknown-penalty", 0, POPT_ARG_DOUBLE, &options.unknown_penalty, 0,
-     "find unknown words, too, and subtract X for each of their symbols (default inf: find none)", "X"},
+     "also find unknown words, and subtract X for each of their symbols (default inf: find none)", "X"},
     {"silence", 0, POPT_ARG_STRING, &options.silence, 0,
      "symbols that may stand between words, such as SIL,SPN (default: none)", "NAMES"},
     POPT_TABLEEND};
@@ -59,7 +59,7 @@ static const char *option_of_words(void) {
 bool word_options_fit(bool words) {
   const char *useless = words ? NULL : option_of_words();
   if (useless)
-    tool_usage("%s is for words: add --words", useless);
+    tool_usage("%s: needs --words", useless);
   return !useless;
 }
 
@@ -72,7 +72,7 @@ bool word_options_check(bool recognizer) {
     return false;
   }
   if (options.grammar && beam_options_lm()) {
-    tool_usage("--grammar and --lm: a grammar takes the place of a language model; choose one of them");
+    tool_usage("only one of --grammar and --lm: a grammar replaces a language model");
     return false;
   }
   if ((options.word_bonus != NOT_GIVEN && !(fabs(options.word_bonus) <= 100)) || !(options.unknown_penalty >= 0)) {

@@ -1,5 +1,6 @@
 /* Uploads batches to a CUDA device. Features, tables of the packed sequences, labels, spans and masks are in one block
  * of host memory, so that one copy transfers them. */
+#include <assert.h>
 #include <string.h>
 
 #include <linnet/feature_mask.h>
@@ -102,6 +103,7 @@ enum linnet_status linnet_cuda_upload_batch(struct linnet_device *device, struct
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a batch of %zu frames", device->name, rows);
   arena = (struct linnet_arena){.base = batch->staging, .size = batch->bytes};
   struct parts p = plan(device, b, &arena);
+  assert(p.features && p.label_offsets && p.masks);
   write_features(device, b, p.features);
   write_labels(b, &p);
   linnet_spans_longest_first(&b->pack, p.spans);

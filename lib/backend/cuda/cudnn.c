@@ -105,7 +105,7 @@ static bool open_library(struct linnet_cuda_cudnn *c) {
 
 /* The device does not use the library any more. */
 static bool give_up(struct linnet_cuda_cudnn *c, const char *why) {
-  linnet_log(c->context, LINNET_LOG_WARNING, "%s: cuDNN %zu: %s: LSTM layers go on without it", c->device->name,
+  linnet_log(c->context, LINNET_LOG_WARNING, "%s: cuDNN %zu: %s: LSTM layers continue without it", c->device->name,
              c->version(), why);
   c->failed = true;
   linnet_cuda_forgive(c->device);
@@ -175,8 +175,8 @@ static struct linnet_cuda_cudnn *cudnn_of(struct linnet_device *device) {
   if (!d->cudnn_sought) {
     d->cudnn_sought = true;
     d->cudnn = open_cudnn(d);
-    linnet_log(d->context, LINNET_LOG_INFO, "%s: LSTM layers by %s", device->name,
-               d->cudnn ? "cuDNN" : "Linnet's kernels: no cuDNN can be used");
+    linnet_log(d->context, LINNET_LOG_INFO, "%s: LSTM layers use %s", device->name,
+               d->cudnn ? "cuDNN" : "Linnet's kernels, as cuDNN is missing or unusable");
   }
   return d->cudnn && !d->cudnn->failed ? d->cudnn : NULL;
 }

@@ -86,6 +86,7 @@ void linnet_cuda_activations_of(struct linnet_device *device, size_t n, const fl
 /* --- sums and the update ------------------------------------------------------------------------------------------ */
 
 void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, float *y_add);
+void linnet_cuda_average(struct linnet_device *device, size_t n, double weight, const float *x, float *average_add);
 void linnet_cuda_column_sum(struct linnet_device *device, size_t rows, size_t width, const void *x, float *sums_add);
 /* sums[c] += sum over the parts, in their order, of partial[part * ld + c]: the second half of sums over rows. */
 void linnet_cuda_add_partials(struct linnet_device *device, size_t parts, size_t ld, size_t width, const float *partial,
@@ -152,6 +153,9 @@ struct linnet_cuda_ctc {
 };
 size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c);
 void linnet_cuda_ctc(struct linnet_device *device, const struct linnet_cuda_ctc *c, void *work);
+/* `p` holds the tables of c->pack on the device. */
+void linnet_cuda_consistency(struct linnet_device *device, const struct linnet_batch_consistency *c,
+                             const struct linnet_cuda_pack *p);
 
 /* An LSTM without cuDNN. `l->spans` is host memory, and `spans` its copy on the device; the weights are W_hh (4H, H).
  * Work: linnet_cuda_lstm_work elements. */

@@ -75,7 +75,7 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, e
   d->mailbox.memory = linnet_cuda_alloc_host(&d->base, LINNET_CUDA_MAILBOX);
   d->products = linnet_cuda_products_open(d);
   if (!d->products)
-    linnet_log(context, LINNET_LOG_WARNING, "%s: cuBLASLt was not found or cannot be used: products are slow", d->name);
+    linnet_log(context, LINNET_LOG_WARNING, "%s: cuBLASLt is missing or unusable: matrix products are slow", d->name);
   *device = &d->base;
   return LINNET_OK;
 }

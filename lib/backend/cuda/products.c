@@ -202,11 +202,10 @@ static void give_up(struct linnet_cuda_products *p, struct plan *plan) {
   const struct shape *s = &plan->shape;
   plan->usable = false;
   if (!p->reported)
-    linnet_log(
-        p->context, LINNET_LOG_WARNING,
-        "%s: cuBLASLt refuses a product of %zu x %zu by %zu x %zu (aligned to %u bytes): what it refuses is made "
-        "without it, slowly",
-        p->device, s->m, s->k, s->k, s->n, s->alignment);
+    linnet_log(p->context, LINNET_LOG_WARNING,
+               "%s: cuBLASLt refuses a product of %zu x %zu by %zu x %zu (aligned to %u bytes): such products are "
+               "computed without it, slowly",
+               p->device, s->m, s->k, s->k, s->n, s->alignment);
   p->reported = true;
 }
 

@@ -200,6 +200,10 @@ static void ctc(struct linnet_device *d, const struct linnet_batch_ctc *c, void 
   linnet_cuda_ctc(d, &terms, work);
 }
 
+static void consistency(struct linnet_device *d, const struct linnet_batch_consistency *c) {
+  linnet_cuda_consistency(d, c, pack_of(d, c->pack));
+}
+
 struct linnet_device linnet_cuda_base(const char *name, enum linnet_precision precision) {
   return (struct linnet_device){&linnet_cuda_device_ops, name,
                                 precision == LINNET_BFLOAT16 ? sizeof(uint16_t) : sizeof(float)};
@@ -236,6 +240,7 @@ const struct linnet_device_ops linnet_cuda_device_ops = {
     .feature_map_backward = feature_map_backward,
     .feature_map_work = no_work,
     .add = linnet_cuda_add,
+    .average = linnet_cuda_average,
     .column_sum = linnet_cuda_column_sum,
     .spec_augment = spec_augment,
     .add_positions = add_positions,
@@ -254,6 +259,7 @@ const struct linnet_device_ops linnet_cuda_device_ops = {
     .lstm_layer_backward = linnet_cuda_lstm_layer_backward,
     .ctc_work_bytes = ctc_work_bytes,
     .ctc = ctc,
+    .consistency = consistency,
     .sum_of_squares = linnet_cuda_sum_of_squares,
     .update = linnet_cuda_update,
 };

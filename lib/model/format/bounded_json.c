@@ -1,6 +1,7 @@
 /* Checks the size and depth of JSON before it is parsed, reads values by key, and writes JSON. */
 #include "model/format/bounded_json.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,7 @@ struct linnet_excerpt linnet_excerpt(const char *text) {
       excerpt.text[++i] = '?';
   }
   if (text[n] != '\0')
-    strcpy(excerpt.text + n, "...");
+    memcpy(excerpt.text + n, "...", 4);
   return excerpt;
 }
 
@@ -99,15 +100,15 @@ static void measure(const char *text, size_t bytes, size_t *depth, size_t *value
 static enum linnet_status check_limits(struct linnet_context *context, const char *text, size_t bytes, const char *name,
                                        struct linnet_json_limits limits) {
   if (bytes > limits.bytes)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON of %zu bytes; at most %zu are read", name, bytes,
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: the JSON has %zu bytes; at most %zu are read", name, bytes,
                        limits.bytes);
   size_t depth, values;
   measure(text, bytes, &depth, &values);
   if (depth > limits.depth)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON nested %zu deep; at most %zu levels are read", name,
-                       depth, limits.depth);
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: the JSON is nested %zu levels deep; at most %zu are read",
+                       name, depth, limits.depth);
   if (values > limits.values)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON of %zu values; at most %zu are read", name, values,
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: the JSON has %zu values; at most %zu are read", name, values,
                        limits.values);
   return linnet_json_reserve(context, name, values, bytes);
 }
@@ -245,6 +246,124 @@ void linnet_json_read_name(struct linnet_json_object *object, const char *key, s
   const json_t *found = lookup(object, key);
   if (found)
     object->status = linnet_json_name_index(object, key, found, names, value);
+}
+
+/* --- a structure from a table of keys ----------------------------------------------------------------------------- */
+
+/* Enums are read and written as numbers of this size. */
+_Static_assert(sizeof(enum linnet_json_type) == sizeof(unsigned), "enums have the size of unsigned");
+
+static void read_size_or_auto(struct linnet_json_object *object, const char *key, size_t *value) {
+  const char *text = json_string_value(lookup(object, key));
+  if (text && strcmp(text, "auto") == 0)
+    *value = SIZE_MAX;
+  else
+    linnet_json_read_size(object, key, value);
+}
+
+static void read_float(struct linnet_json_object *object, const char *key, float *value) {
+  double wide = *value;
+  linnet_json_read_double(object, key, &wide);
+  *value = (float)wide;
+}
+
+static void read_flag(struct linnet_json_object *object, const char *key, int *value) {
+  bool flag = *value != 0;
+  linnet_json_read_bool(object, key, &flag);
+  *value = flag;
+}
+
+static void read_enum(struct linnet_json_object *object, const struct linnet_json_key *key, void *member) {
+  unsigned value;
+  memcpy(&value, member, sizeof value);
+  linnet_json_read_name(object, key->key, key->names, &value);
+  memcpy(member, &value, sizeof value);
+}
+
+static void read_member(struct linnet_json_object *object, const struct linnet_json_key *key, void *member) {
+  switch (key->type) {
+  case LINNET_JSON_SPECIAL:
+    break;
+  case LINNET_JSON_SIZE:
+    linnet_json_read_size(object, key->key, member);
+    break;
+  case LINNET_JSON_SIZE_OR_AUTO:
+    read_size_or_auto(object, key->key, member);
+    break;
+  case LINNET_JSON_DOUBLE:
+    linnet_json_read_double(object, key->key, member);
+    break;
+  case LINNET_JSON_FLOAT:
+    read_float(object, key->key, member);
+    break;
+  case LINNET_JSON_FLAG:
+    read_flag(object, key->key, member);
+    break;
+  case LINNET_JSON_NAME:
+    read_enum(object, key, member);
+    break;
+  }
+}
+
+struct linnet_json_object linnet_json_read(struct linnet_context *context, const char *name, const json_t *value,
+                                           const struct linnet_json_table *table, size_t required, void *structure) {
+  const char *keys[LINNET_JSON_MAX_KEYS + 1] = {NULL};
+  assert(table->count <= LINNET_JSON_MAX_KEYS);
+  for (size_t i = 0; i < table->count; i++)
+    keys[i] = table->keys[i].key;
+  struct linnet_json_object object = linnet_json_object(context, name, table->what, value, keys, required);
+  for (size_t i = 0; i < table->count; i++)
+    read_member(&object, &table->keys[i], (char *)structure + table->keys[i].offset);
+  return object;
+}
+
+static enum linnet_status check_size(const struct linnet_json_object *object, const struct linnet_json_key *key,
+                                     size_t value) {
+  const size_t low = (size_t)key->low, high = (size_t)key->high;
+  if (value >= low && value <= high)
+    return LINNET_OK;
+  return linnet_fail(object->context, LINNET_ERROR_LIMIT, "%s: %s: \"%s\" is %zu; it must be %zu to %zu", object->name,
+                     object->what, key->key, value, low, high);
+}
+
+static enum linnet_status check_number(const struct linnet_json_object *object, const struct linnet_json_key *key,
+                                       double value) {
+  if (value >= key->low && value <= key->high)
+    return LINNET_OK;
+  return linnet_fail(object->context, LINNET_ERROR_LIMIT, "%s: %s: \"%s\" is %g; it must be %g to %g", object->name,
+                     object->what, key->key, value, key->low, key->high);
+}
+
+/* Such a value cannot come from JSON, only from a program. */
+static enum linnet_status check_enum(const struct linnet_json_object *object, const struct linnet_json_key *key,
+                                     const void *member) {
+  unsigned value;
+  memcpy(&value, member, sizeof value);
+  if (value < key->names.count && key->names.names[value])
+    return LINNET_OK;
+  return linnet_fail(object->context, LINNET_ERROR_ARGUMENT, "%s: %s: the value of \"%s\" is unknown", object->name,
+                     object->what, key->key);
+}
+
+static enum linnet_status check_member(const struct linnet_json_object *object, const struct linnet_json_key *key,
+                                       const void *member) {
+  if (key->type == LINNET_JSON_NAME)
+    return check_enum(object, key, member);
+  if (key->low == 0 && key->high == 0)
+    return LINNET_OK;
+  if (key->type == LINNET_JSON_SIZE || key->type == LINNET_JSON_SIZE_OR_AUTO)
+    return check_size(object, key, *(const size_t *)member);
+  return check_number(object, key,
+                      key->type == LINNET_JSON_FLOAT ? (double)*(const float *)member : *(const double *)member);
+}
+
+enum linnet_status linnet_json_check(struct linnet_context *context, const char *name,
+                                     const struct linnet_json_table *table, const void *structure) {
+  const struct linnet_json_object object = {.context = context, .name = name, .what = table->what};
+  for (size_t i = 0; i < table->count; i++)
+    if (table->keys[i].type != LINNET_JSON_SPECIAL)
+      LINNET_TRY(check_member(&object, &table->keys[i], (const char *)structure + table->keys[i].offset));
+  return LINNET_OK;
 }
 
 /* --- writing -------------------------------------------------------------------------------------------------- */

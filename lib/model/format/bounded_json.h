@@ -70,11 +70,52 @@ struct linnet_names {
   const char *const *names;
   size_t count;
 };
+/* As an initialiser, of an array. */
+#define LINNET_NAMES(array)                                                                                            \
+  { (array), sizeof(array) / sizeof *(array) }
 void linnet_json_read_name(struct linnet_json_object *object, const char *key, struct linnet_names names,
                            unsigned *value);
 
 /* Finds the index of a JSON string among the names. The error has `key` and the known names. */
 enum linnet_status linnet_json_name_index(const struct linnet_json_object *object, const char *key, const json_t *value,
                                           struct linnet_names names, unsigned *index);
+
+/* --- a structure from a table of keys ----------------------------------------------------------------------------- */
+
+/* The type of the member that a key sets. */
+enum linnet_json_type {
+  LINNET_JSON_SPECIAL,      /* no single member; the caller reads the key itself */
+  LINNET_JSON_SIZE,         /* size_t */
+  LINNET_JSON_SIZE_OR_AUTO, /* size_t; "auto" is SIZE_MAX */
+  LINNET_JSON_DOUBLE,
+  LINNET_JSON_FLOAT,
+  LINNET_JSON_FLAG, /* int; true or false */
+  LINNET_JSON_NAME  /* an enum; one of `names` */
+};
+
+struct linnet_json_key {
+  const char *key;
+  enum linnet_json_type type;
+  size_t offset;             /* of the member */
+  double low, high;          /* its limits; both 0: none */
+  struct linnet_names names; /* of LINNET_JSON_NAME */
+};
+
+struct linnet_json_table {
+  const char *what; /* of linnet_json_object */
+  const struct linnet_json_key *keys;
+  size_t count;
+};
+
+enum { LINNET_JSON_MAX_KEYS = 31 };
+
+/* Checks the object as linnet_json_object does, and sets the members of *structure that have keys. The caller reads the
+ * special keys from the result. Limits are not checked. */
+struct linnet_json_object linnet_json_read(struct linnet_context *context, const char *name, const json_t *value,
+                                           const struct linnet_json_table *table, size_t required, void *structure);
+
+/* Checks the limits of all members, and that enums have a name. `name` is the source of the values, for messages. */
+enum linnet_status linnet_json_check(struct linnet_context *context, const char *name,
+                                     const struct linnet_json_table *table, const void *structure);
 
 #endif

@@ -17,7 +17,7 @@ static enum linnet_status read(struct linnet_context *context, const char *name,
   linnet_json_read_double(&object, "offset", &c.offset);
   LINNET_TRY(object.status);
   if (!(c.slope > 0) || !isfinite(c.slope) || !isfinite(c.offset))
-    return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: calibration: \"slope\" is %g, it must be above 0", name,
+    return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: calibration: \"slope\" is %g; it must be above 0", name,
                        c.slope);
   *calibration = c;
   return LINNET_OK;

@@ -52,7 +52,7 @@ static enum linnet_status check_unique(struct linnet_context *context, const cha
   enum linnet_status status = LINNET_OK;
   for (size_t i = 1; i < count && status == LINNET_OK; i++)
     if (strcmp(sorted[i - 1], sorted[i]) == 0)
-      status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: symbols: \"%s\" is there twice", name,
+      status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: symbols: \"%s\" appears twice", name,
                            linnet_excerpt(sorted[i]).text);
   linnet_free(context, sorted);
   return status;
@@ -152,9 +152,10 @@ static enum linnet_status check_format(const struct linnet_safetensors *file) {
                        LINNET_MODEL_FORMAT);
   if (strcmp(format, LINNET_MODEL_FORMAT) == 0)
     return LINNET_OK;
-  return linnet_fail(file->context, LINNET_ERROR_UNSUPPORTED,
-                     "%s: format is \"%s\"; this version reads \"%s\" only: use a version of Linnet that fits",
-                     file->name, linnet_excerpt(format).text, LINNET_MODEL_FORMAT);
+  return linnet_fail(
+      file->context, LINNET_ERROR_UNSUPPORTED,
+      "%s: format is \"%s\"; this version reads \"%s\" only: use the version of Linnet that wrote the file", file->name,
+      linnet_excerpt(format).text, LINNET_MODEL_FORMAT);
 }
 
 static enum linnet_status require_metadata(const struct linnet_safetensors *file, const char *key, const char **value) {
@@ -225,7 +226,7 @@ static enum linnet_status fail_shape(const struct linnet_safetensors *file, cons
     snprintf(wanted, sizeof wanted, "(%zu, %zu)", rows, cols);
   else
     snprintf(wanted, sizeof wanted, "(%zu)", rows);
-  return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: tensor \"%s\" does not have the shape %s of its config",
+  return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: tensor \"%s\" must have the shape %s by its config",
                      file->name, name, wanted);
 }
 
@@ -255,7 +256,7 @@ static enum linnet_status check_weight(const struct linnet_safetensors *file, co
 }
 
 static bool is_expected(const struct linnet_model *model, const char *name) {
-  for (size_t i = 0; model->features.cmvn == LINNET_CMVN_GLOBAL && i < CMVN_TENSORS; i++)
+  for (size_t i = 0; linnet_cmvn_is_stored(model->features.cmvn) && i < CMVN_TENSORS; i++)
     if (strcmp(name, cmvn_names[i]) == 0)
       return true;
   return linnet_parameters_find(model->parameters, name) != NULL;
@@ -263,14 +264,15 @@ static bool is_expected(const struct linnet_model *model, const char *name) {
 
 /* Called after all expected tensors were found: if the file has more, some are unexpected. */
 static enum linnet_status check_unexpected(const struct linnet_model *model, const struct linnet_safetensors *file) {
-  size_t expected = model->parameters->count + (model->features.cmvn == LINNET_CMVN_GLOBAL ? CMVN_TENSORS : 0);
+  size_t expected = model->parameters->count + (linnet_cmvn_is_stored(model->features.cmvn) ? CMVN_TENSORS : 0);
   if (file->count == expected)
     return LINNET_OK;
   size_t i = 0;
   while (i + 1 < file->count && is_expected(model, file->tensors[i].name))
     i++;
-  return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: tensor \"%s\" is none of those that its config has",
-                     file->name, linnet_excerpt(file->tensors[i].name).text);
+  return linnet_fail(file->context, LINNET_ERROR_FORMAT,
+                     "%s: tensor \"%s\" does not belong to the network of its config", file->name,
+                     linnet_excerpt(file->tensors[i].name).text);
 }
 
 static enum linnet_status read_statistics(const struct linnet_safetensors *file, const char *name, size_t dim,
@@ -289,12 +291,11 @@ static enum linnet_status check_cmvn(struct linnet_context *context, const char 
   bool good = cmvn->count >= 1 && isfinite(cmvn->count);
   for (size_t i = 0; i < cmvn->dim; i++)
     good = good && isfinite(cmvn->sum[i]) && isfinite(cmvn->square[i]) && cmvn->square[i] >= 0;
-  return good ? LINNET_OK
-              : linnet_fail(context, LINNET_ERROR_FORMAT, "%s: the statistics cmvn.* are those of no features", name);
+  return good ? LINNET_OK : linnet_fail(context, LINNET_ERROR_FORMAT, "%s: the statistics cmvn.* are invalid", name);
 }
 
 static enum linnet_status load_cmvn(struct linnet_model *model, const struct linnet_safetensors *file) {
-  if (model->features.cmvn != LINNET_CMVN_GLOBAL)
+  if (!linnet_cmvn_is_stored(model->features.cmvn))
     return LINNET_OK;
   struct linnet_cmvn *cmvn = model->cmvn = linnet_calloc(model->context, 1, sizeof *cmvn);
   if (!cmvn)
@@ -473,16 +474,17 @@ static enum linnet_status check_contents(struct linnet_context *context, const c
   LINNET_TRY(linnet_feature_config_validate(context, name, c->features));
   LINNET_TRY(linnet_symbols_validate(context, name, c->symbols, c->config->outputs));
   if (c->dtype != LINNET_F32 && c->dtype != LINNET_F16)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: weights are written as F32 or F16 only", name);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: weights can be written as F32 or F16 only", name);
   if (!linnet_config_count_parameters(c->config, &count) || count != c->parameters->trained)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: the table of parameters is not that of the config", name);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: the table of parameters does not match the config", name);
   if (c->features->fbank.num_mel != c->config->input_dim)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: \"num_mel\" %zu of features is not \"input_dim\" %zu", name,
                        c->features->fbank.num_mel, c->config->input_dim);
-  if (c->features->cmvn != LINNET_CMVN_GLOBAL)
+  if (!linnet_cmvn_is_stored(c->features->cmvn))
     return LINNET_OK;
   if (!c->cmvn || c->cmvn->dim != c->features->fbank.num_mel)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: global CMVN needs statistics of \"num_mel\" values", name);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "%s: global or running CMVN needs statistics of \"num_mel\" values", name);
   return check_cmvn(context, name, c->cmvn);
 }
 
@@ -519,7 +521,7 @@ static void plan_metadata(const struct linnet_model_contents *c, struct plan *pl
 
 static void plan_entries(const struct linnet_model_contents *c, struct plan *plan) {
   const size_t mel = c->features->fbank.num_mel;
-  for (size_t i = 0; c->features->cmvn == LINNET_CMVN_GLOBAL && i < CMVN_TENSORS; i++)
+  for (size_t i = 0; linnet_cmvn_is_stored(c->features->cmvn) && i < CMVN_TENSORS; i++)
     plan->entries[plan->num_entries++] =
         (struct linnet_tensor_entry){.name = cmvn_names[i], .dtype = LINNET_F64, .rank = 1, .shape = {i > 0 ? mel : 1}};
   for (size_t i = 0; i < c->parameters->count; i++) {
@@ -563,7 +565,7 @@ static enum linnet_status write_values(struct linnet_writer *writer, const real 
 }
 
 static enum linnet_status write_tensors(struct linnet_writer *writer, const struct linnet_model_contents *c) {
-  if (c->features->cmvn == LINNET_CMVN_GLOBAL) {
+  if (linnet_cmvn_is_stored(c->features->cmvn)) {
     LINNET_TRY(linnet_writer_doubles(writer, &c->cmvn->count, 1));
     LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->sum, c->cmvn->dim));
     LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->square, c->cmvn->dim));

@@ -23,7 +23,7 @@ struct linnet_model {
   real *weights;                              /* (parameters->size), all finite */
   struct linnet_linear_layers *linear_layers; /* weights laid out for the context's kernels */
   struct linnet_feature_config features;
-  struct linnet_cmvn *cmvn; /* for LINNET_CMVN_GLOBAL, else NULL */
+  struct linnet_cmvn *cmvn; /* if linnet_cmvn_is_stored, else NULL */
   struct linnet_calibrations calibrations;
   const char **symbols;             /* (config.outputs); [0] is "<blk>"; one block with its text */
   struct linnet_metadata *metadata; /* (num_metadata), in the order of the file; one block with its text */
@@ -38,7 +38,7 @@ struct linnet_model_contents {
   const real *weights;                        /* (parameters->size) */
   const char *const *symbols;                 /* (config->outputs) */
   const struct linnet_feature_config *features;
-  const struct linnet_cmvn *cmvn;         /* statistics if features->cmvn is LINNET_CMVN_GLOBAL, otherwise NULL */
+  const struct linnet_cmvn *cmvn;         /* statistics if linnet_cmvn_is_stored(features->cmvn), otherwise NULL */
   const struct linnet_metadata *metadata; /* (num_metadata): more entries, such as "licence", "provenance", "name" */
   size_t num_metadata;
   enum linnet_dtype dtype; /* LINNET_F32 or LINNET_F16 */

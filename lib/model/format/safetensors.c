@@ -1,6 +1,7 @@
 /* Reads and writes safetensors files; every offset and size is checked before it is used. */
 #include "model/format/safetensors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -226,16 +227,17 @@ static enum linnet_status take_header(const struct linnet_safetensors *file, str
                        file->name, reader->size);
   if (size > linnet_reader_left(reader))
     return linnet_fail(file->context, LINNET_ERROR_FORMAT,
-                       "%s: a header of %llu bytes is announced but %zu follow: cut short, or no safetensors file",
+                       "%s: a header of %llu bytes is announced, but %zu bytes follow: the file is truncated, or not a "
+                       "safetensors file",
                        file->name, (unsigned long long)size, linnet_reader_left(reader));
   if (size > LINNET_MAX_HEADER_BYTES)
-    return linnet_fail(file->context, LINNET_ERROR_LIMIT, "%s: a header of %llu bytes; at most %d are read", file->name,
-                       (unsigned long long)size, LINNET_MAX_HEADER_BYTES);
+    return linnet_fail(file->context, LINNET_ERROR_LIMIT, "%s: the header has %llu bytes; at most %d are read",
+                       file->name, (unsigned long long)size, LINNET_MAX_HEADER_BYTES);
   *bytes = (size_t)size;
   *text = linnet_reader_take(reader, *bytes);
   if (*bytes == 0 || (*text)[0] != '{')
     return linnet_fail(file->context, LINNET_ERROR_FORMAT,
-                       "%s: the header does not start with '{': no safetensors file", file->name);
+                       "%s: not a safetensors file: the header does not start with '{'", file->name);
   return LINNET_OK;
 }
 
@@ -249,7 +251,7 @@ enum linnet_status linnet_safetensors_check(struct linnet_context *context, cons
   if (size > 0 && size <= LINNET_MAX_HEADER_BYTES && *brace == '{')
     return LINNET_OK;
   return linnet_fail(context, LINNET_ERROR_FORMAT,
-                     "%s: no safetensors file: it does not begin with the length of a header and '{'", path);
+                     "%s: not a safetensors file: it does not begin with the length of a header and '{'", path);
 }
 
 static enum linnet_status fail_tensor(const struct linnet_safetensors *file, const char *tensor,
@@ -277,7 +279,7 @@ static enum linnet_status read_shape(const struct linnet_safetensors *file, cons
     return fail_tensor(file, tensor->name, LINNET_ERROR_LIMIT, "\"shape\" has more than 8 dimensions");
   for (size_t i = 0; i < tensor->rank; i++)
     if (!linnet_json_size(json_array_get(value, i), &tensor->shape[i]))
-      return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT, "\"shape\" holds something else than sizes");
+      return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT, "\"shape\" holds values that are not sizes");
   if (!measure_shape(tensor->dtype, tensor->rank, tensor->shape, &tensor->count, &tensor->bytes))
     return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT, "the product of \"shape\" overflows");
   return LINNET_OK;
@@ -291,7 +293,7 @@ static enum linnet_status read_offsets(const struct linnet_safetensors *file, co
     return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT, "\"data_offsets\" is not a pair of sizes");
   if (begin > end || end > linnet_reader_left(data))
     return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT,
-                       "\"data_offsets\" lie outside the data: the file is cut short or damaged");
+                       "\"data_offsets\" lie outside the data: the file is truncated or damaged");
   if (end - begin != tensor->bytes)
     return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT,
                        "\"data_offsets\" do not agree with \"dtype\" and \"shape\"");
@@ -340,8 +342,9 @@ static enum linnet_status check_layout(struct linnet_safetensors *file, const st
     expected += tensor->bytes;
   }
   if (expected != end)
-    return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: %zu bytes behind the last tensor belong to none",
-                       file->name, (size_t)(end - expected));
+    return linnet_fail(file->context, LINNET_ERROR_FORMAT,
+                       "%s: the %zu bytes after the last tensor belong to no tensor", file->name,
+                       (size_t)(end - expected));
   return LINNET_OK;
 }
 
@@ -467,7 +470,7 @@ static enum linnet_status add_entry(struct linnet_context *context, const struct
   if (entry->name[0] == '\0' || strlen(entry->name) > LINNET_MAX_TENSOR_NAME)
     return fail_entry(context, entry->name, "its name is empty or longer than 127 bytes");
   if (strcmp(entry->name, METADATA_KEY) == 0 || json_object_get(header, entry->name))
-    return fail_entry(context, entry->name, "its name is taken");
+    return fail_entry(context, entry->name, "its name is already in use");
   if (json_object_set_new(header, entry->name, entry_value(entry, *offset, end)) != 0)
     return fail_entry(context, entry->name, "its name is not UTF-8, or memory ran out");
   *offset = end;
@@ -483,7 +486,7 @@ static enum linnet_status add_metadata(struct linnet_context *context, const str
     const char *key = metadata[i].key;
     if (strlen(key) > LINNET_MAX_METADATA_KEY || json_object_get(map, key))
       return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                         "metadata \"%s\" cannot be written: its key is there twice or longer than %d bytes",
+                         "metadata \"%s\" cannot be written: its key appears twice or is longer than %d bytes",
                          linnet_excerpt(key).text, LINNET_MAX_METADATA_KEY);
     if (json_object_set_new(map, key, json_string(metadata[i].value)) != 0)
       return linnet_fail(context, LINNET_ERROR_ARGUMENT,
@@ -497,7 +500,8 @@ static enum linnet_status build_header(const struct linnet_writer *writer, const
                                        size_t metadata_count, json_t *header) {
   struct linnet_context *context = writer->context;
   if (writer->count > LINNET_MAX_TENSORS || metadata_count > LINNET_MAX_METADATA)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%zu tensors and %zu entries of metadata; at most %d and %d",
+    return linnet_fail(context, LINNET_ERROR_LIMIT,
+                       "there are %zu tensors and %zu entries of metadata; there must be at most %d and %d",
                        writer->count, metadata_count, LINNET_MAX_TENSORS, LINNET_MAX_METADATA);
   size_t bytes = 0;
   for (size_t i = 0; i < metadata_count; i++)
@@ -529,7 +533,7 @@ static enum linnet_status write_header(struct linnet_writer *writer, const char 
   unsigned char size[8];
   size_t padding = (8 - bytes % 8) % 8;
   if (bytes + padding > LINNET_MAX_HEADER_BYTES)
-    return linnet_fail(writer->context, LINNET_ERROR_LIMIT, "%s: a header of %zu bytes; at most %d are written",
+    return linnet_fail(writer->context, LINNET_ERROR_LIMIT, "%s: the header has %zu bytes; at most %d are written",
                        writer->output->path, bytes, LINNET_MAX_HEADER_BYTES);
   store(bytes + padding, 8, size);
   LINNET_TRY(write_bytes(writer, size, sizeof size));
@@ -627,11 +631,12 @@ static enum linnet_status write_block(struct linnet_writer *writer, const float 
 static enum linnet_status write_values(struct linnet_writer *writer, const float *floats, const double *doubles,
                                        size_t n) {
   LINNET_TRY(writer->status);
+  assert(n == 0 || floats || doubles);
   while (n > 0) {
     size_t taken = 0;
     if (writer->left == 0)
-      return writer->status = linnet_fail(writer->context, LINNET_ERROR_STATE, "%s: more values than its tensors have",
-                                          writer->output->path);
+      return writer->status = linnet_fail(writer->context, LINNET_ERROR_STATE,
+                                          "%s: more values were written than its tensors have", writer->output->path);
     LINNET_TRY(write_block(writer, floats, doubles, n, &taken));
     n -= taken;
     floats = floats ? floats + taken : NULL;
@@ -651,8 +656,9 @@ enum linnet_status linnet_writer_doubles(struct linnet_writer *writer, const dou
 enum linnet_status linnet_writer_raw(struct linnet_writer *writer, const void *elements, size_t n) {
   LINNET_TRY(writer->status);
   if (n > writer->left)
-    return writer->status = linnet_fail(writer->context, LINNET_ERROR_STATE,
-                                        "%s: more elements than the current tensor has", writer->output->path);
+    return writer->status =
+               linnet_fail(writer->context, LINNET_ERROR_STATE,
+                           "%s: more elements were written than the current tensor has", writer->output->path);
   if (n == 0)
     return LINNET_OK;
   LINNET_TRY(write_bytes(writer, elements, n * dtypes[writer->entries[writer->current].dtype].bytes));
@@ -664,7 +670,7 @@ enum linnet_status linnet_writer_raw(struct linnet_writer *writer, const void *e
 enum linnet_status linnet_writer_end(struct linnet_writer *writer) {
   LINNET_TRY(writer->status);
   if (writer->left > 0)
-    writer->status = linnet_fail(writer->context, LINNET_ERROR_STATE, "%s: tensor \"%s\" lacks %zu values",
+    writer->status = linnet_fail(writer->context, LINNET_ERROR_STATE, "%s: tensor \"%s\": %zu values are missing",
                                  writer->output->path, writer->entries[writer->current].name, writer->left);
   return writer->status;
 }

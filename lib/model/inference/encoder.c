@@ -52,7 +52,7 @@ static enum linnet_status create_buffers(struct linnet_encoder *e) {
 enum linnet_status linnet_encoder_create(struct linnet_context *context, const struct linnet_model *model,
                                          struct linnet_encoder **encoder) {
   if (!context || !model || !encoder)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_encoder_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_encoder_create: an argument is NULL");
   struct linnet_encoder *e = *encoder = linnet_calloc(context, 1, sizeof *e);
   if (!e)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an encoder");
@@ -201,7 +201,7 @@ static enum linnet_status run_output(struct linnet_encoder *e, linnet_posterior_
 enum linnet_status linnet_encoder_run(struct linnet_encoder *e, const float *features, size_t frames,
                                       linnet_posterior_fn sink, void *user) {
   if (!e || !sink || (!features && frames > 0))
-    return linnet_fail(e ? e->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_encoder_run: NULL argument");
+    return linnet_fail(e ? e->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_encoder_run: an argument is NULL");
   if (frames == 0)
     return LINNET_OK;
   linnet_poll_begin(e->context);
@@ -227,7 +227,7 @@ static int copy_rows(void *user, const float *log_posteriors, size_t first, size
 enum linnet_status linnet_encoder_compute(struct linnet_encoder *e, const float *features, size_t frames,
                                           float *log_posteriors) {
   if (!e || (!log_posteriors && frames > 0))
-    return linnet_fail(e ? e->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_encoder_compute: NULL argument");
+    return linnet_fail(e ? e->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_encoder_compute: an argument is NULL");
   struct matrix_sink sink = {log_posteriors, e->model->config.outputs};
   return linnet_encoder_run(e, features, frames, copy_rows, &sink);
 }

@@ -74,11 +74,12 @@ struct linnet_encoder {
   size_t width;            /* D of x: that of the configuration, or twice that for two directions */
   struct scratch *scratch; /* (threads) */
   real *scratch_memory;
-  real *padded;                /* (stack, input_dim): the last, incomplete stack of frames */
-  real *log_p;                 /* (OUTPUT_BLOCKS * BLOCK_ROWS, outputs) */
-  struct linnet_buffer x;      /* (T, D) */
-  struct linnet_buffer y;      /* (T, D), Bi-LSTM: the output of the running layer */
-  struct linnet_buffer edges;  /* (blocks, 2, half, D): first and last rows of each block before the convolution */
+  real *padded;               /* (stack, input_dim): the last, incomplete stack of frames */
+  real *log_p;                /* (OUTPUT_BLOCKS * BLOCK_ROWS, outputs) */
+  struct linnet_buffer x;     /* (T, D) */
+  struct linnet_buffer y;     /* (T, D), Bi-LSTM: the output of the running layer */
+  struct linnet_buffer edges; /* (blocks, kernel - 1, D): the rows of each block that its neighbours' convolution reads:
+                                 first rows for the block before it, then last rows for the next one */
   struct linnet_buffer states; /* (groups, state size), or those of two directions */
   struct whole whole;
 
@@ -118,8 +119,9 @@ static inline struct rows block_rows(const struct linnet_encoder *e, size_t bloc
   return (struct rows){first, left < e->block_rows ? left : e->block_rows};
 }
 
-static inline size_t half_kernel(const struct linnet_encoder *e) {
-  return e->model->config.convolution / 2;
+/* Rows of neighbouring blocks that a convolution reads on both sides together. */
+static inline size_t num_edges(const struct linnet_encoder *e) {
+  return e->model->config.convolution > 0 ? e->model->config.convolution - 1 : 0;
 }
 
 /* Bytes of a row of D. */
@@ -215,6 +217,14 @@ void linnet_encoder_stage_loop(struct linnet_encoder *e, double from, double to,
 
 /* The end of sublayer i on rows x (rows, D): x += y, and post-norm's norm. */
 void linnet_encoder_residual(const struct linnet_encoder *e, size_t i, size_t rows, const real *y, real *x);
+
+/* For sublayer i, convolution. The first computes what the convolution reads of rows x (rows, D): gated (rows, D),
+ * which may be x. The second computes the end of the sublayer from the convolution's output y (rows, D), which it
+ * overwrites. */
+void linnet_encoder_gate(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows, const real *x,
+                         real *gated);
+void linnet_encoder_add_convolution(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
+                                    real *y, real *x);
 
 /* Sublayer i, feed-forward, on rows x. */
 void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,

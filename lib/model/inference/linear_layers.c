@@ -101,7 +101,7 @@ enum linnet_status linnet_linear_layers_create(struct linnet_context *context, c
   if (!good || !layers->packed) {
     linnet_linear_layers_destroy(layers);
     *result = NULL;
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu bytes of laid-out weights",
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu bytes of packed weights",
                        packer.used * sizeof(real));
   }
   packer.memory = layers->packed, packer.used = 0;

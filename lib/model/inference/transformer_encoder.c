@@ -8,6 +8,8 @@
  *   run       per block: its sublayers; the rows at the block's edges are saved if a convolution follows */
 #include <string.h>
 
+#include "base/numbers.h"
+#include "model/convolution.h"
 #include "model/inference/encoder.h"
 #include "ops/position.h"
 
@@ -53,13 +55,13 @@ static struct linnet_encoder_sizes sizes(const struct linnet_encoder *e) {
                                        .wide = scratch_wide(config),
                                        .phi = scratch_mapped(config),
                                        .work = scratch_work(e),
-                                       .minimum_rows = 2 * half_kernel(e)};
+                                       .minimum_rows = num_edges(e)};
 }
 
 static enum linnet_status plan(struct linnet_encoder *e) {
   e->groups = e->blocks < MAX_GROUPS ? e->blocks : MAX_GROUPS;
-  if (half_kernel(e) > 0)
-    LINNET_TRY(linnet_encoder_reserve(e, &e->edges, e->blocks * 2 * half_kernel(e), row_bytes(e)));
+  if (num_edges(e) > 0)
+    LINNET_TRY(linnet_encoder_reserve(e, &e->edges, e->blocks * num_edges(e), row_bytes(e)));
   for (size_t i = 0; i < count_sublayers(e); i++)
     if (block_of(e, i)->plan)
       LINNET_TRY(block_of(e, i)->plan(e, i));
@@ -68,17 +70,20 @@ static enum linnet_status plan(struct linnet_encoder *e) {
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
-static void save_edges(const struct linnet_encoder *e, size_t block, struct rows r) {
-  size_t half = half_kernel(e), width = e->model->config.width, n = r.count < half ? r.count : half;
-  real *first = (real *)e->edges.data + block * 2 * half * width, *last = first + half * width;
-  memcpy(first, row(e, r.first), n * width * sizeof *first);
-  memcpy(last, row(e, r.first + r.count - n), n * width * sizeof *last);
+/* For the convolution of `layer`. Only the last block may have fewer rows; no block follows it. */
+static void save_edges(const struct linnet_encoder *e, size_t layer, size_t block, struct rows r) {
+  const struct linnet_conv conv = linnet_layer_convolution(&e->model->config, layer);
+  const size_t width = conv.channels, ahead = conv.kernel - 1 - conv.left;
+  const size_t begin = linnet_min_size(ahead, r.count), end = linnet_min_size(conv.left, r.count);
+  real *first = (real *)e->edges.data + block * (conv.kernel - 1) * width, *last = first + ahead * width;
+  memcpy(first, row(e, r.first), begin * width * sizeof *first);
+  memcpy(last, row(e, r.first + r.count - end), end * width * sizeof *last);
 }
 
 /* Called when a block's rows are ready for sublayer i, or for the output. */
 static void reach(const struct linnet_encoder *e, size_t i, size_t block) {
   if (i < count_sublayers(e) && block_of(e, i)->edges)
-    save_edges(e, block, block_rows(e, block));
+    save_edges(e, sublayer(e, i)->layer, block, block_rows(e, block));
 }
 
 static void task_input(void *user, size_t block, unsigned worker) {

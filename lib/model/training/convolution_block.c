@@ -1,10 +1,11 @@
 /* The convolution module of the Conformer (Gulati et al. 2020): gated linear layer, depthwise convolution over time,
  * norm, SiLU, linear layer. Its first norm is that of the sublayer. Batch norm is replaced by layer norm, so that a
  * frame's output depends on its own sequence alone. */
+#include "model/convolution.h"
 #include "model/training/block.h"
 
-static struct linnet_conv conv_of(const struct linnet_pass *pass) {
-  return (struct linnet_conv){pass->width, pass->network->config->convolution};
+static struct linnet_conv conv_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return linnet_layer_convolution(pass->network->config, s->layer);
 }
 
 static const struct linnet_dropout none = {0};
@@ -39,7 +40,7 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer_pass *s, co
   const struct linnet_sublayer *o = s->sublayer;
   const real *w = pass->weights;
   size_t rows = pass->frames, width = pass->width;
-  struct linnet_conv conv = conv_of(pass);
+  struct linnet_conv conv = conv_of(pass, o);
   struct linnet_conv_saved *saved = &s->saved.conv;
   linnet_linear_forward(pass, &o->first, x, LINNET_IDENTITY, saved->pointwise);
   device->ops->glu_forward(device, rows, width, saved->pointwise, saved->gated);
@@ -59,7 +60,7 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer_pass *s, c
   real *g = pass->gradients;
   void *a = pass->narrow2;
   size_t rows = pass->frames, width = pass->width;
-  struct linnet_conv conv = conv_of(pass);
+  struct linnet_conv conv = conv_of(pass, o);
   struct linnet_conv_saved *saved = &s->saved.conv;
   linnet_linear_backward(pass, &o->last, saved->silu, dy, a, false);
   device->ops->activation_backward(device, LINNET_SILU, &none, rows, width, saved->normed, a, a);

@@ -21,6 +21,7 @@ struct linnet_shard {
   struct linnet_pack pack;        /* in output frames; T rows in all */
   void *features;                 /* (T, stack * input_dim) activations, see linnet_stack_frames */
   bool forward_only;              /* no backward will follow */
+  size_t views;                   /* sequences of an utterance, for messages; 0 counts as 1 */
   const struct linnet_poll *poll; /* forward calls it before each layer; NULL: forward cannot be cancelled */
   double dropout;                 /* rate; 0 in validation */
   uint64_t seed;                  /* of the dropout masks ... */

@@ -1,5 +1,5 @@
-/* What attention costs against the length: forward and backward together (Katharopoulos et al. 2020, Fig. 1), or one
- * step of a recurrence against its context. One line of output per length. */
+/* Measures the cost of attention against the length: forward and backward together (Katharopoulos et al. 2020, Fig. 1),
+ * or one step of a recurrence against its context. One line of output per length. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +28,13 @@ static const struct poptOption option_table[] = {
      "Of causal-linear: chunked, state, parallel-state, attention", "NAME"},
     {INT(heads, "Heads")},
     {INT(width, "Width of a head")},
-    {INT(shortest, "First length; it doubles up to ...")},
-    {INT(longest, "... this one; also the frames of a batch")},
+    {INT(shortest, "First length; lengths double up to --longest")},
+    {INT(longest, "Last length; also the number of frames of a batch")},
     {INT(rounds, "Rounds of LSH attention")},
     {INT(chunk, "Rows per chunk of the chunked form")},
-    {"steps", 0, POPT_ARG_NONE, &options.steps, 0, "Time steps of the recurrence after so many frames instead", NULL},
-    {"seconds", 0, POPT_ARG_DOUBLE | POPT_ARGFLAG_SHOW_DEFAULT, &options.seconds, 0, "Least time of a measurement",
+    {"steps", 0, POPT_ARG_NONE, &options.steps, 0, "Measure one step of the recurrence, after up to --longest frames",
+     NULL},
+    {"seconds", 0, POPT_ARG_DOUBLE | POPT_ARGFLAG_SHOW_DEFAULT, &options.seconds, 0, "Minimum time of a measurement",
      "S"},
     POPT_TABLEEND};
 #undef INT
@@ -63,7 +64,7 @@ static enum linnet_causal_linear_form form_of(const char *name) {
   for (size_t i = 0; i < LINNET_CAUSAL_LINEAR_FORMS; i++)
     if (strcmp(name, names[i]) == 0)
       return (enum linnet_causal_linear_form)i;
-  experiment_die("no form is called %s", name);
+  experiment_die("--form %s: this form does not exist", name);
 }
 
 static void *take(struct problem *p, size_t count, size_t bytes) {
@@ -190,7 +191,8 @@ int main(int argc, const char **argv) {
   context = experiment_start(argc, argv, option_table);
   if (options.heads < 1 || options.width < 1 || options.shortest < 1 || options.longest < options.shortest ||
       options.chunk < 1 || options.rounds < 1)
-    experiment_die("--heads, --width, --chunk, --rounds and --shortest must be 1 or more, --longest not below it");
+    experiment_die(
+        "--heads, --width, --chunk, --rounds and --shortest must be at least 1, and --longest at least --shortest");
   if (options.steps && !linnet_context_ops(context)->attention[experiment_kind(options.kind)]->step)
     experiment_die("--kind %s has no steps", options.kind);
   printf("# length, seconds and bytes of memory per %s\n", options.steps ? "step" : "sequence, forward and backward");

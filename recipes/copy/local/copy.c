@@ -29,12 +29,13 @@ static struct options {
 
 #define INT(name, help) #name, 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &options.name, 0, help, "N"
 static const struct poptOption option_table[] = {
-    {"attention", 0, POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.attention, 0, "A causal kind", "NAME"},
-    {"out", 0, POPT_ARG_STRING, &options.out, 0, "The log: update, loss, errors, seconds in columns", "FILE"},
-    {INT(updates, "Optimiser steps")},
-    {INT(decay, "The learning rate falls to a tenth after this many")},
-    {INT(symbols, "Symbols besides the separator")},
-    {INT(length, "Longest sequence, separators included")},
+    {"attention", 0, POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.attention, 0,
+     "Kind of attention, which must be causal", "NAME"},
+    {"out", 0, POPT_ARG_STRING, &options.out, 0, "Log to write: update, loss, errors, seconds in columns", "FILE"},
+    {INT(updates, "Number of optimiser steps")},
+    {INT(decay, "Divide the learning rate by 10 after this many steps")},
+    {INT(symbols, "Number of symbols besides the separator")},
+    {INT(length, "Maximum length of a sequence, with separators")},
     {INT(layers, "Layers")},
     {INT(heads, "Heads")},
     {INT(width, "Width of the model")},
@@ -71,12 +72,13 @@ struct copy {
 /* --- data ----------------------------------------------------------------------------------------------------------
  */
 
-/* Draws of sequence `index` of batch `batch` have counters of their own; batch 0 is for evaluation. */
+/* The random counters of sequence `index` of batch `batch` do not overlap with others; batch 0 is for evaluation. */
 static uint32_t draw(uint64_t batch, size_t index, size_t i) {
   return linnet_philox((uint64_t)options.seed, batch << 16 | index, i / 4).word[i % 4];
 }
 
-/* Appends "# w #" and w without its last symbol: rows of features, and what follows each in the second half. */
+/* Appends "# w #" and w without its last symbol as rows of features, and for the second half the symbol after each row.
+ */
 static void add_sequence(struct copy *c, struct shard *s, uint64_t batch, size_t index) {
   size_t min_symbols = (size_t)options.length / 4, max_symbols = ((size_t)options.length - 2) / 2;
   size_t n = min_symbols + draw(batch, index, 0) % (max_symbols - min_symbols + 1), rows = 2 * n + 1;
@@ -192,7 +194,7 @@ static void release(struct copy *c) {
   linnet_context_destroy(context);
 }
 
-/* The share of predictions that missed in the last batch. */
+/* The share of wrong predictions in the last batch. */
 static double error_rate(const struct copy *c) {
   double errors = 0;
   for (size_t i = 0; i < EXPERIMENT_SHARDS; i++)
@@ -200,7 +202,7 @@ static double error_rate(const struct copy *c) {
   return errors / (double)c->predictions;
 }
 
-/* Where a training was when it was saved, and of which settings it is. */
+/* The position of a training in its checkpoint, and its settings. */
 struct progress {
   char attention[32];
   double settings[9];
@@ -219,13 +221,13 @@ static struct progress progress_of(long log_bytes, double seconds) {
   return p;
 }
 
-/* The log of a training that goes on, or of a new one; lines behind its checkpoint are dropped. */
+/* Opens the log of a new or continued training; removes lines after its checkpoint. */
 static FILE *open_log(struct copy *c, const char *partial, const char *checkpoint, double *seconds) {
   struct progress own = progress_of(0, 0), saved = own;
   const bool again = experiment_load(&c->experiment, checkpoint, &saved, sizeof saved);
   if (memcmp(own.attention, saved.attention, sizeof own.attention) != 0 ||
       memcmp(own.settings, saved.settings, sizeof own.settings) != 0) /* NOLINT(*-memory-comparison): the same bits */
-    experiment_die("%s: a checkpoint of other settings; remove it to begin anew", checkpoint);
+    experiment_die("%s: is a checkpoint of other settings; remove it to start again", checkpoint);
   FILE *log = fopen(partial, again ? "r+" : "w");
   if (!log || ftruncate(fileno(log), saved.log_bytes) != 0 || fseek(log, 0, SEEK_END) != 0)
     experiment_die("%s: %s", partial, strerror(errno));
@@ -257,8 +259,8 @@ static void train_updates(struct copy *c, FILE *log, const char *checkpoint, dou
   }
 }
 
-/* The log appears at its place when all is done; until then, beside it, it is OUT.partial, and OUT.checkpoint is what
- * an interrupted training goes on from. */
+/* The log is OUT.partial until the training is finished, then OUT. An interrupted training continues from
+ * OUT.checkpoint. */
 static void train(struct copy *c) {
   char partial[4096], checkpoint[4096];
   double seconds;
@@ -269,11 +271,11 @@ static void train(struct copy *c) {
   train_updates(c, log, checkpoint, seconds);
   const bool failed = ferror(log) != 0;
   if (fclose(log) != 0 || failed || rename(partial, options.out) != 0)
-    experiment_die("%s: could not be written", options.out);
+    experiment_die("%s: cannot write", options.out);
   remove(checkpoint);
 }
 
-/* A batch that training never saw. */
+/* A batch that is not in the training data. */
 static void evaluate(struct copy *c) {
   double loss = 0;
   c->training = false;
@@ -288,7 +290,7 @@ int main(int argc, const char **argv) {
   static struct copy c;
   struct linnet_context *context = experiment_start(argc, argv, option_table);
   if (!options.out || options.length < 4 || options.symbols < 1 || options.batch < 1 || options.batch > 4096)
-    experiment_die("wants --out, and --length of 4 or more, --symbols and --batch of 1 or more; see --help");
+    experiment_die("needs --out, and --length of at least 4, --symbols and --batch of at least 1; see --help");
   if (!linnet_attention_traits[experiment_kind(options.attention)].causal)
     experiment_die("--attention %s sees the symbols that it should predict; it must be causal", options.attention);
   create(&c, context);

@@ -1,5 +1,5 @@
 /* linnet-condition: the recordings of a list under another condition (silence around them, noise, level, band), as
- * 16-bit WAV files, to measure what a recogniser makes of them. */
+ * 16-bit WAV files, to measure recognition. */
 #include <math.h>
 #include <popt.h>
 #include <sndfile.h>
@@ -30,10 +30,10 @@ static const struct poptOption option_table[] = {
     {"noise", 0, POPT_ARG_STRING, &options.noise, 0, "Clips to mix with: lines \"ID PATH\"", "FILE"},
     {"music", 0, POPT_ARG_NONE, &options.music, 0, "Mix with chords of plucked strings instead", NULL},
     {"snr", 0, POPT_ARG_DOUBLE, &options.snr, 0, "Signal-to-noise ratio of the mixture", "DB"},
-    {"gain", 0, POPT_ARG_DOUBLE, &options.gain, 0, "Level, with clipping to 16 bits", "DB"},
-    {"offset", 0, POPT_ARG_DOUBLE, &options.offset, 0, "Added to all samples, of a full scale of 1", "X"},
+    {"gain", 0, POPT_ARG_DOUBLE, &options.gain, 0, "Change of level, with clipping to 16 bits", "DB"},
+    {"offset", 0, POPT_ARG_DOUBLE, &options.offset, 0, "Offset to add to all samples (full scale: 1)", "X"},
     {"low", 0, POPT_ARG_DOUBLE, &options.low, 0, "Lower edge of a band", "HZ"},
-    {"high", 0, POPT_ARG_DOUBLE, &options.high, 0, "Its upper edge", "HZ"},
+    {"high", 0, POPT_ARG_DOUBLE, &options.high, 0, "Upper edge of the band", "HZ"},
     POPT_AUTOHELP POPT_TABLEEND};
 
 static struct linnet_context *context;
@@ -43,7 +43,7 @@ static void die(const char *what, const char *why) {
   exit(1);
 }
 
-/* --- in and out --------------------------------------------------------------------------------------------------- */
+/* --- input, output ----------------------------------------------------------------------------------------------- */
 
 static float *read_file(const char *path, size_t *count) {
   struct linnet_audio *audio = NULL;
@@ -70,7 +70,7 @@ static void write_file(const char *id, const float *samples, size_t count) {
   for (size_t i = 0; i < count; i++)
     rounded[i] = to_short(samples[i]);
   if (sf_write_short(file, rounded, (sf_count_t)count) != (sf_count_t)count || sf_close(file) != 0)
-    die(path, "not written");
+    die(path, "cannot write");
   free(rounded);
 }
 
@@ -81,11 +81,11 @@ static size_t read_list(const char *name, const char **ids, const char **paths, 
     die(name, linnet_context_error(context));
   size_t total = linnet_transcripts_num_utterances(list), tokens;
   if (total > capacity)
-    die(name, "too many lines");
+    die(name, "has too many lines");
   for (size_t i = 0; i < total; i++) {
     const char *const *token = linnet_transcripts_tokens(list, i, &tokens);
     if (tokens != 1)
-      die(name, "lines must be \"ID PATH\"");
+      die(name, "its lines must be \"ID PATH\"");
     ids[i] = linnet_transcripts_id(list, i);
     paths[i] = token[0];
   }
@@ -138,7 +138,7 @@ static void make_music(void) {
   add_clip(samples, COUNT);
 }
 
-/* White noise that depends on the sample's index alone. */
+/* White noise that depends on the sample's index only. */
 static void make_white(void) {
   static float samples[7 * RATE];
   uint64_t state = 1;
@@ -158,7 +158,7 @@ static double level_of(const float *samples, size_t count) {
   return sqrt(sum / (double)(count + 1));
 }
 
-/* The recording between two paddings of the clip at a level, or of nothing. */
+/* The recording between two paddings: noise at a level, or silence. */
 static float *pad(const float *samples, size_t count, size_t padding) {
   float *padded = calloc(count + 2 * padding + 1, sizeof *padded);
   if (!padded)
@@ -182,7 +182,7 @@ static void change(float *samples, size_t count, size_t index) {
   band.min_high = band.max_high = options.high;
   band.max_low = options.low;
   if (options.high > 0 && linnet_augment_band(&band, key, RATE, samples, count) != LINNET_OK)
-    die("--low, --high", "not a band");
+    die("--low, --high", "the band is not possible");
   for (size_t i = 0; i < count; i++)
     samples[i] = samples[i] * (float)pow(10, options.gain / 20) + (float)(32768 * options.offset);
 }
@@ -202,9 +202,9 @@ int main(int argc, const char **argv) {
   if (code < -1)
     die(poptBadOption(parsed, 0), poptStrerror(code));
   if (!options.list || !options.out)
-    die("--list, --out", "both are needed; see --help");
+    die("--list, --out", "both are required; see --help");
   if (linnet_context_create(NULL, &context) != LINNET_OK)
-    die("start", "no context");
+    die("start", "cannot create a context");
   enum { MAX_RECORDINGS = 100000 };
   static const char *ids[MAX_RECORDINGS], *paths[MAX_RECORDINGS];
   size_t total = read_list(options.list, ids, paths, MAX_RECORDINGS);

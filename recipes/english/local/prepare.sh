@@ -12,8 +12,8 @@ Usage: prepare.sh --out DIR --lexicon FILE [--speechocean762 DIR] [--train DIR..
                   [--g2p FILE]
 
 Writes the Kaldi data folders OUT/train, OUT/NAME of each development set, and OUT/dev of all of these together, with
-phones in 39 units without stress: canonical for speechocean762, the first pronunciation of the lexicon elsewhere.
-Needs $LINNET, the command.
+phones in 39 units without stress: canonical for speechocean762, else the first pronunciation of the lexicon.
+$LINNET names the linnet command.
 
   --lexicon FILE        CMUdict
   --g2p FILE            grapheme-to-phoneme model for words that the lexicon lacks (default: one trained on the lexicon)
@@ -21,7 +21,7 @@ Needs $LINNET, the command.
                         set speechocean762-dev
   --train DIR           Kaldi data folder (wav.scp, text, utt2spk) to train on, or a folder of LibriSpeech as published
   --dev NAME=DIR        the same, for development
-  --noise DIR           *.opus or *.wav, also in folders below. Clips named as in ESC-10, CLASS-FOLD-ID-TAKE, of fold 5 and
+  --noise DIR           *.opus or *.wav, also in subfolders. Clips named as in ESC-10, CLASS-FOLD-ID-TAKE, of fold 5 and
                         every third of the others are held out: OUT/noise-held-out.scp. The rest is OUT/noise.scp, for
                         augmentation, and each clip is a training utterance without phones
 END
@@ -35,18 +35,18 @@ take_options "out lexicon g2p speechocean762 noise train+ dev+" "$@"
 }
 need_file "$lexicon" "name CMUdict with --lexicon"
 
-# wav.scp, text and utt2spk of READER/CHAPTER/*.flac with their *.trans.txt: scan_librispeech FROM TO
+# scan_librispeech FROM TO: makes wav.scp, text and utt2spk of READER/CHAPTER/*.flac and *.trans.txt
 scan_librispeech() {
 	find "$1" -name '*.trans.txt' -exec cat {} + | sort >"$2/text"
-	[ -s "$2/text" ] || die "$1: neither a Kaldi data folder (wav.scp, text, utt2spk) nor one of LibriSpeech (*.trans.txt)"
+	[ -s "$2/text" ] || die "$1: is neither a Kaldi data folder (wav.scp, text, utt2spk) nor a folder of LibriSpeech (*.trans.txt)"
 	find "$(cd "$1" && pwd)" -name '*.flac' |
 		awk -F/ '{id = $NF; sub(/\.flac$/, "", id); print id, $0}' | sort >"$2/wav.scp"
 	into "$2/utt2spk" awk '{split($1, part, "-"); print $1, part[1]}' "$2/text"
 }
 
-# wav.scp, text and utt2spk, sorted, with single spaces: take_folder FROM TO
+# take_folder FROM TO: copies wav.scp, text and utt2spk, sorted, with single spaces
 take_folder() {
-	[ -d "$1" ] || die "$1: no such folder"
+	[ -d "$1" ] || die "$1: this folder does not exist"
 	mkdir -p "$2"
 	if [ -e "$1/wav.scp" ]; then
 		into "$2/wav.scp" absolute_scp "$1/wav.scp" "$1"
@@ -57,7 +57,7 @@ take_folder() {
 	fi
 }
 
-# Pronunciations of all words of all texts, in OUT/lexicon.txt: those of the lexicon, and guesses.
+# Writes pronunciations of all words of all texts to OUT/lexicon.txt: from the lexicon, or guesses.
 complete_lexicon() {
 	if [ -z "$g2p" ]; then
 		g2p=$out/g2p.bin
@@ -66,17 +66,17 @@ complete_lexicon() {
 	"$LINNET" g2p --model "$g2p" --complete "$lexicon" --text <(cat "$out"/raw/*/text) --output "$out/lexicon.txt"
 }
 
-# OUT/NAME from OUT/raw/NAME: label NAME
+# label NAME: makes OUT/NAME from OUT/raw/NAME
 label() {
 	local from=$out/raw/$1 to=$out/$1
 	mkdir -p "$to"
-	: >"$to/lost"
-	into "$from/phones" awk -v lost="$to/lost" -f "$here/../../common/words_to_phones.awk" "$out/lexicon.txt" "$from/text"
+	: >"$to/skipped"
+	into "$from/phones" awk -v skipped="$to/skipped" -f "$here/../../common/words_to_phones.awk" "$out/lexicon.txt" "$from/text"
 	select_utterances "$from" "$to" "$from/phones"
-	say "$1: $(wc -l <"$to/phones") utterances, $(wc -l <"$to/lost") left out for words without pronunciation"
+	say "$1: $(wc -l <"$to/phones") utterances, $(wc -l <"$to/skipped") without a word's pronunciation are ignored"
 }
 
-# join TO FROM...: several data folders as one
+# join TO FROM...: joins several data folders
 join() {
 	local to=$1 file folder
 	shift
@@ -84,12 +84,12 @@ join() {
 	for file in wav.scp text utt2spk phones; do
 		for folder; do cat "$folder/$file"; done | sort >"$to/$file"
 	done
-	[ -z "$(cut -d ' ' -f 1 "$to/wav.scp" | uniq -d | head -n 1)" ] || die "$to: two folders have utterances of one name"
+	[ -z "$(cut -d ' ' -f 1 "$to/wav.scp" | uniq -d | head -n 1)" ] || die "$to: two folders have an utterance of the same name"
 	into "$to/spk2utt" spk2utt "$to/utt2spk"
 	say "$to: $(wc -l <"$to/phones") utterances of $(wc -l <"$to/spk2utt") speakers"
 }
 
-# Clips for augmentation, held-out ones for measuring false alarms, and utterances without words.
+# Makes lists of clips for augmentation, of held-out clips for measuring false alarms, and of utterances without words.
 prepare_noise() {
 	local to=$out/noise
 	mkdir -p "$to"

@@ -1,6 +1,6 @@
-# The pronunciations of a recognizer's words, one a line, "WORD PHONE...": awk -f vocabulary.awk COUNTS LEXICON
-# COUNTS has the words of the language model, "WORD COUNT". Words become upper case; marks of variants, stress digits and
-# comments go, and pronunciations that are then the same.
+# awk -f vocabulary.awk COUNTS LEXICON: the pronunciations of a recognizer's words, one per line, "WORD PHONE..."
+# COUNTS has the words of the language model, "WORD COUNT". Turns words into upper case; removes marks of variants, stress
+# digits and comments, and then duplicate pronunciations.
 NR == FNR {
 	known[$1]
 	next

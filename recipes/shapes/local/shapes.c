@@ -1,6 +1,6 @@
 /* Fleuret's height-averaging task (the slides "Fast Attention Models"): a signal holds two triangles and two
- * rectangles, and each shape's height is to become the mean of its pair's. Five convolutions of 64 channels cannot
- * bring the heights together; with one of them replaced by an attention layer they need not. */
+ * rectangles; the target replaces each height by the mean of the pair. Five convolutions of 64 channels cannot
+ * see both shapes of a pair; an attention layer in the place of one of them can. */
 #include <math.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ static double uniform(uint64_t set, size_t index, size_t draw) {
   return linnet_philox_uniform(linnet_philox((uint64_t)options.seed, set << 32 | index, draw).word[0]);
 }
 
-/* Where shapes would touch, centers are drawn again. */
+/* Draws centers again until no shapes touch. */
 static void draw_shapes(uint64_t set, size_t index, struct shape shapes[SHAPES]) {
   size_t draw = 0;
   for (size_t i = 0; i < SHAPES; i++) {
@@ -137,7 +137,7 @@ static void gather_columns(const struct shard *s, size_t channels, const real *x
       }
 }
 
-/* Its transpose: adds columns up into x. */
+/* The transpose of this: adds columns to x. */
 static void scatter_columns(const struct shard *s, size_t channels, const real *columns, real *x) {
   memset(x, 0, s->offsets[s->sequences] * channels * sizeof *x);
   for (size_t i = 0; i < s->sequences; i++)
@@ -213,7 +213,7 @@ static void layer_forward(const struct net *n, size_t shard, size_t l, const rea
               layer->relu ? LINNET_RELU : LINNET_IDENTITY, s->values[l + 1]);
 }
 
-/* s->gradient is that of the layer's output and becomes that of its input. */
+/* Replaces s->gradient, the gradient of the layer's output, by that of its input. */
 static void layer_backward(const struct net *n, size_t shard, size_t l, const real *weights, real *gradient_add) {
   const struct linnet_ops *ops = n->experiment.ops;
   const struct shard *s = &n->shards[shard];
@@ -242,10 +242,11 @@ static void layer_backward(const struct net *n, size_t shard, size_t l, const re
   if (layer->relu)
     ops->activation_backward(LINNET_RELU, rows * layer->out, 1, s->values[l + 1], s->gradient, s->gradient);
   ops->column_sum(rows, layer->out, s->gradient, gradient_add + layer->bias);
+  real *columns = l > 0 ? s->wide : NULL;
   map_backward(n, shard, KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight, s->gradient,
-               gradient_add + layer->weight, l > 0 ? s->wide : NULL);
-  if (l > 0)
-    scatter_columns(s, layer->in, s->wide, s->gradient);
+               gradient_add + layer->weight, columns);
+  if (columns)
+    scatter_columns(s, layer->in, columns, s->gradient);
 }
 
 /* --- loss: the mean squared error of the batch
@@ -283,7 +284,7 @@ static double shard_loss(void *user, size_t shard, const real *weights, real *gr
 /* --- the run
  * ----------------------------------------------------------------------------------------------------------- */
 
-/* The slides' networks: 62 337 parameters without attention, 54 081 with. */
+/* The networks of the slides: 62 337 parameters without attention, 54 081 with it. */
 static void describe(struct net *n) {
   bool attention = strcmp(options.attention, "none") != 0;
   for (size_t l = 0; l < LAYERS; l++) {
@@ -297,7 +298,7 @@ static void describe(struct net *n) {
   }
 }
 
-/* PyTorch's initial values: uniform in +-1/sqrt(inputs of a unit). */
+/* PyTorch's initial values: uniform from -1/sqrt(n) to 1/sqrt(n) for n inputs of a unit. */
 static void initialise(struct net *n) {
   for (size_t l = 0; l < LAYERS; l++) {
     const struct layer *layer = &n->layers[l];
@@ -401,7 +402,7 @@ static void write_examples(const struct net *n) {
   experiment_finish(file, options.examples);
 }
 
-/* What row t of attention takes from row s: the values are replaced by unit vectors, CHANNELS of them at a time. */
+/* The attention weights of row s for row t: attention over unit vectors as values, CHANNELS of them at a time. */
 static void write_matrix(struct net *n) {
   static real matrix[LENGTH][LENGTH], qkv[LENGTH][3 * CHANNELS], out[LENGTH][CHANNELS];
   struct shard *s = &n->shards[0];
@@ -451,7 +452,7 @@ int main(int argc, const char **argv) {
   static struct net n;
   struct linnet_context *context = experiment_start(argc, argv, option_table);
   if (!options.log || options.epochs < 1 || options.sequences < 1 || options.batch < 1)
-    experiment_die("wants --log, and --epochs, --sequences and --batch of 1 or more; see --help");
+    experiment_die("needs --log, and --epochs, --sequences and --batch of at least 1; see --help");
   create(&n, context);
   struct signal *signals = experiment_alloc(context, (size_t)options.sequences, sizeof *signals);
   struct signal *tests = experiment_alloc(context, TEST, sizeof *tests);

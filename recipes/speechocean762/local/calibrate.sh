@@ -10,12 +10,12 @@ usage() {
 	cat <<'END'
 Usage: calibrate.sh --model FILE --data DIR --out DIR [--unit UNIT] [--jobs J] [-- OPTION...]
 
-Fits the confidences of a model on DATA/dev, writes OUT/model-half.safetensors, the float16 copy that holds the fit, and
-the reliability of dev before and after and of test after it: OUT/reliability.{svg,png}, OUT/calibration (numbers).
-Needs $LINNET, the command.
+Calibrates the confidences of a model on DATA/dev. Writes OUT/model-half.safetensors, the calibrated float16 copy, and
+the reliability on dev before and after it and on test after it: OUT/reliability.{svg,png}, OUT/calibration (numbers).
+$LINNET names the linnet command.
 
   --unit UNIT  phone (default) or word
-  OPTION...    of `linnet transcribe`: how it searches
+  OPTION...    search options of 'linnet transcribe'
 END
 }
 
@@ -31,7 +31,7 @@ word) reference=text options=(--words) ;;
 *) die "--unit $unit: must be phone or word" ;;
 esac
 
-# recognise MODEL SET: OUT/SET.json with confidences
+# recognise MODEL SET: writes OUT/SET.json with confidences
 recognise() {
 	"$LINNET" transcribe --threads "$jobs" --model "$1" --data "$data/$2" --format json --output "$out/$2.json" \
 		${rest[@]+"${rest[@]}"}
@@ -42,13 +42,13 @@ calibrate() {
 	"$LINNET" calibrate --model "$model" ${options[@]+"${options[@]}"} "${@:2}" "$data/$1/$reference" "$out/$1.json"
 }
 
-# curve TITLE FILE: the lines "confidence share number" under a title
+# curve TITLE FILE: prints the lines "confidence share number" under a title
 curve() { awk -v title="$1" '$0 == title {on = 1; next} /^expected/ {on = 0} on && /^ *[0-9]/' "$2"; }
 
 mkdir -p "$out"
 recognise "$model" dev
 into "$out/calibration" calibrate dev --half --output "$out/model-half.safetensors"
-# What the calibrated model says on test is the first of the two curves: nothing is fitted there.
+# The first of the two curves shows the calibrated model on test, on which nothing is fitted.
 recognise "$out/model-half.safetensors" test
 into "$out/calibration-test" calibrate test
 into "$out/reliability-before" curve posteriors "$out/calibration"

@@ -22,7 +22,7 @@ seconds of the processor, which other work does not change, over those of audio.
                    word are those of least error on DATA/dev (OUT/tuning.words); their confidences are calibrated with
                    these: OUT/calibration, and in it model-half.safetensors, a copy of the model that holds the fit
 
-Needs $LINNET, the command.
+$LINNET names the linnet command.
 END
 }
 
@@ -33,13 +33,13 @@ take_options "model data out sets beam lexicon text word-beam" "$@"
 	exit 2
 }
 linnet=$LINNET
-# What tells the searches with a language model, KIND, apart: the reference, the options, and the weights and bonuses tried.
+# The differences between the searches with a language model, by KIND: reference, options, and the weights and bonuses to try.
 declare -A reference=([phones]=phones [words]=text) unit=([phones]=phone [text]=word)
 declare -A weights=([phones]='0.3 0.4 0.5 0.6 0.7 0.8' [words]='0.2 0.4 0.6 0.8 1 1.2')
 declare -A bonuses=([phones]='0 0.5 1 1.5 2' [words]='-1 0 1 2')
 kinds=(phones)
 
-# options_of KIND WEIGHT BONUS: into options
+# options_of KIND WEIGHT BONUS: sets options
 options_of() {
 	options=(--lm "$out/$1.bin" --lm-weight "$2")
 	case "$1" in
@@ -54,7 +54,7 @@ estimate() {
 		die "$3: $(tail -n 1 "$out/$1.log")"
 }
 
-# Lines "ERROR WEIGHT BONUS" of dev, the best first.
+# Prints lines "ERROR WEIGHT BONUS" of dev, the best first.
 tune() {
 	local w b options
 	for w in ${weights[$1]}; do
@@ -67,7 +67,7 @@ tune() {
 	done | sort -s -g
 }
 
-# decode_set METHOD SET OPTION...: hypotheses in OUT/METHOD-SET.hyp, what was said in .log, the time in .time
+# decode_set METHOD SET OPTION...: writes hypotheses to OUT/METHOD-SET.hyp, messages to .log, and the time to .time
 decode_set() {
 	local name=$out/$1-$2 set=$2 TIMEFORMAT='%U %S'
 	shift 2
@@ -81,7 +81,7 @@ speed() {
 		END {printf "%.4f", spent / audio}' "$out/$1.time" "$out/$1.log"
 }
 
-# row TITLE METHOD REFERENCE: a row of a table, of all sets
+# row TITLE METHOD REFERENCE: prints a row of a table with all sets
 row() {
 	local set name by
 	printf '| %s |' "$1"
@@ -125,7 +125,7 @@ cut -d' ' -f2- "$data/train/phones" >"$out/train-phones"
 estimate phones 4 "$out/train-phones"
 if [ -n "$lexicon" ]; then
 	need_file "$lexicon" "words need pronunciations"
-	need_file "$text" "words need a text for their trigram: --text FILE, a sentence a line"
+	need_file "$text" "words need a text for their trigram: --text FILE, one sentence per line"
 	estimate words 3 "$text"
 	kinds+=(words)
 fi

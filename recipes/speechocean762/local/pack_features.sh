@@ -1,5 +1,5 @@
 #!/bin/bash
-# Features of all sets in one file, for a training elsewhere; see usage.
+# Features of all sets in one file, for training on another machine; see usage.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,7 +14,7 @@ Usage: pack_features.sh --data DIR --conf DIR --out DIR --pack FILE [--test-utte
 The first computes the features of DATA/train, DATA/dev and DATA/test (of this N utterances, evenly spread) into OUT, adds
 CONF/*.json, the symbols and DATA/provenance, and packs it all into FILE, which must not become larger than 60 MB. The name tells the
 compression: .tar, .tar.gz, .tar.xz. The second unpacks FILE into OUT: data folders with stored features, which need no
-audio. Needs $LINNET, the command.
+audio. $LINNET names the linnet command.
 END
 }
 
@@ -27,10 +27,10 @@ linnet=${LINNET:-}
 }
 sets=(train dev test)
 
-# every N FILE: N of its lines, evenly spread
+# every N FILE: prints N lines at equal distances
 every() { awk -v n="$1" 'NR == FNR {total++; next} int(FNR * n / total) > int((FNR - 1) * n / total)' "$2" "$2"; }
 
-# features_of SET: from a part of the folder if only some test utterances are wanted
+# features_of SET: uses a part of the folder if only some test utterances are wanted
 features_of() {
 	local from=$data/$1
 	if [ "$1" = test ] && [ -n "$test_utterances" ]; then
@@ -43,7 +43,7 @@ features_of() {
 	rm -rf "$out/test.part" "$out/test.list"
 }
 
-# The symbols in the order in which training would meet them.
+# The symbols, in the order of their first use in the training data.
 symbols() { awk '{for (i = 2; i <= NF; i++) if (!seen[$i]++) print $i}' "$out/train/phones"; }
 
 pack() {
@@ -56,7 +56,7 @@ pack() {
 	tar -C "$out" --exclude log --exclude '*.*.scp' -caf "$pack" "${sets[@]}" units conf provenance
 	bytes=$(wc -c <"$pack")
 	[ "$bytes" -le $((most * 1000000)) ] ||
-		die "$pack has $bytes bytes, more than $most MB: pack into .tar.xz, or keep fewer test utterances"
+		die "$pack has $bytes bytes, more than $most MB: pack into .tar.xz, or choose fewer test utterances"
 	say "$pack: $(awk -v b="$bytes" 'BEGIN {printf "%.1f", b / 1e6}') MB"
 }
 

@@ -13,7 +13,7 @@ Usage: prepare.sh --corpus DIR --out DIR [--extra DIR]... [--unseen DIR]... [--l
 Writes Kaldi data folders OUT/train, OUT/dev, OUT/test from speechocean762 (as OpenSLR 101 publishes it, or with other
 audio formats), OUT/NAME of each --unseen folder, and adds the --extra folders to OUT/train. Each has wav.scp, text,
 utt2spk, spk2utt and phones: 39 phones without stress, canonical for speechocean762, by the lexicon elsewhere
-(utterances with unknown words are left out and listed in OUT/NAME/lost).
+(utterances with unknown words are skipped and listed in OUT/NAME/skipped).
 
   --corpus DIR   folder that holds train/ test/ resource/ WAVE/
   --extra DIR    Kaldi data folder (wav.scp, text, utt2spk) for training
@@ -33,7 +33,7 @@ for name in train/wav.scp train/text test/wav.scp resource/text-phone; do
 done
 [ ${#extra[@]} -eq 0 ] && [ ${#unseen[@]} -eq 0 ] || need_file "${lexicon:-lexicon}" "name CMUdict with --lexicon"
 
-# The phones of each utterance, from "UTT.WORDINDEX PHONE_B PHONE_I ..." in any order.
+# Joins lines "UTT.WORDINDEX PHONE_B PHONE_I ...", in any order, to the phones of each utterance.
 canonical_phones() {
 	sed 's/\./ /' "$corpus/resource/text-phone" | sort -k1,1 -k2,2n |
 		awk '{
@@ -50,7 +50,7 @@ prepare_own() {
 	into "$to/utt2spk" sort "$corpus/$set/utt2spk"
 	into "$to/phones" awk 'NR == FNR {keep[$1]; next} $1 in keep' "$to/utt2spk" "$out/canonical"
 	[ "$(wc -l <"$to/phones")" = "$(wc -l <"$to/utt2spk")" ] ||
-		die "$corpus/resource/text-phone lacks utterances of $set: is the copy complete?"
+		die "$corpus/resource/text-phone has not all utterances of $set: is the copy complete?"
 }
 
 # prepare_other FROM NAME
@@ -61,11 +61,11 @@ prepare_other() {
 	into "$all/wav.scp" absolute_scp "$1/wav.scp" "$1"
 	into "$all/text" sort "$1/text"
 	into "$all/utt2spk" sort "$1/utt2spk"
-	: >"$to/lost"
-	into "$all/phones" awk -v lost="$to/lost" -f "$here/../../common/words_to_phones.awk" "$lexicon" "$all/text"
+	: >"$to/skipped"
+	into "$all/phones" awk -v skipped="$to/skipped" -f "$here/../../common/words_to_phones.awk" "$lexicon" "$all/text"
 	select_utterances "$all" "$to" "$all/phones"
 	rm -r "$all"
-	say "$2: $(wc -l <"$to/phones") utterances, $(wc -l <"$to/lost") left out for unknown words"
+	say "$2: $(wc -l <"$to/phones") utterances, $(wc -l <"$to/skipped") with unknown words are ignored"
 }
 
 mkdir -p "$out"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks a corpus that make_corpus.sh made; see usage.
+# Checks a corpus of make_corpus.sh; see usage.
 set -euo pipefail
 export LC_ALL=C
 
@@ -8,8 +8,8 @@ usage() {
 Usage: check_corpus.sh DIR
 
 Checks the folders train, dev, test and test_voice of DIR: files agree and are sorted, speakers prefix utterances,
-every phone is one of CMUdict's 39, all audio is there at 16 kHz mono and lasts as long as its phones make likely, no
-sentence occurs twice, and no voice of test_voice occurs elsewhere. Prints a table of what is in them, by voice for train.
+every phone is one of CMUdict's 39, all audio exists, is 16 kHz mono and has a likely length for its phones, no
+sentence appears twice, and no voice of test_voice is in another folder. Prints a table of their contents, by voice for train.
 END
 }
 
@@ -29,17 +29,17 @@ check_lists() {
 
 	for file in wav.scp text phones utt2spk spk2utt; do
 		if [ ! -s "$folder/$file" ]; then
-			fault "$folder/$file: missing or empty; remove $corpus and run make_corpus.sh"
+			fault "$folder/$file: is missing or empty; remove $corpus and run make_corpus.sh"
 			return 1
 		fi
-		sort -c "$folder/$file" 2>/dev/null || fault "$folder/$file: not sorted; LC_ALL=C sort it"
+		sort -c "$folder/$file" 2>/dev/null || fault "$folder/$file: is not sorted; sort it with LC_ALL=C sort"
 	done
 	for file in wav.scp text phones; do
 		cmp -s <(first_words "$folder/$file") <(first_words "$folder/utt2spk") ||
-			fault "$folder/$file: other utterances than in utt2spk; remove $corpus and run make_corpus.sh"
+			fault "$folder/$file: has other utterances than utt2spk; remove $corpus and run make_corpus.sh"
 	done
-	[ -z "$(first_words "$folder/utt2spk" | uniq -d)" ] || fault "$folder/utt2spk: an utterance occurs twice"
-	sort -c -s -k 2,2 "$folder/utt2spk" 2>/dev/null || fault "$folder/utt2spk: not sorted by speaker as well"
+	[ -z "$(first_words "$folder/utt2spk" | uniq -d)" ] || fault "$folder/utt2spk: an utterance appears twice"
+	sort -c -s -k 2,2 "$folder/utt2spk" 2>/dev/null || fault "$folder/utt2spk: is not sorted by speaker"
 	awk 'index($1, $2 "-") != 1 { exit 1 }' "$folder/utt2spk" ||
 		fault "$folder/utt2spk: an utterance does not begin with its speaker"
 	cmp -s <(awk '{ for (i = 2; i <= NF; i++) print $i, $1 }' "$folder/spk2utt" | sort) "$folder/utt2spk" ||
@@ -83,7 +83,7 @@ check_audio() {
 	awk '$2 != 16000 || $3 != 1 { print $1; exit 1 }' "$table" >&2 ||
 		fault "$folder: the audio of the utterance above is not 16 kHz mono"
 	join "$table" "$folder/phones" | awk '{ r = (NF - 4) / $4 } r < 4 || r > 25 { print $1, r; exit 1 }' >&2 ||
-		fault "$folder: the utterance above speaks so many phones per second, 4 to 25 are likely"
+		fault "$folder: the utterance above has an unlikely number of phones per second, not 4 to 25"
 }
 
 summarise() {
@@ -116,8 +116,8 @@ case "${1-}" in
 esac
 [ $# -eq 1 ] || { usage >&2 && exit 2; }
 corpus=${1%/}
-[ -d "$corpus" ] || { fault "$corpus: no such folder; make_corpus.sh makes it" && exit 1; }
-command -v soxi >/dev/null || { fault "soxi is not installed; apt-get install sox" && exit 1; }
+[ -d "$corpus" ] || { fault "$corpus: this folder does not exist; make it with make_corpus.sh" && exit 1; }
+command -v soxi >/dev/null || { fault "soxi is not installed: apt-get install sox" && exit 1; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -128,9 +128,9 @@ for set in train dev test test_voice; do
 	summarise "$set" "$scratch/$set"
 done
 repeated=$(cat "$corpus"/{train,dev,test,test_voice}/text | cut -d ' ' -f 2- | cat - "$corpus/new.txt" | sort | uniq -d | head -n 1)
-[ -z "$repeated" ] || fault "$corpus: '$repeated' is spoken twice; sets must not share sentences"
+[ -z "$repeated" ] || fault "$corpus: the sentence '$repeated' appears twice; sets must not share sentences"
 shared=$(first_words "$corpus/test_voice/spk2utt" | grep -xF -f <(cat "$corpus"/{train,dev,test}/spk2utt | cut -d ' ' -f 1) || true)
-[ -z "$shared" ] || fault "$corpus/test_voice: the voice '$shared' occurs in another folder as well"
+[ -z "$shared" ] || fault "$corpus/test_voice: the voice '$shared' is also in another folder"
 spoken=$(cut -d ' ' -f 2- "$corpus/train/phones" | tr ' ' '\n' | sort -u | wc -l)
 printf '%s of 39 phones occur in train\n' "$spoken"
 [ "$faults" -eq 0 ] || { printf 'check_corpus.sh: %s: %d faults\n' "$corpus" "$faults" >&2 && exit 1; }

@@ -7,7 +7,7 @@ usage() {
 	cat <<'END'
 Usage: make_corpus.sh --out DIR --hours H [--seed S] [--jobs J] [--text FILE] [--held-out SPEAKER]
 
-Speaks H hours of English with flite and espeak-ng and lays them out as data folders in the manner of Kaldi:
+Synthesizes H hours of English with flite and espeak-ng and writes Kaldi data folders:
 
   DIR/train       82 % of the speech
   DIR/dev         6 %, other sentences, the same voices
@@ -16,14 +16,14 @@ Speaks H hours of English with flite and espeak-ng and lays them out as data fol
   DIR/new.wav     one more sentence in a known voice, with its words in new.txt and its phones in new.phones
 
 Each folder holds wav.scp (paths relative to the folder), text, phones, utt2spk, spk2utt and the audio, FLAC at 16 kHz.
-The phones are those the synthesiser spoke, as the 39 of CMUdict. No sentence is spoken twice. An interrupted run goes
-on where it was; a finished corpus with the same arguments is left as it is; with other arguments it is made anew.
+The phones are those of the synthesiser, mapped to the 39 of CMUdict. No sentence appears twice. Run the same command again
+to continue an interrupted run. A finished corpus is made again only if the arguments differ.
 
   --out DIR           the folder to make
   --hours H           hours of speech in all, 0.02 to 100
-  --seed S            sentences, speeds and pitches follow from this number (default 1)
+  --seed S            seed of sentences, speeds and pitches (default 1)
   --jobs J            processes at a time (default: one per processor)
-  --text FILE         speak these sentences, one per line, instead of those of grammar.txt
+  --text FILE         sentences, one per line, instead of those of grammar.txt
   --held-out SPEAKER  the voice of test_voice, a speaker of conf/voices.tsv (default rms)
 
 Needs the Debian packages flite, espeak-ng and sox.
@@ -70,7 +70,7 @@ check_arguments() {
 		die "--hours '$hours' is not a number from 0.02 to 100"
 	[[ $seed =~ ^[0-9]{1,9}$ ]] || die "--seed '$seed' is not a whole number of at most 9 digits"
 	[[ $jobs =~ ^[1-9][0-9]*$ ]] || die "--jobs '$jobs' is not a whole number above 0"
-	[ -z "$text" ] || [ -r "$text" ] || die "$text: cannot be read; --text wants a file of sentences, one per line"
+	[ -z "$text" ] || [ -r "$text" ] || die "$text: cannot be read; --text needs a file of sentences, one per line"
 	awk -v name="$held_out" '!/^#/ && $1 == name { found = 1 } END { exit !found }' "$voices" ||
 		die "--held-out '$held_out' is not a speaker of $voices"
 }
@@ -79,18 +79,18 @@ check_tools() {
 	local tool engine voice installed
 
 	for tool in flite espeak-ng sox soxi; do
-		command -v "$tool" >/dev/null || die "$tool is not installed; apt-get install flite espeak-ng sox"
+		command -v "$tool" >/dev/null || die "$tool is not installed: apt-get install flite espeak-ng sox"
 	done
 	# Neither engine reports an unknown voice or variant: they speak with another.
 	installed=" $(flite -lv | tr '\n' ' ') $(espeak-ng --voices=variant | sed -n 's|.*!v/\([^ ]*\).*|+\1|p' | tr '\n' ' ') "
 	while IFS=$'\t' read -r _ engine voice _; do
 		[ "$engine" = flite ] || [ "$voice" = "${voice#*+}" ] || voice=+${voice#*+}
 		[ "${voice#en-}" != "$voice" ] || [[ $installed == *" $voice "* ]] ||
-			die "$engine has no voice $voice; take its line out of $voices"
+			die "$engine has no voice $voice; remove its line from $voices"
 	done < <(grep -v '^#' "$voices")
 }
 
-# Everything that the corpus depends on, in one line.
+# Prints one line with all that the corpus depends on.
 arguments() {
 	printf 'hours=%s seed=%s held_out=%s text=%s recipe=%s flite=%s espeak=%s\n' "$hours" "$seed" "$held_out" \
 		"$([ -z "$text" ] || cksum <"$text" | tr ' ' -)" \
@@ -99,22 +99,22 @@ arguments() {
 		"$(espeak-ng --version | sed 's/.*: *\([0-9.]*\) .*/\1/')"
 }
 
-# Clears away what an earlier run with other arguments made, and nothing else.
+# Removes only the files that an earlier run with other arguments made.
 prepare_folder() {
 	local set
 
-	mkdir -p "$out" || die "$out: cannot be made; choose another --out"
+	mkdir -p "$out" || die "$out: cannot make the folder; choose another --out"
 	exec 9>"$out/.lock"
-	flock -n 9 || die "$out: another make_corpus.sh is at work there; wait for it or choose another --out"
+	flock -n 9 || die "$out: another make_corpus.sh is running in this folder; wait for it or choose another --out"
 	if [ -f "$out/.made" ] && [ "$(cat "$out/.made")" = "$1" ]; then
-		say "$out: already made"
+		say "$out: is complete already"
 		rm -rf "$work"
 		exit 0
 	fi
 	if [ -f "$work/arguments" ] && [ "$(cat "$work/arguments")" = "$1" ]; then
-		say "$out: going on with an interrupted run"
+		say "$out: continues an interrupted run"
 	elif [ -f "$out/.made" ] || [ -f "$work/arguments" ]; then
-		say "$out: was made with other arguments, making it anew"
+		say "$out: was made with other arguments and is made again"
 		# in this order, so that a run that ends between any two lines is not taken for a good one
 		mkdir -p "$work"
 		echo 'being cleared' >"$work/arguments"
@@ -124,7 +124,7 @@ prepare_folder() {
 		done
 		find "$work" -mindepth 1 ! -name arguments -delete
 	elif [ -n "$(find "$out" -mindepth 1 -maxdepth 1 ! -name .lock ! -name .work -print -quit)" ]; then
-		die "$out: holds files that are no corpus of this script; choose another --out"
+		die "$out: holds files that this script did not make; choose another --out"
 	fi
 	mkdir -p "$work/new/audio"
 	printf '%s\n' "$1" >"$work/arguments"
@@ -143,14 +143,14 @@ make_sentences() {
 	fi
 }
 
-# The plan comes before the folder is touched: a wish that cannot be met must not cost a corpus that is there.
+# Makes the plan before it changes the folder, so that impossible arguments do not destroy an existing corpus.
 make_plan() {
 	make_sentences >"$scratch/sentences"
 	awk -v seed="$seed" -v hours="$hours" -v held_out="$held_out" -f "$here/random.awk" -f "$here/make_plan.awk" \
 		"$voices" "$scratch/sentences" | sed 's|^new\t|.work/new\t|' >"$scratch/plan"
 }
 
-# The plan in pieces that one process speaks: chunk.00000, chunk.00001, ...
+# Divides the plan into chunks, one per process: chunk.00000, chunk.00001, ...
 install_plan() {
 	cp "$scratch/plan" "$work/plan"
 	split -l 16 -d -a 5 "$work/plan" "$work/chunk."
@@ -167,13 +167,13 @@ synthesize() {
 			todo+=("$chunk")
 		fi
 	done
-	say "$(wc -l <"$work/plan") utterances in ${#chunks[@]} pieces, $done of them there, $jobs jobs"
+	say "$(wc -l <"$work/plan") utterances in ${#chunks[@]} chunks, of which $done are finished; $jobs jobs"
 	[ ${#todo[@]} -eq 0 ] ||
 		printf '%s\0' "${todo[@]}" | xargs -0 -n 1 -P "$jobs" "$here/synthesize_chunk.sh" ||
-		die "a piece failed (see above); the next run takes up where this one stopped"
+		die "a chunk failed (see above); run the same command again to continue"
 }
 
-# Writes one file of a data folder, sorted, beside and then in its place.
+# Writes one file of a data folder, sorted: to a temporary file, which is then renamed.
 install_sorted() {
 	sort >"$1.tmp"
 	mv "$1.tmp" "$1"

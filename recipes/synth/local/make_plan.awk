@@ -1,9 +1,9 @@
-# Who says what: deals sentences to the sets and voices.
+# Makes the plan: distributes the sentences among the sets and voices.
 #
 #   awk -v seed=1 -v hours=2 -v held_out=rms -f random.awk -f make_plan.awk voices.tsv SENTENCES > plan
 #
-# A line out is: set, utterance, speaker, engine, voice, accent, speed, pitch, peak level in dB, sentence; separated by
-# tabs. Every sentence goes to one set only. The set, then the voice, that is furthest behind its share comes next.
+# An output line has set, utterance, speaker, engine, voice, accent, speed, pitch, peak level in dB and sentence, separated
+# by tabs. Every sentence goes to one set only: the set, and then the voice, that has the smallest part of its share.
 
 function fail(message) {
 	print "make_plan.awk: " message > "/dev/stderr"
@@ -11,14 +11,14 @@ function fail(message) {
 	exit 1
 }
 
-# Seconds of speech, near enough to plan with: a line fitted to what each engine takes for the letters of a sentence.
+# Estimates the seconds of speech by a linear function of the letters, fitted to each engine.
 function estimate(v, speed, sentence) {
 	if (engine[v] == "flite")
 		return (0.63 + 0.0478 * length(sentence)) * speed
 	return (0.17 + 0.0531 * length(sentence)) * 160 / speed
 }
 
-# The training voice with the least speech in this set for its weight.
+# The training voice with the smallest ratio of speech in this set to its weight.
 function next_voice(set,    v, best) {
 	if (set == "test_voice")
 		return held_out_voice

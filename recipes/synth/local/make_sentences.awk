@@ -1,8 +1,8 @@
-# Draws COUNT different sentences from a grammar (its format: grammar.txt).
+# Draws COUNT different sentences from a grammar (format: see grammar.txt).
 #
 #   awk -v seed=1 -v count=100 -f random.awk -f make_sentences.awk grammar.txt
 #
-# A line out is one sentence as it is to be spoken, punctuation included.
+# An output line is one sentence with punctuation.
 
 function fail(message) {
 	print "make_sentences.awk: " message > "/dev/stderr"

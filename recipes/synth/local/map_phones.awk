@@ -1,9 +1,9 @@
-# What a synthesiser says it spoke, as CMUdict's 39 phones.
+# Maps the phones that a synthesiser reports to CMUdict's 39 phones.
 #
 #   awk -f map_phones.awk flite_phones.tsv espeak_phones.tsv RAW
 #
-# RAW: utterance, engine (flite or espeak), accent (us or gb), what the engine printed; separated by tabs.
-# Out: utterance and phones, separated by spaces. A symbol that no table holds is an error that names it.
+# RAW: utterance, engine (flite or espeak), accent (us or gb), output of the engine; separated by tabs.
+# Output: utterance and phones, separated by spaces. A symbol that no table has is an error.
 
 function fail(message) {
 	print "map_phones.awk: " message > "/dev/stderr"
@@ -11,7 +11,7 @@ function fail(message) {
 	exit 1
 }
 
-# The phones of symbol i of n in a word; a pair that the table holds takes two symbols.
+# The phones of symbol i of n in a word; a pair of symbols that the table has counts as one symbol.
 function take(engine, accent, symbol, i, n) {
 	taken = 2
 	if (i < n && (engine, accent, symbol[i] " " symbol[i + 1]) in table)

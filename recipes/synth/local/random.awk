@@ -1,4 +1,4 @@
-# Park-Miller random numbers: awk's own rand() differs from one awk to the next, this does not.
+# Park-Miller random numbers, which are the same in every awk; rand() is not.
 
 function random_seed(seed, stream,    i) {
 	random_state = (seed * 48271 + stream * 69621 + 1) % 2147483647

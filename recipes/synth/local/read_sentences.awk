@@ -1,4 +1,4 @@
-# The user's own sentences, one per line, in an order drawn from the seed; a sentence that comes twice is taken once.
+# Prints the user's sentences, one per line, in a random order given by the seed, without duplicates.
 #
 #   awk -v seed=1 -f random.awk -f read_sentences.awk FILE
 

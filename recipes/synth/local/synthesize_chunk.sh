@@ -1,5 +1,5 @@
 #!/bin/bash
-# Speaks one piece of the plan; make_corpus.sh runs several of these at a time.
+# Synthesizes one chunk of the plan; make_corpus.sh runs several of these at a time.
 set -euo pipefail
 export LC_ALL=C
 
@@ -7,8 +7,8 @@ usage() {
 	cat <<'END'
 Usage: synthesize_chunk.sh CHUNK
 
-Speaks the lines of CHUNK, a piece of the plan that make_plan.awk wrote to <corpus>/.work/. Audio goes to
-<corpus>/<set>/audio/<utterance>.flac; when all of it is there, CHUNK.phones is written: utterance, phones.
+Synthesizes the lines of CHUNK, a part of the plan that make_plan.awk wrote to <corpus>/.work/. Audio goes to
+<corpus>/<set>/audio/<utterance>.flac. When all audio exists, writes CHUNK.phones: utterance, phones.
 END
 }
 
@@ -17,7 +17,7 @@ die() {
 	exit 255	# xargs starts no further piece
 }
 
-# Speaks one sentence into the file $wav and prints what the engine says it spoke.
+# Synthesizes one sentence to the file $wav and prints the phones that the engine reports.
 speak() {
 	local engine=$1 voice=$2 speed=$3 pitch=$4 sentence=$5
 	local flite=(flite -voice "$voice" --setf "duration_stretch=$speed")
@@ -34,7 +34,7 @@ case "${1-}" in
 -h | --help) usage && exit 0 ;;
 esac
 [ $# -eq 1 ] || { usage >&2 && exit 2; }
-[ -s "$1" ] || die "$1: no such piece of a plan; make_corpus.sh writes and passes them"
+[ -s "$1" ] || die "$1: this chunk of a plan does not exist; make_corpus.sh writes them"
 
 here=$(dirname "$0")
 chunk=$1
@@ -47,13 +47,13 @@ while IFS=$'\t' read -r set utterance _ engine voice accent speed pitch level se
 	rm -f "$wav"
 	spoken=$(speak "$engine" "$voice" "$speed" "$pitch" "$sentence") ||
 		die "$engine failed on $utterance: '$sentence'"
-	[ -s "$wav" ] || die "$engine wrote no audio for $utterance; is there room on the disk?"
+	[ -s "$wav" ] || die "$engine wrote no audio for $utterance; is the disk full?"
 	sox -R -V1 "$wav" -r 16000 -c 1 -b 16 --comment '' "$scratch/$utterance.flac" rate gain -n "$level" dither ||
-		die "sox failed on $utterance; is there room on the disk?"
+		die "sox failed on $utterance; is the disk full?"
 	mv "$scratch/$utterance.flac" "$corpus/$set/audio/"
 	printf '%s\t%s\t%s\t%s\n' "$utterance" "$engine" "$accent" "${spoken//[$'\n\t']/ }"
 done <"$chunk" >"$scratch/spoken.tsv"
 
 awk -f "$here/map_phones.awk" "$here/../../common/flite_phones.tsv" "$here/espeak_phones.tsv" "$scratch/spoken.tsv" \
-	>"$scratch/phones" || die "$chunk: phones could not be mapped"
+	>"$scratch/phones" || die "$chunk: cannot map its phones"
 mv "$scratch/phones" "$chunk.phones"

@@ -1,5 +1,5 @@
-# Where the files of a copy of WSJ are, whatever its layout: numbered discs (11-1.1/wsj0/..., 11_1_1/WSJ0/...), or the
-# discs' contents together (wsj0/..., or a folder that stands for wsj0 itself).
+# Finds the files of a copy of WSJ in any layout: numbered discs (11-1.1/wsj0/..., 11_1_1/WSJ0/...), or the contents of the
+# discs together (wsj0/..., or a folder that is wsj0 itself).
 #
 #   awk -f index_files.awk FILES
 #

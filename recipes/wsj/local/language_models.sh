@@ -10,12 +10,12 @@ usage() {
 	cat <<'END'
 Usage: language_models.sh --data DIR --phones FILE --out DIR [--order N]
 
-Cleans the corpus's bigram and trigram of 20 000 words (bcb20onp.z, tcb20onp.z of disc 13-32.1) and writes them as
-OUT/bigram.bin and OUT/trigram.bin, their words as OUT/words, and an n-gram of phones as OUT/phones.bin.
+Converts the corpus's bigram and trigram of 20 000 words (bcb20onp.z, tcb20onp.z of disc 13-32.1) to
+OUT/bigram.bin and OUT/trigram.bin. Writes their words to OUT/words, and an n-gram model of phones to OUT/phones.bin.
 
   --data DIR     the output of prepare.sh
   --phones FILE  the phones of the training utterances (Kaldi text)
-  --order N      of the phone n-gram (default 5)
+  --order N      order of the phone n-gram (default 5)
 END
 }
 
@@ -28,12 +28,12 @@ take_options "data phones out order" "$@"
 need_file "$data/local/files" "run stage 1 first"
 need_file "$phones" "run stage 2 first"
 
-# convert NAME FILE: the corpus's model as a binary file. On LDC's discs the bigram is compressed, the trigram is not.
+# convert NAME FILE: converts a model of the corpus to a binary file. On LDC's discs, only the bigram is compressed.
 convert() {
 	local file
 	file=$(awk -F '\t' -v name="wsj1/doc/lng_modl/base_lm/$2" '$1 == name {print $3; exit}' "$data/local/files")
-	[ -n "$file" ] || die "wsj1/doc/lng_modl/base_lm/$2 (disc 13-32.1) is in none of the folders"
-	gzip -dcf <"$file" >"$work/raw" || die "$file: cannot be unpacked"
+	[ -n "$file" ] || die "wsj1/doc/lng_modl/base_lm/$2 (disc 13-32.1) is missing in all folders"
+	gzip -dcf <"$file" >"$work/raw" || die "$file: cannot decompress it"
 	awk -f "$here/../../common/clean_arpa.awk" "$work/raw" "$work/raw" >"$work/arpa" || die "$file: cannot be used"
 	"$linnet" ngram --model "$work/arpa" --binary "$out/$1.bin" >"$out/$1.log" 2>&1 || die "$1: $(cat "$out/$1.log")"
 	say "$1: $(grep '^ngram' "$work/arpa" | cut -d = -f 2 | paste -s -d ' ') n-grams"

@@ -1,10 +1,10 @@
-# Transcripts (.dot) as a Kaldi text file.
+# Turns transcripts (.dot) into a Kaldi text file.
 #
 #   awk -v strange=FILE -f normalise.awk DOT...
 #
-# In: "words with markup (utterance)". Out: utterance and words. Upper case; backslashes, "~", lone ".", and the marks of
-# noises beside or over words ([<x] [x>] [x/] [/x]) go; other [noises] become <NOISE>; <word>, which is said in part,
-# becomes word, and so does *word*, which is said wrongly. Lines of another form go to `strange`.
+# Input: "words with markup (utterance)". Output: utterance and words, in upper case. Removes backslashes, "~", lone "." and
+# the marks of noises beside or over words ([<x] [x>] [x/] [/x]). Other [noises] become <NOISE>; <word>, which is partly
+# spoken, and *word*, which is mispronounced, become word. Lines of another form go to `strange`.
 
 function normal(word) {
 	word = toupper(word)

@@ -12,7 +12,7 @@ Usage: prepare.sh --wsj0 DIR... --wsj1 DIR... --out DIR [--audio KIND] [--scale-
 
 Writes Kaldi data folders OUT/train_si84, train_si284, test_dev93, test_eval92 and test_eval93. Also divides train_si284
 into train_tr95 (95 % of the speakers) and train_cv05 (5 %). Checks that the numbers of utterances are the published ones.
-OUT/local/missing lists missing utterances, OUT/local/twice those that occur twice.
+OUT/local/missing lists missing utterances, OUT/local/twice those that appear twice.
 
   --wsj0 DIR...     LDC93S6A or LDC93S6B: the folder of the discs (11-1.1, ...), the discs, or a flat copy (wsj0/...)
   --wsj1 DIR...     LDC94S13A or LDC94S13B in the same way (13-1.1, ...)
@@ -34,17 +34,17 @@ sph2pipe | ffmpeg) command -v "$audio" >/dev/null || die "--audio $audio: $audio
 *) die "--audio $audio: must be direct, sph2pipe or ffmpeg" ;;
 esac
 
-# --- what is there
+# --- the files of the copy
 
 # find_files CORPUS DIR...: lines for index_files.awk
 find_files() {
 	local corpus=$1 dir
 	shift
 	for dir; do
-		[ -d "$dir" ] || die "--$corpus $dir: no such folder"
+		[ -d "$dir" ] || die "--$corpus $dir: this folder does not exist"
 		dir=$(cd "$dir" && pwd)
 		(cd "$dir" && find -L . -type f | sed "s#^\./#$corpus	$dir	#") ||
-			say "--$corpus $dir: cannot be searched to its end: see what find says above"
+			say "--$corpus $dir: cannot search all of it: see the messages of find above"
 	done
 }
 
@@ -55,16 +55,16 @@ index_files() {
 	} | awk -f "$here/index_files.awk" | sort -u
 }
 
-# 13_34_1 as LDC writes it: 13-34.1
+# Turns 13_34_1 into LDC's form 13-34.1
 disc_name() { sed 's/_/-/; s/_/./' <<<"$1"; }
 
-# corpus_file NAME DISC: the file of that name, from that disc if it is there, else from any.
+# corpus_file NAME DISC: the file of that name, from that disc if possible, else from another one.
 corpus_file() {
 	local found
 	found=$(awk -F '\t' -v name="$1" -v disc="$2" '
 		$1 == name && (file == "" || $2 == disc) {file = $3}
 		END {print file}' "$index")
-	[ -n "$found" ] || die "$1 (disc $(disc_name "$2")) is in none of the folders, which have $(wc -l <"$index") files: is the copy complete?"
+	[ -n "$found" ] || die "$1 (disc $(disc_name "$2")) is missing in all folders, which have $(wc -l <"$index") files: is the copy complete?"
 	echo "$found"
 }
 
@@ -84,7 +84,7 @@ list_eval93() { read_list wsj1/doc/indices/wsj1/eval/h1_p0.ndx 13_32_1 | sed 's/
 
 # --- data folders
 
-# locate_audio SET LIST: utterance and file; those without go to the list of missing ones.
+# locate_audio SET LIST: prints utterance and file; utterances without a file go to the list of missing ones.
 locate_audio() {
 	awk -F '\t' -v set="$1" -v missing="$work/missing" '
 		FILENAME == ARGV[1] {
@@ -97,7 +97,7 @@ locate_audio() {
 		{print set, $1, "audio", $3 ":" $2 >> missing}' "$index" "$2"
 }
 
-# locate_text SET AUDIO: lines of transcripts
+# locate_text SET AUDIO: prints lines of transcripts
 locate_text() {
 	awk -v set="$1" -v missing="$work/missing" '
 		FILENAME == ARGV[1] {if (NF > 1) text[$1] = $0; next}
@@ -105,14 +105,14 @@ locate_text() {
 		{print set, $1, "transcript", substr($1, 1, 6) "00.dot" >> missing}' "$out/local/transcripts" "$2"
 }
 
-# Transcripts of utterances that have several.
+# Prints the transcripts of utterances that have several.
 contradictions() {
 	sort -u "$work/transcripts" | awk '
 		$1 == last {print (told ? "" : before "\n") $0}
 		{told = $1 == last; last = $1; before = $0}'
 }
 
-# "utterance file" as wav.scp
+# Turns "utterance file" into wav.scp
 as_scp() {
 	case "$audio" in
 	direct) cat ;;
@@ -125,7 +125,7 @@ as_scp() {
 make_folder() {
 	local folder=$out/$1
 	mkdir -p "$folder"
-	"$2" | sort -u >"$work/list" || die "$1: its list cannot be read"
+	"$2" | sort -u >"$work/list" || die "$1: cannot read its list"
 	locate_audio "$1" "$work/list" | sort >"$work/audio"
 	into "$folder/text" locate_text "$1" "$work/audio"
 	join "$work/audio" <(cut -d ' ' -f 1 "$folder/text") | as_scp >"$work/wav.scp"
@@ -141,14 +141,14 @@ report_missing() {
 	[ -s "$work/missing" ] || return 0
 	sort -u -k 2 "$work/missing" >"$out/local/missing"
 	head -n 10 "$out/local/missing" | sed 's/^/  /' >&2
-	say "$(wc -l <"$out/local/missing") utterances lack audio or transcript: see $out/local/missing"
-	[ -n "$allow_missing" ] || die "complete the copy, or go on without them by --allow-missing"
+	say "$(wc -l <"$out/local/missing") utterances have no audio or no transcript: see $out/local/missing"
+	[ -n "$allow_missing" ] || die "complete the copy, or continue without them with --allow-missing"
 }
 
 check_counts() {
 	local wrong
 	into "$out/local/counts" cat "$work/counts"
-	wrong=$(awk -F '\t' '$2 != $3 {printf "%s has %d utterances, expected are %d; ", $1, $2, $3}' "$work/counts")
+	wrong=$(awk -F '\t' '$2 != $3 {printf "%s has %d utterances, but %d are expected; ", $1, $2, $3}' "$work/counts")
 	[ -z "$wrong" ] || [ -n "$allow_missing" ] || die "${wrong}is this another edition, or another test set?"
 }
 
@@ -171,19 +171,19 @@ into "$index" index_files
 into "$out/local/twice" awk -F '\t' '
 	/\.wv1\t/ && $1 == name {print name ": " file ", " $3}
 	{name = $1; file = $3}' "$index"
-[ ! -s "$out/local/twice" ] || say "$(wc -l <"$out/local/twice") files are there twice: see $out/local/twice"
+[ ! -s "$out/local/twice" ] || say "$(wc -l <"$out/local/twice") files appear twice: see $out/local/twice"
 awk -F '\t' '$1 ~ /\.dot$/ {print $3}' "$index" >"$work/dots"
 [ -s "$work/dots" ] || die "there are no transcripts (.dot) in any folder"
 rm -f "$out/local/strange"
 xargs -d '\n' awk -v strange="$out/local/strange" -f "$here/normalise.awk" <"$work/dots" >"$work/transcripts"
-[ ! -e "$out/local/strange" ] || say "$(wc -l <"$out/local/strange") lines of transcripts end with no (UTTERANCE): see $out/local/strange"
+[ ! -e "$out/local/strange" ] || say "$(wc -l <"$out/local/strange") lines of transcripts do not end with (UTTERANCE): see $out/local/strange"
 into "$out/local/transcripts" sort -s -u -k 1,1 "$work/transcripts"
 into "$out/local/contradictions" contradictions
 [ ! -s "$out/local/contradictions" ] ||
-	say "$(cut -d ' ' -f 1 "$out/local/contradictions" | uniq | wc -l) utterances have transcripts that differ, of which the first is taken: see $out/local/contradictions"
+	say "$(cut -d ' ' -f 1 "$out/local/contradictions" | uniq | wc -l) utterances have different transcripts, of which the first is used: see $out/local/contradictions"
 for name in bcb20onp.z tcb20onp.z; do
 	grep -q "^wsj1/doc/lng_modl/base_lm/$name	" "$index" ||
-		say "wsj1/doc/lng_modl/base_lm/$name (disc 13-32.1) is in none of the folders: stage 4 will want it"
+		say "wsj1/doc/lng_modl/base_lm/$name (disc 13-32.1) is missing in all folders: stage 4 needs it"
 done
 make_folder train_si84 list_si84 7138
 make_folder train_si284 list_si284 37416

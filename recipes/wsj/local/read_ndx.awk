@@ -1,4 +1,4 @@
-# The utterances of an .ndx list.
+# Prints the utterances of an .ndx list.
 #
 #   awk -f read_ndx.awk NDX
 #
@@ -17,7 +17,7 @@ BEGIN {
 $0 == "" { next }
 
 !/^[0-9_]+:/ {
-	print "read_ndx.awk: " FILENAME ":" FNR ": not of the form DISC:PATH: " $0 > "/dev/stderr"
+	print "read_ndx.awk: " FILENAME ":" FNR ": must have the form DISC:PATH: " $0 > "/dev/stderr"
 	exit 1
 }
 

@@ -52,7 +52,7 @@ rate_row() {
 	echo "| $1 | $2 | $3 |$row"
 }
 
-# Nothing where no words were searched for.
+# Prints nothing if there was no search for words.
 words_table() {
 	local name
 	[ -e "$exp/${names[0]}/test_eval92.words.words.score" ] || return 0
@@ -81,7 +81,7 @@ model_line() {
 		"test sets scored $(wc -l <"$exp/$1/scored") times"
 }
 
-# What the counts should be where they are not.
+# Prints the sets, and the expected counts of incomplete ones.
 counts() {
 	awk -F '\t' '{printf "%s%s %d%s", (NR > 1 ? ", " : ""), $1, $2, ($2 != $3 ? " of " $3 " (incomplete)" : "")}' "$exp/data/local/counts"
 }
@@ -109,7 +109,7 @@ $(for name in "${names[@]}"; do paper_row "$name"; done)
 ## Phoneme error rates
 
 Percent. units: what the model was trained on; folded: the 39 phones without stress, without noises. beam: with a phone
-n-gram of the training transcripts. Utterances that were lost count as deleted.
+n-gram of the training transcripts. Missing utterances count as deleted.
 
 | encoder | search | symbols | dev93 | eval92 | eval93 |
 |---|---|---|---|---|---|
@@ -127,7 +127,7 @@ build_linnet
 names=()
 for model in "$exp"/*/model.safetensors; do
 	name=$(basename "$(dirname "$model")")
-	if [ -s "$exp/$name/test_eval92.beam.units.score" ]; then names+=("$name"); else say "$name is not scored yet: run stage 6"; fi
+	if [ -s "$exp/$name/test_eval92.beam.units.score" ]; then names+=("$name"); else say "$name has no scores: run stage 6"; fi
 done
 [ ${#names[@]} -gt 0 ] || die "no encoder is trained and scored in $exp"
 "$here/../../common/plot_training.sh" --out "$exp/training" "${names[@]/#/$exp/}"

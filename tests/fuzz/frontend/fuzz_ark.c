@@ -1,5 +1,5 @@
-/* Any bytes as a Kaldi archive: read as matrices, and as CMVN statistics, within a budget of memory and without leaks.
- * What is read is written and must be read the same again. */
+/* Any bytes as a Kaldi archive: read as matrices, and as CMVN statistics, within a budget of memory and without
+ * leaks. The matrices are written, and reading them again must give the same. */
 #include <linnet/kaldi.h>
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "fuzz/fuzz.h"
 
-/* libsndfile 1.2.0 leaks when it gives up on a damaged Vorbis file. */
+/* libsndfile 1.2.0 leaks when it refuses a damaged Vorbis file. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
   return "leak:vorbis_info_init\n";
@@ -19,7 +19,7 @@ static void demand(int condition) {
     abort();
 }
 
-/* At most a few seconds: a small file may hold hours of compressed silence. */
+/* At most a few seconds: a small file can have hours of compressed silence. */
 static void read_some(const uint8_t *data, size_t size, const struct linnet_audio_settings *settings) {
   struct linnet_audio *audio = NULL;
   float samples[1000];

@@ -16,7 +16,7 @@ static void demand(int condition) {
     abort();
 }
 
-/* A filterbank of each kind, made once, and what it computes in one piece. */
+/* A filterbank of each kind, made once, and its output for the whole signal. */
 static struct linnet_fbank *fbanks[KINDS];
 static float *expected[KINDS];
 

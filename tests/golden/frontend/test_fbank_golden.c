@@ -85,7 +85,7 @@ int main(void) {
   golden_close(&g);
   linnet_context_destroy(context);
   int result = test_result();
-  if (result == 0 && found < 2) /* what was checked is good, but it was not all */
+  if (result == 0 && found < 2) /* the tests that ran have passed, but some were skipped */
     return test_skip("the recordings are not there: set LINNET_DATA to the folder of real speech");
   return result;
 }

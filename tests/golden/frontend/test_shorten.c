@@ -90,7 +90,7 @@ static void check_flips(size_t index) {
   linnet_free(context, data);
 }
 
-/* The header says what the samples do not hold. */
+/* The header does not agree with the samples. */
 static void check_header(const char *from, const char *to, const char *word) {
   size_t bytes, count;
   unsigned char *data = load("v2", &bytes);
@@ -133,7 +133,7 @@ int main(void) {
   check_header("channel_count -i 1", "channel_count -i 2", "channels");
   check_header("channel_count -i 1", "channel_count -i 0", "channel_count");
   check_header("sample_count -i 1100", "sample_count -i 9100", "ends after 1100 samples");
-  check_header("sample_count -i 1100", "sample_count -i 1101", "says 1101");
+  check_header("sample_count -i 1100", "sample_count -i 1101", "announces 1101");
   check_header("sample_rate -i 16000", "sample_rote -i 16000", "sample_rate");
   check_header("   1024\n", "   1025\n", "byte");
   check_header("   1024\n", "9991024\n", "size");

@@ -1,9 +1,9 @@
 /* Fails allocations of the whole process, those of libraries (jansson, libsndfile, libc) too: this header replaces
- * malloc, so one source file of a program may include it. Sanitizers have a malloc of their own, so with them nothing
- * is replaced, and only the context's hook fails (allocators.h).
+ * malloc, so one source file of a program may include it. Sanitizers replace malloc themselves; with them, only the
+ * context's hook fails (allocators.h).
  *
- * Allocations of soxr, FFTW, jansson and libsndfile never fail here: these do not survive it, which is why Linnet asks
- * for the memory before it calls them (base/base.h). */
+ * Allocations of soxr, FFTW, jansson and libsndfile never fail here, because these libraries would crash; Linnet
+ * checks for the memory before it calls them (base/base.h). */
 #ifndef LINNET_FAILING_MALLOC_H
 #define LINNET_FAILING_MALLOC_H
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What clang has instead of __SANITIZE_... */
+/* clang's form of __SANITIZE_... */
 #ifdef __has_feature
 #define HAS_FEATURE(feature) __has_feature(feature)
 #else
@@ -29,7 +29,7 @@
 /* Atomic, as any thread allocates. */
 static struct {
   bool armed;
-  bool everything; /* else the context's hook alone */
+  bool everything; /* else only the context's hook */
   size_t calls;    /* since it was armed */
   size_t fail_at;  /* the number, from 0, of the call that fails */
   bool failed;
@@ -128,7 +128,7 @@ __attribute__((visibility("default"))) void *realloc(void *pointer, size_t bytes
   return pointer ? block : failing_malloc_count(block);
 }
 
-/* Those that are aligned are counted, as they are freed in the same way. */
+/* Counts aligned allocations, because free() releases them, too. */
 __attribute__((visibility("default"))) void *memalign(size_t alignment, size_t bytes) {
   return failing_malloc_fails(__builtin_return_address(0)) ? NULL
                                                            : failing_malloc_count(__libc_memalign(alignment, bytes));

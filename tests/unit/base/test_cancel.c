@@ -58,7 +58,7 @@ static void test_encoder(const char *text) {
   free(features);
 }
 
-/* How often threads ask differs from run to run; what they compute does not. */
+/* The number of polls by threads differs between runs; the results do not. */
 static void test_threads(const char *text) {
   struct cancelling c;
   struct linnet_context *context = cancelling_context(&c, 3);

@@ -1,5 +1,5 @@
-/* Contexts: what settings are refused, every allocation of a creation failing in turn, error texts of handles that
- * share a core, memory and log. */
+/* Contexts: refused settings, failing allocations during creation, error texts of handles that share a core, memory
+ * and log. */
 #include "allocators.h"
 #include "base/base.h"
 #include "tables.h"
@@ -23,8 +23,8 @@ static const struct settings_case {
     {"another case", 1, "Reference", LINNET_ERROR_UNSUPPORTED},
 };
 
-/* A precision gives the table of it where that runs, else the next better one; none less precise than float32 is chosen
- * unasked. */
+/* A precision selects its table if that runs, else the next more precise one; by default none is less precise than
+ * float32. */
 static void check_precision(void) {
   const struct linnet_ops *reduced = linnet_cpu_ops("avx512-bf16"), *integers = linnet_cpu_ops("avx512-vnni");
   CHECK(linnet_cpu_best_ops(LINNET_FLOAT32)->precision == LINNET_FLOAT32, "float32");
@@ -68,7 +68,7 @@ static const struct failure {
   enum linnet_status status;
   const char *sentence;
 } failed_creations[] = {
-    {257, LINNET_FLOAT32, NULL, NULL, true, LINNET_ERROR_ARGUMENT, "257 threads: at most 256"},
+    {257, LINNET_FLOAT32, NULL, NULL, true, LINNET_ERROR_ARGUMENT, "257 threads; there must be at most 256"},
     {1, (enum linnet_precision)4, NULL, NULL, true, LINNET_ERROR_ARGUMENT, "precision 4"},
     {1, LINNET_FLOAT32, "sse9", NULL, true, LINNET_ERROR_UNSUPPORTED, "kernels \"sse9\""},
     {1, LINNET_FLOAT32, NULL, "tpu", true, LINNET_ERROR_DEVICE, "device tpu: expected cpu, cuda"},

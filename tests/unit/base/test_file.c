@@ -1,5 +1,4 @@
-/* Whole files: a file appears complete or not at all, whatever goes wrong on the way; reading with a cap, of files,
- * pipes and folders. */
+/* Whole files: after any fault, a file is complete or does not exist; reading files, pipes and folders with a limit. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +83,7 @@ static void check_abandon(const char *before) {
   remove(path);
 }
 
-/* Outputs that cannot be opened say so, leave nothing, and may be abandoned. */
+/* Outputs that cannot be opened report it, leave no file, and can be abandoned. */
 static void check_refused(const char *path, enum linnet_status expected, const char *mention) {
   struct linnet_output_file output;
   size_t before = entries();
@@ -109,7 +108,7 @@ static void check_refusals(void) {
   check_refused("", LINNET_ERROR_IO, "empty");
 }
 
-/* Nobody but root is refused by permissions. */
+/* Permissions do not apply to root. */
 static void check_unwritable(void) {
   const char *closed = in_folder("closed");
   REQUIRE(mkdir(closed, 0500) == 0, "%s", closed);
@@ -180,8 +179,8 @@ static void check_links(void) {
   remove(in_folder("b"));
 }
 
-/* /dev/stdout is a link to /proc/self/fd/1. This one is private, and to a file of the test: it is written to where its
- * offset is, and neither the link nor the file is replaced. */
+/* /dev/stdout is a link to /proc/self/fd/1. This link of the test names a file of the test: output begins at the
+ * offset of the descriptor, and neither the link nor the file is replaced. */
 static void check_descriptors(void) {
   static const char *const names[] = {"/proc/self/fd/%d", "/dev/fd/%d"};
   for (size_t i = 0; i < 2; i++) {
@@ -202,7 +201,7 @@ static void check_descriptors(void) {
   }
 }
 
-/* A socket cannot be opened for writing, and is not replaced; a full device gives an error. */
+/* A socket cannot be opened for writing and is not replaced; a full device gives an error. */
 static void check_special(void) {
   struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
   int server = socket(AF_UNIX, SOCK_STREAM, 0), here = open(".", O_RDONLY | O_DIRECTORY);
@@ -217,7 +216,7 @@ static void check_special(void) {
           "%s", linnet_context_error(context));
 }
 
-/* The disk is full (or the limit of a file's size is reached): what was there stays. */
+/* The disk is full (or the limit of a file's size is reached): the old file does not change. */
 static void check_full(void) {
   struct linnet_output_file output;
   struct rlimit old, small;
@@ -292,7 +291,7 @@ static void *feed_pipe(void *path) {
   return NULL;
 }
 
-/* A pipe has no size; its contents come in pieces. */
+/* A pipe has no size, and its contents arrive in pieces. */
 static void check_pipe(void) {
   char path[8192];
   pthread_t feeder;

@@ -1,4 +1,4 @@
-/* Files are the same whatever locale the program has set: numbers and letters of all that is written and read. */
+/* Files do not depend on the program's locale: numbers and letters of all formats. */
 #include <linnet/calibration.h>
 #include <linnet/ngram.h>
 
@@ -10,8 +10,7 @@
 #include "model/format/feature_config.h"
 #include "small_training.h"
 
-/* --- what a locale may not change -----------------------------------------------------------------------------------
- */
+/* --- results that must not depend on the locale ------------------------------------------------------------------- */
 
 static struct linnet_context *context;
 
@@ -75,7 +74,7 @@ static void add_ngrams(struct texts *t) {
   remove(path);
 }
 
-/* Numbers as they are read, written again. */
+/* Numbers that are read and written again. */
 static void add_numbers(struct texts *t) {
   static const char *const numbers[] = {"-1.25", "1.5e-3", "INF", "-Infinity", "1,25"};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -97,7 +96,7 @@ static const char *all_texts(void) {
   return t.text;
 }
 
-/* A training that is interrupted and goes on in another locale ends with the bytes of one that never stopped. */
+/* A training that is interrupted and continued in another locale gives the same bytes as an uninterrupted one. */
 static void check_training(const char *whole, const char *first, const char *second) {
   char parts[64];
   struct run run = make_run(transformer, 1, 2);

@@ -1,5 +1,5 @@
-/* The thread pool: every task runs once and is seen, workers exclude one another, threads really run side by side,
- * loops inside loops run in their caller, and several threads may use one pool through handles of their own. */
+/* The thread pool: every task runs once and its results are visible, tasks of one worker do not overlap, threads run
+ * at the same time, nested loops run in their caller, and several threads can use one pool through their handles. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -73,7 +73,7 @@ static void check_loops(unsigned threads) {
 /* --- side by side
  * ----------------------------------------------------------------------------------------------------- */
 
-enum { PATIENCE = 20 }; /* seconds until a thread that never comes counts as missing */
+enum { PATIENCE = 20 }; /* seconds until a thread counts as missing */
 
 struct meeting {
   int expected;
@@ -163,7 +163,7 @@ static void *share_main(void *argument) {
   return NULL;
 }
 
-/* The first handle goes before the threads that share it end. */
+/* The first handle is destroyed before the threads that share it end. */
 static void check_sharing(unsigned threads) {
   struct linnet_context *context = context_with(threads);
   struct sharer sharers[USERS] = {{0}};

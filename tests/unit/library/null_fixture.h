@@ -1,4 +1,4 @@
-/* An object of every kind, small, for test_null_arguments.c: what stands in the other arguments of a call. */
+/* A small object of every kind for test_null_arguments.c: the other arguments of a call. */
 #ifndef LINNET_NULL_FIXTURE_H
 #define LINNET_NULL_FIXTURE_H
 
@@ -14,7 +14,7 @@
 
 #include "small_training.h"
 
-/* Room for any result: a structure, or a pointer to an object. */
+/* Memory for any result: a structure, or a pointer to an object. */
 static union {
   max_align_t align;
   char bytes[1 << 16];

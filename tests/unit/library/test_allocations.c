@@ -1,11 +1,11 @@
-/* Torture by allocation, over whole uses of the library: each scenario runs with the first, second, third ...
- * allocation failing until none fails. A run in which one fails must report it, or give the result of a run in
- * which none fails; it must leave nothing behind. First the context's hook fails, then every malloc of the process,
- * those of libraries too (failing_malloc.h).
+/* Failing allocations in whole uses of the library: each scenario runs with the first, second, third ... allocation
+ * failing until none fails. A run with a failure must report it, or give the result of a run without one, and must free
+ * its memory. First the context's hook fails, then every malloc of the process, those of libraries too
+ * (failing_malloc.h).
  *
- *   test_allocations [SCENARIO]...        all of them, or those whose names begin so
+ *   test_allocations [SCENARIO]...        all of them, or those whose names begin with SCENARIO
  *
- * LINNET_TORTURE_FULL in the environment: no allocation is left out; else scenarios that take long leave out some. */
+ * With LINNET_TORTURE_FULL in the environment, every allocation fails once; otherwise long scenarios skip some. */
 #define _GNU_SOURCE
 #include "unit/base/failing_malloc.h"
 
@@ -19,7 +19,7 @@
 
 #include "small_training.h"
 
-/* --- what the scenarios use ------------------------------------------------------------------------------------- */
+/* --- functions of the scenarios ----------------------------------------------------------------------------------- */
 
 enum { RATE = 8000, SAMPLES = RATE, ROWS = 40, ROW_SYMBOLS = 4 };
 
@@ -96,7 +96,7 @@ static void prepare(void) {
   linnet_context_destroy(context);
 }
 
-/* FNV-1a over what a run found. */
+/* FNV-1a over the results of a run. */
 static void digest(uint64_t *sum, const void *data, size_t bytes) {
   for (size_t i = 0; i < bytes; i++)
     *sum = (*sum ^ ((const unsigned char *)data)[i]) * 0x100000001B3u;
@@ -206,13 +206,11 @@ static enum linnet_status beam_with(struct linnet_context *context, bool lattice
   struct linnet_beam *beam = NULL;
   struct linnet_beam_settings settings;
   struct linnet_hypothesis best;
-  struct linnet_language_model model;
   linnet_beam_settings_default(&settings);
   settings.beam = 8;
-  settings.model = &model;
   enum linnet_status status = bind_phones(context, &ngram, &binding);
   if (status == LINNET_OK) {
-    model = linnet_ngram_language_model(binding);
+    settings.model = linnet_ngram_language_model(binding);
     status = linnet_beam_create(context, ROW_SYMBOLS, &settings, &beam);
   }
   if (status == LINNET_OK)
@@ -240,12 +238,11 @@ static enum linnet_status lattice(struct linnet_context *context, uint64_t *sum)
 static enum linnet_status search_words(struct linnet_context *context, const struct linnet_lexicon *lexicon,
                                        const struct linnet_grammar *grammar, const struct linnet_hotwords *hotwords,
                                        uint64_t *sum) {
-  struct linnet_language_model model = linnet_grammar_language_model(grammar);
   struct linnet_word_search_settings settings;
   struct linnet_word_search *search = NULL;
   struct linnet_word_hypothesis best;
   linnet_word_search_settings_default(&settings);
-  settings.model = &model;
+  settings.model = linnet_grammar_language_model(grammar);
   settings.hotwords = hotwords;
   enum linnet_status status = linnet_word_search_create(context, lexicon, ROW_SYMBOLS, &settings, &search);
   if (status == LINNET_OK)
@@ -331,7 +328,7 @@ static enum linnet_status align_text(struct linnet_context *context, uint64_t *s
   struct linnet_text_aligner_settings settings;
   struct linnet_text_aligner *aligner = NULL;
   struct linnet_aligned_text *text = NULL;
-  struct linnet_output output = {.id = "u"};
+  struct linnet_output output = {.size = sizeof output, .id = "u"};
   linnet_text_aligner_settings_default(&settings);
   settings.lexicon = (struct linnet_source){NULL, "AB A B\nC C\n", 11};
   enum linnet_status status = linnet_text_aligner_create(context, names, ROW_SYMBOLS, &settings, &aligner);

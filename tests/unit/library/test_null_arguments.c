@@ -1,9 +1,8 @@
 /* NULL for every pointer of every public function in turn. A function that returns a status refuses it with
- * LINNET_ERROR_ARGUMENT; arguments that may be NULL by their header have no row; what destroys takes NULL; what returns
- * a value needs its object, which context.h says.
+ * LINNET_ERROR_ARGUMENT; arguments that may be NULL by their header have no row; functions that destroy accept NULL;
+ * functions that return a value need their object, as context.h states.
  *
- *   test_null_arguments --list        the functions that have a row, for tests/check_null_arguments.sh
- */
+ *   test_null_arguments --list        the functions that have a row, for tests/check_null_arguments.sh */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -81,7 +80,8 @@ static const char needing[] =
     "linnet_output_format_has_times\nlinnet_output_format_is_single\nlinnet_output_format_name\nlinnet_padding_max\n"
     "linnet_padding_settings_default\nlinnet_pronounced_text_align_words\nlinnet_pronounced_text_index\n"
     "linnet_pronounced_text_settings_default\nlinnet_pronounced_text_spoken\nlinnet_pronounced_text_words\n"
-    "linnet_recognizer_file_settings\nlinnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_recurrence_"
+    "linnet_recognizer_file_settings\nlinnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_model_"
+    "lookahead\nlinnet_recurrence_"
     "reset\nlinnet_recurrence_state_bytes\n"
     "linnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_alignment\n"
     "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_num_speakers\nlinnet_scorer_sum\n"
@@ -154,6 +154,7 @@ static void refuse_networks(void) {
   REFUSES(linnet_stream_create(f.context, f.model, NULL));
   REFUSES(linnet_stream_drop_segments(NULL, 1));
   REFUSES(linnet_stream_finish(NULL));
+  REFUSES(linnet_stream_set_silence(NULL, NULL, NULL));
   REFUSES(linnet_stream_set_speaker(NULL, NULL));
 }
 
@@ -280,6 +281,9 @@ static void refuse_cmvn(void) {
   REFUSES(linnet_cmvn_read(f.context, NULL, (void *)&scratch));
   REFUSES(linnet_cmvn_read(f.context, "x", NULL));
   REFUSES(linnet_cmvn_reset(NULL, 1));
+  REFUSES(linnet_cmvn_run(NULL, LINNET_CMVN_ALL_FRAMES, 1, floats, 1));
+  REFUSES(linnet_cmvn_run((void *)&scratch, LINNET_CMVN_ALL_FRAMES, 1, NULL, 1));
+  REFUSES(linnet_cmvn_scale(NULL, 1));
   REFUSES(linnet_cmvn_write(NULL, "x", (void *)&scratch));
   REFUSES(linnet_cmvn_write(f.context, NULL, (void *)&scratch));
   REFUSES(linnet_cmvn_write(f.context, "x", NULL));
@@ -463,8 +467,13 @@ static void refuse_decoding(void) {
 }
 
 static void refuse_searches(void) {
+  static const struct linnet_source source = {.path = "x"};
   REFUSES(linnet_result_describe(NULL, 1, (void *)&scratch));
   REFUSES(linnet_result_describe((void *)&scratch, 1, NULL));
+  REFUSES(linnet_priors_load(NULL, &source, names, 2, floats));
+  REFUSES(linnet_priors_load(f.context, NULL, names, 2, floats));
+  REFUSES(linnet_priors_load(f.context, &source, NULL, 2, floats));
+  REFUSES(linnet_priors_load(f.context, &source, names, 2, NULL));
   REFUSES(linnet_search_create(NULL, names, 2, NULL, (void *)&out));
   REFUSES(linnet_search_create(f.context, NULL, 2, NULL, (void *)&out));
   REFUSES(linnet_search_create(f.context, names, 2, NULL, NULL));
@@ -487,6 +496,9 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_load(NULL, "x", (void *)&out));
   REFUSES(linnet_recognizer_load(f.context, NULL, (void *)&out));
   REFUSES(linnet_recognizer_load(f.context, "x", NULL));
+  REFUSES(linnet_recognizer_load_aligner(NULL, f.recognizer, "x", NULL, (void *)&out));
+  REFUSES(linnet_recognizer_load_aligner(f.context, NULL, "x", NULL, (void *)&out));
+  REFUSES(linnet_recognizer_load_aligner(f.context, f.recognizer, "x", NULL, NULL));
   REFUSES(linnet_recognizer_stream_accept(NULL, floats, 1));
   REFUSES(linnet_recognizer_stream_accept(f.recognizer_stream, NULL, 1));
   REFUSES(linnet_recognizer_stream_accept_features(NULL, floats, 1, 4));

@@ -61,6 +61,21 @@ CALL(call_fbank, linnet_fbank, linnet_fbank_create(context, settings, &made), li
 CALL(call_audio, linnet_audio, linnet_audio_open_memory(context, pcm, sizeof pcm, settings, &made),
      linnet_audio_destroy)
 
+/* Language models reach a search through its settings. */
+static enum linnet_status call_beam_model(const void *model) {
+  struct linnet_beam_settings settings;
+  linnet_beam_settings_default(&settings);
+  settings.model = model;
+  return call_beam(&settings);
+}
+
+static enum linnet_status call_word_model(const void *model) {
+  struct linnet_word_search_settings settings;
+  linnet_word_search_settings_default(&settings);
+  settings.model = model;
+  return call_words(&settings);
+}
+
 static enum linnet_status call_lattice(const void *settings) {
   struct linnet_lattice *lattice = NULL;
   REQUIRE(linnet_lattice_create(context, &lattice) == LINNET_OK, "lattice");
@@ -134,6 +149,31 @@ FILL(text_aligner_settings)
 FILL(specaugment_settings)
 FILL(word_search_settings)
 
+static void begin_sentence(const void *user, void *state) {
+  (void)user;
+  *(unsigned char *)state = 0;
+}
+
+static float score_token(const void *user, const void *state, unsigned token, void *next) {
+  (void)user;
+  *(unsigned char *)next = (unsigned char)(*(const unsigned char *)state + token);
+  return -1;
+}
+
+static float finish_sentence(const void *user, const void *state) {
+  (void)user;
+  (void)state;
+  return -1;
+}
+
+/* A language model has no default; a program sets the size. */
+static void fill_language_model(void *model, size_t size) {
+  const struct linnet_language_model whole = {
+      .size = size, .state_bytes = 1, .begin = begin_sentence, .score = score_token, .finish = finish_sentence};
+  memset(model, 0, size);
+  memcpy(model, &whole, size < sizeof whole ? size : sizeof whole);
+}
+
 static void ready_audio(void *settings) {
   ((struct linnet_audio_settings *)settings)->raw_format = LINNET_SAMPLE_S16LE;
 }
@@ -154,7 +194,7 @@ static const struct structure {
   void (*fill)(void *settings, size_t size);
   enum linnet_status (*call)(const void *settings);
   void (*ready)(void *settings);
-  size_t members[MAX_MEMBERS]; /* where each begins, 0 after the last */
+  size_t members[MAX_MEMBERS]; /* offset of each, 0 after the last */
 } structures[] = {
 #define S linnet_align_settings
     {"linnet_align_settings",
@@ -220,7 +260,7 @@ static const struct structure {
      fill_feature_config,
      call_features,
      NULL,
-     {AT(fbank), AT(cmvn), AT(cmvn_variance), AT(cmvn_frames), AT(max_silence)}},
+     {AT(fbank), AT(cmvn), AT(cmvn_variance), AT(cmvn_frames), AT(max_silence), AT(edge_silence), AT(cmvn_prior)}},
 #undef S
 #define S linnet_g2p_settings
     {"linnet_g2p_settings",
@@ -230,6 +270,10 @@ static const struct structure {
      call_g2p,
      NULL,
      {AT(order), AT(num_iterations), AT(prune)}},
+#undef S
+#define S linnet_language_model
+    {"linnet_language_model", sizeof(struct S), sizeof(struct S), fill_language_model, call_beam_model, NULL, {0}},
+    {"linnet_language_model", sizeof(struct S), sizeof(struct S), fill_language_model, call_word_model, NULL, {0}},
 #undef S
 #define S linnet_lattice_settings
     {"linnet_lattice_settings", sizeof(struct S), 0, fill_lattice_settings, call_lattice, NULL, {AT(tolerance)}},
@@ -330,8 +374,7 @@ static union {
   unsigned char bytes[BYTES];
 } memory;
 
-/* The defaults as a program whose structure has `size` bytes fills them; what lies behind must not be touched, nor read
- * by the call. */
+/* The defaults for a program whose structure has `size` bytes; neither function may touch the bytes after them. */
 static void prepare(const struct structure *s, size_t size) {
   memset(memory.bytes, 0xa5, sizeof memory.bytes);
   if (s->ready && size >= s->bytes) {
@@ -374,7 +417,7 @@ static void check_structure(const struct structure *s) {
     if (s->members[m] >= s->first)
       expect_fine(s, s->members[m]);
   expect_fine(s, s->bytes);
-  expect_fine(s, s->bytes + SPARE); /* with zeros behind */
+  expect_fine(s, s->bytes + SPARE); /* with zeros after them */
   for (size_t byte = s->bytes; byte < s->bytes + SPARE; byte += SPARE - 1) {
     prepare(s, s->bytes + SPARE);
     memory.bytes[byte] = 1;
@@ -407,7 +450,29 @@ static void check_defaults(void) {
         "\"%s\"", linnet_context_error(context));
 }
 
-/* The structures that a trainer takes: the sentence names the first that is refused. */
+/* A function that an older language model lacks counts as NULL. A search copies the structure. */
+static void check_language_model(void) {
+  struct linnet_language_model model;
+  struct linnet_beam_settings settings;
+  struct linnet_beam *beam = NULL;
+  struct linnet_hypothesis best = {.score = 0};
+  linnet_beam_settings_default(&settings);
+  settings.model = &model;
+  fill_language_model(&model, sizeof model);
+  model.size = offsetof(struct linnet_language_model, finish);
+  CHECK(linnet_beam_create(context, 2, &settings, &beam) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "function of the language model is NULL"),
+        "\"%s\"", linnet_context_error(context));
+  fill_language_model(&model, sizeof model);
+  REQUIRE(linnet_beam_create(context, 2, &settings, &beam) == LINNET_OK, "%s", linnet_context_error(context));
+  memset(&model, 0xa5, sizeof model);
+  CHECK(linnet_beam_accept(beam, posteriors, 2) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK &&
+            linnet_beam_hypothesis(beam, 0, &best) == LINNET_OK && best.language == -1 - (double)best.num_segments,
+        "language score %g of %zu symbols", best.language, best.num_segments);
+  linnet_beam_destroy(beam);
+}
+
+/* The structures of a trainer: the message names the first refused one. */
 static void check_trainer(void) {
   struct {
     struct linnet_train_settings known;
@@ -426,7 +491,7 @@ static void check_trainer(void) {
   CHECK(settings.known.size == sizeof settings && settings.known.num_epochs == 100 && settings.more == 0, "defaults");
   settings.more = 1;
   const char *const refused[] = {"struct linnet_train_settings", "struct linnet_train_model", "struct linnet_corpus",
-                                 "NULL in a structure"};
+                                 "in a structure is NULL"};
   size_t *const more[] = {&settings.more, &model.more, &corpus.more};
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
     enum linnet_status status =
@@ -448,6 +513,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof structures / sizeof *structures; i++)
     check_structure(&structures[i]);
   check_defaults();
+  check_language_model();
   check_trainer();
   linnet_text_normalizer_destroy(normalizer);
   linnet_lexicon_destroy(lexicon);

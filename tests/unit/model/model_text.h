@@ -87,7 +87,7 @@ static void append(struct text *to, const char *piece) {
   to->length += bytes;
 }
 
-/* As a JSON string; only what the texts here need is escaped. */
+/* Writes a JSON string; escapes only the characters that these texts have. */
 static void append_string(struct text *to, const char *piece) {
   append(to, "\"");
   for (; *piece; piece++) {
@@ -185,7 +185,7 @@ static void build(struct file *file, enum part part, const char *find, const cha
   assemble(file, header.text, header.length, data);
 }
 
-/* --- what is checked of every load ---------------------------------------------------------------------------- */
+/* --- checks of every load ----------------------------------------------------------------------------------------- */
 
 /* The maximum of memory that the loader may use for a file of `size` bytes: float16 becomes float32 (2 * size), and the
  * layout for the kernels adds at most as much padding (4 * size). */

@@ -79,6 +79,53 @@ static void test_overlay(void) {
         "%s", linnet_context_error(context));
 }
 
+/* One number for all layers, or a list; a missing key leaves convolutions centred. */
+static void test_lookahead(void) {
+  struct linnet_config config = paper_config(), read, centred;
+  char *text = NULL;
+  REQUIRE(linnet_config_parse(context, "{\"layers\": 3, \"convolution\": 7}", "FILE", &config) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_layer_lookahead(&config, 0) == 3 && linnet_layer_lookahead(&config, 2) == 3, "centred");
+  centred = config;
+  REQUIRE(linnet_config_parse(context, "{\"convolution_lookahead\": 3}", "FILE", &config) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_config_same_network(&centred, &config), "centred by a number");
+  REQUIRE(linnet_config_parse(context, "{\"convolution_lookahead\": [2, 0, 6]}", "FILE", &config) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_layer_lookahead(&config, 0) == 2 && linnet_layer_lookahead(&config, 1) == 0 &&
+            linnet_layer_lookahead(&config, 2) == 6 && !linnet_config_same_network(&centred, &config),
+        "a list");
+  REQUIRE(linnet_config_format(context, &config, &text) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(strstr(text, "\"causal_chunk\": 0, \"convolution_lookahead\": [2, 0, 6]}"), "wrote %s", text);
+  CHECK(linnet_config_parse_complete(context, text, "FILE", &read) == LINNET_OK && test_same_config(&read, &config),
+        "round trip of %s", text);
+  linnet_free(context, text);
+  REQUIRE(linnet_config_parse(context, "{\"convolution_lookahead\": 0, \"layers\": 4}", "FILE", &config) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  REQUIRE(linnet_config_format(context, &config, &text) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(strstr(text, "\"convolution_lookahead\": 0}"), "wrote %s", text);
+  linnet_free(context, text);
+}
+
+static void expect_invalid_lookahead(const char *text, const char *word) {
+  struct linnet_config config = paper_config();
+  enum linnet_status status = linnet_config_parse(context, text, "FILE", &config);
+  if (status == LINNET_OK)
+    status = linnet_config_validate(context, "FILE", &config);
+  CHECK(status != LINNET_OK && strstr(linnet_context_error(context), word), "%s: status %d, %s", text, (int)status,
+        linnet_context_error(context));
+}
+
+static void test_lookahead_refusals(void) {
+  expect_invalid_lookahead("{\"convolution_lookahead\": 1}", "of layer 1 is 1, but \"convolution\" is 0");
+  expect_invalid_lookahead("{\"convolution\": 3, \"layers\": 2, \"convolution_lookahead\": [2, 3]}",
+                           "of layer 2 is 3; it must be below the kernel");
+  expect_invalid_lookahead("{\"convolution_lookahead\": 63}", "is 63; it must be 0 to 62");
+  expect_invalid_lookahead("{\"convolution_lookahead\": [1]}", "names 1 layers, but \"layers\" is 9");
+  expect_invalid_lookahead("{\"convolution_lookahead\": \"all\"}", "must be a number of frames");
+  expect_invalid_lookahead("{\"convolution_lookahead\": -1}", "must be a number of frames");
+}
+
 /* lsh-1, lsh-4, lsh-8: one kind and its rounds. */
 static void test_lsh(void) {
   for (size_t rounds = 1; rounds <= 8; rounds++) {
@@ -291,7 +338,13 @@ static void test_features(void) {
   features.cmvn = LINNET_CMVN_SPEAKER;
   features.cmvn_variance = 0;
   features.max_silence = 0.75;
+  features.edge_silence = 0.1;
   features.cmvn_frames = LINNET_CMVN_ALL_FRAMES; /* as in files of before, which do not name it */
+  REQUIRE(linnet_feature_config_format(context, &features, &text) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(!strstr(text, "cmvn_prior"), "wrote %s", text);
+  linnet_free(context, text);
+  features.cmvn = LINNET_CMVN_RUNNING;
+  features.cmvn_prior = 150.5;
   REQUIRE(linnet_feature_config_format(context, &features, &text) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_feature_config_parse_complete(context, text, "FILE", &read) == LINNET_OK, "%s",
         linnet_context_error(context));
@@ -314,9 +367,11 @@ static void test_feature_refusals(void) {
       {"{\"high_frequency\": 9000}", LINNET_ERROR_FORMAT, "band"},
       {"{\"high_frequency\": -8000}", LINNET_ERROR_FORMAT, "band"},
       {"{\"preemphasis\": 2}", LINNET_ERROR_LIMIT, "preemphasis"},
-      {"{\"cmvn\": \"word\"}", LINNET_ERROR_UNSUPPORTED, "none, utterance, speaker, global"},
+      {"{\"cmvn\": \"word\"}", LINNET_ERROR_UNSUPPORTED, "none, utterance, speaker, global, running"},
+      {"{\"cmvn\": \"running\", \"cmvn_prior\": 0}", LINNET_ERROR_LIMIT, "cmvn_prior"},
       {"{\"cmvn_frames\": \"loud\"}", LINNET_ERROR_UNSUPPORTED, "all, speech"},
       {"{\"max_silence\": -1}", LINNET_ERROR_LIMIT, "max_silence"},
+      {"{\"edge_silence\": 1e5}", LINNET_ERROR_LIMIT, "edge_silence"},
       {"{\"cmvn_variance\": 1}", LINNET_ERROR_FORMAT, "true or false"},
   };
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
@@ -343,6 +398,8 @@ int main(void) {
   test_format();
   test_round_trip();
   test_overlay();
+  test_lookahead();
+  test_lookahead_refusals();
   test_lsh();
   test_refusals();
   test_validate();

@@ -1,5 +1,5 @@
-/* Recognition in blocks of rows against the network that training runs, for many lengths, none too; independence of the
- * number of threads; order and cancelling of the receiver. */
+/* Recognition in blocks of rows compared with the network for training, for many lengths, also 0; independence of
+ * the number of threads; order of rows, and cancelling by the receiver. */
 #include "test.h"
 
 #include <linnet/encoder.h>
@@ -34,6 +34,10 @@ static const struct scenario scenarios[] = {
     {"{\"norm\": \"pre\", \"attention\": \"causal-linear\"}", 1300},
     {"{\"attention\": \"causal-linear\", \"causal_chunk\": 24, \"stack\": 2}", 700},
     {"{\"attention\": [\"linear\", \"causal-linear\"], \"convolution\": 5}", 900},
+    {"{\"attention\": \"causal-linear\", \"convolution\": 15, \"convolution_lookahead\": 0}", 900},
+    {"{\"attention\": \"causal-linear\", \"convolution\": 63, \"convolution_lookahead\": [62, 1], \"norm\": \"pre\"}",
+     900},
+    {"{\"convolution\": 5, \"convolution_lookahead\": [0, 3], \"stack\": 3}", 900},
     {"{\"feature_map\": \"relu\"}", 500},
     {"{\"feature_map\": \"polynomial\"}", 900},
     {"{\"feature_map\": \"fourier\", \"features\": 70, \"norm\": \"pre\"}", 900},

@@ -1,5 +1,5 @@
 /* Model files: good ones load, damaged and hostile ones are refused with the right status and words, within a budget
- * of memory and without leaks; what is saved loads again. */
+ * of memory and without leaks; saved models load again. */
 #include "model_text.h"
 #include "same_config.h"
 
@@ -21,7 +21,7 @@ static const struct damage damages[] = {
     {"header is cut off", HEADER, "}}", "}", LINNET_ERROR_FORMAT, "JSON"},
     {"header starts with a blank", HEADER, "{", " {", LINNET_ERROR_FORMAT, "'{'"},
     {"header is a list", HEADER, "{", "[", LINNET_ERROR_FORMAT, "'{'"},
-    {"header goes on behind its end", HEADER, "CC0", "CC0\"}} {{\"", LINNET_ERROR_FORMAT, "JSON"},
+    {"header continues after its end", HEADER, "CC0", "CC0\"}} {{\"", LINNET_ERROR_FORMAT, "JSON"},
     {"header holds invalid UTF-8", HEADER, "CC0", "C\xC3(", LINNET_ERROR_FORMAT, "decode"},
     {"header holds an overlong form", HEADER, "CC0", "\xC0\xAF", LINNET_ERROR_FORMAT, "decode"},
     {"header holds half a surrogate", HEADER, "CC0", "\\ud800", LINNET_ERROR_FORMAT, "Unicode"},
@@ -29,8 +29,8 @@ static const struct damage damages[] = {
     {"header holds a comment", HEADER, "{", "{/**/", LINNET_ERROR_FORMAT, "JSON"},
     {"header is nested deep", HEADER, "\"CC0\"", "[[[[[[[[[[]]]]]]]]]]", LINNET_ERROR_LIMIT, "nested"},
     {"nesting is not hidden by quotes", HEADER, "\"CC0\"", "\"\\\"\",\"x\":[[[[[[]]]]]]", LINNET_ERROR_LIMIT, "nested"},
-    {"tensor is there twice", HEADER, "\"norm.bias\"", "\"norm.weight\"", LINNET_ERROR_FORMAT, "duplicate"},
-    {"metadata key is there twice", HEADER, "\"licence\"", "\"format\"", LINNET_ERROR_FORMAT, "duplicate"},
+    {"tensor appears twice", HEADER, "\"norm.bias\"", "\"norm.weight\"", LINNET_ERROR_FORMAT, "duplicate"},
+    {"metadata key appears twice", HEADER, "\"licence\"", "\"format\"", LINNET_ERROR_FORMAT, "duplicate"},
     {"metadata are a list", HEADER, "\"__metadata__\":{", "\"__metadata__\":[],\"m\":{", LINNET_ERROR_FORMAT,
      "__metadata__"},
     {"metadata value is a number", HEADER, "\"CC0\"", "0", LINNET_ERROR_FORMAT, "licence"},
@@ -122,8 +122,8 @@ static const struct damage damages[] = {
     {"symbols are fewer than outputs", SYMBOLS, ", \"b\"", "", LINNET_ERROR_FORMAT, "symbols"},
     {"symbols are more than outputs", SYMBOLS, "\"b\"", "\"b\", \"c\"", LINNET_ERROR_FORMAT, "symbols"},
     {"first symbol is not the blank", SYMBOLS, "<blk>", "blank", LINNET_ERROR_FORMAT, "<blk>"},
-    {"symbol is there twice", SYMBOLS, "\"b\"", "\"a\"", LINNET_ERROR_FORMAT, "twice"},
-    {"blank is there twice", SYMBOLS, "\"b\"", "\"<blk>\"", LINNET_ERROR_FORMAT, "twice"},
+    {"symbol appears twice", SYMBOLS, "\"b\"", "\"a\"", LINNET_ERROR_FORMAT, "twice"},
+    {"blank appears twice", SYMBOLS, "\"b\"", "\"<blk>\"", LINNET_ERROR_FORMAT, "twice"},
     {"symbol is empty", SYMBOLS, "\"b\"", "\"\"", LINNET_ERROR_FORMAT, "empty"},
     {"symbol is a number", SYMBOLS, "\"b\"", "2", LINNET_ERROR_FORMAT, "string"},
     {"symbol is a list", SYMBOLS, "\"b\"", "[]", LINNET_ERROR_LIMIT, "nested"},
@@ -224,10 +224,10 @@ static const struct {
 } byte_damages[] = {
     {"empty file", cut_all, LINNET_ERROR_FORMAT, "too short"},
     {"7 bytes", cut_size, LINNET_ERROR_FORMAT, "too short"},
-    {"header is cut short", cut_header, LINNET_ERROR_FORMAT, "cut short"},
-    {"no data", cut_data, LINNET_ERROR_FORMAT, "cut short"},
-    {"last byte is missing", cut_last_byte, LINNET_ERROR_FORMAT, "cut short"},
-    {"a byte too many", add_byte, LINNET_ERROR_FORMAT, "belong to none"},
+    {"header is truncated", cut_header, LINNET_ERROR_FORMAT, "truncated"},
+    {"no data", cut_data, LINNET_ERROR_FORMAT, "truncated"},
+    {"last byte is missing", cut_last_byte, LINNET_ERROR_FORMAT, "truncated"},
+    {"a byte too many", add_byte, LINNET_ERROR_FORMAT, "belong to no tensor"},
     {"header of 0 bytes", header_zero, LINNET_ERROR_FORMAT, "'{'"},
     {"header size 2^64 - 1", header_wraps, LINNET_ERROR_FORMAT, "18446744073709551615"},
     {"header size 2^64 - 8", header_wraps_by_8, LINNET_ERROR_FORMAT, "announced"},
@@ -240,7 +240,7 @@ static const struct {
     {"statistics are NaN", statistics_nan, LINNET_ERROR_NUMERIC, "cmvn.sum"},
     {"statistics of no frames", no_frames, LINNET_ERROR_FORMAT, "cmvn"},
     {"negative sum of squares", negative_square, LINNET_ERROR_FORMAT, "cmvn"},
-    {"another kind of file", pickle, LINNET_ERROR_FORMAT, "no safetensors file"},
+    {"another kind of file", pickle, LINNET_ERROR_FORMAT, "not a safetensors file"},
 };
 
 static void test_byte_damages(void) {
@@ -263,7 +263,7 @@ static void test_truncation(void) {
   CHECK(try_load(file.bytes, file.size) == LINNET_OK, "%s", linnet_context_error(context));
 }
 
-/* Any byte may be anything: the loader says yes or no and never more than its budget. */
+/* For any change of a byte, the loader accepts or refuses the file within its budget. */
 static void test_every_byte(void) {
   static struct file file;
   static const unsigned char masks[] = {0x01, 0x80, 0xFF};
@@ -279,7 +279,7 @@ static void test_every_byte(void) {
 
 /* --- limits --------------------------------------------------------------------------------------------------- */
 
-/* A file of one long header, made of `unit` repeated behind `start`. */
+/* A file of one long header: `start`, and then `unit` repeated. */
 static void expect_long(const char *name, const char *start, const char *unit, size_t times, const char *end,
                         const char *word) {
   size_t n = strlen(start), u = strlen(unit), e = strlen(end), size = n + u * times + e;
@@ -385,7 +385,7 @@ static void check_weights(const struct linnet_model *model, const char *path) {
     }
 }
 
-/* A frame shift is whole samples: of 220.5 at 22050 Hz the filterbank takes 220. */
+/* A frame shift has a whole number of samples: 220 instead of 220.5 at 22050 Hz. */
 static void test_frame_seconds(void) {
   static struct file file;
   struct linnet_model *model = NULL;
@@ -443,6 +443,22 @@ static void test_python(void) {
   linnet_model_destroy(NULL);
 }
 
+/* For streams: convolutions that look ahead, running statistics. */
+static void test_live(void) {
+  struct linnet_model *model = load(test_source("tests/fuzz/corpus/model/live_float32.safetensors"));
+  check_weights(model, "live_float32");
+  const struct linnet_cmvn *cmvn = linnet_model_cmvn(model);
+  const struct linnet_feature_config *features = linnet_model_features(model);
+  CHECK(features->cmvn == LINNET_CMVN_RUNNING && features->cmvn_prior == 250, "features");
+  CHECK(cmvn && cmvn->dim == 4 && cmvn->count == 100 && cmvn->sum[3] == 3 && cmvn->square[0] == 200, "statistics");
+  CHECK(linnet_model_is_causal(model) && linnet_model_lookahead(model) == 1, "a look-ahead of %zu",
+        linnet_model_lookahead(model));
+  linnet_model_destroy(model);
+  model = load(test_source("tests/fuzz/corpus/model/conv_float16.safetensors"));
+  CHECK(!linnet_model_is_causal(model) && linnet_model_lookahead(model) == 0, "the look-ahead of other models");
+  linnet_model_destroy(model);
+}
+
 /* NaN and infinity in float16. */
 static void test_half_finite(void) {
   void *data = NULL;
@@ -466,7 +482,7 @@ static void test_paths(void) {
         "%s", linnet_context_error(context));
   CHECK(linnet_model_load(context, TEST_SOURCE_DIR, &model) == LINNET_ERROR_IO, "a folder: %s",
         linnet_context_error(context));
-  counter.limit = counter.live + (1 << 20); /* what has no end, and is no model, is not read */
+  counter.limit = counter.live + (1 << 20); /* an endless file that is not a model is not read */
   if (access("/dev/zero", R_OK) == 0)
     CHECK(linnet_model_load(context, "/dev/zero", &model) == LINNET_ERROR_FORMAT && !model, "endless zeros: %s",
           linnet_context_error(context));
@@ -619,7 +635,7 @@ static void test_narrow(void) {
   remove(saved_path);
 }
 
-/* Every allocation fails once: the status says so, and nothing leaks. */
+/* Every allocation fails once: the status reports it, and nothing leaks. */
 static void test_load_torture(void) {
   static struct file file;
   build(&file, PARTS, NULL, NULL);
@@ -667,10 +683,12 @@ int main(void) {
   test_getters();
   test_frame_seconds();
   test_python();
+  test_live();
   test_half_finite();
   test_paths();
   test_save("tests/fuzz/corpus/model/plain_float32.safetensors", LINNET_F32);
   test_save("tests/fuzz/corpus/model/global_float32.safetensors", LINNET_F32);
+  test_save("tests/fuzz/corpus/model/live_float32.safetensors", LINNET_F32);
   test_save("tests/fuzz/corpus/model/conv_float16.safetensors", LINNET_F16);
   test_save_refusals();
   test_save_keeps();

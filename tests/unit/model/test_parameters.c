@@ -31,7 +31,7 @@ static bool is_adjacent(const char *name) {
   return strstr(name, "attention.key.") || strstr(name, "attention.value.");
 }
 
-/* Tensors follow each other, aligned but for keys and values; the gaps are less than an alignment. */
+/* Tensors follow each other, aligned except for keys and values; gaps are smaller than the alignment. */
 static void test_layout(void) {
   struct linnet_config config = small_config();
   struct linnet_parameters *p = make(&config);

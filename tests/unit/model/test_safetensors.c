@@ -1,5 +1,5 @@
-/* safetensors: half precision, reading what Python wrote, reading back what we wrote, refusing to write nonsense. What
- * the reader refuses is in test_model_file.c. */
+/* safetensors: half precision, reading files of Python and of Linnet, refusing to write invalid tensors.
+ * test_model_file.c tests what the reader refuses. */
 #include "test.h"
 
 #include "model/format/safetensors.h"
@@ -29,7 +29,7 @@ static void test_half_to_float(void) {
   }
 }
 
-/* Between two neighbours: the middle goes to the even one, a float beside the middle to the nearer one. */
+/* Between two neighbours, the middle is rounded to the even one, and a float beside the middle to the nearer one. */
 static void test_float_to_half(void) {
   for (unsigned half = 0; half < 0x7C00; half++) {
     double low = half_value(half), high = half + 1 == 0x7C00 ? 65536 : half_value(half + 1);
@@ -250,14 +250,14 @@ static void test_writer_refusals(void) {
   refuse_value(LINNET_F32, 1e39);
   refuse_value(LINNET_F32, INFINITY);
   refuse_value(LINNET_F64, -INFINITY);
-  refuse_entry((struct linnet_tensor_entry){"first", LINNET_F32, 1, {1}}, "taken");
+  refuse_entry((struct linnet_tensor_entry){"first", LINNET_F32, 1, {1}}, "in use");
   refuse_entry((struct linnet_tensor_entry){"", LINNET_F32, 1, {1}}, "empty");
   refuse_entry((struct linnet_tensor_entry){long_name, LINNET_F32, 1, {1}}, "127");
   refuse_entry((struct linnet_tensor_entry){"\377", LINNET_F32, 1, {1}}, "UTF-8");
   refuse_entry((struct linnet_tensor_entry){"x", LINNET_F32, 9, {1}}, "dimensions");
   refuse_entry((struct linnet_tensor_entry){"x", (enum linnet_dtype)99, 1, {1}}, "type");
   refuse_entry((struct linnet_tensor_entry){"x", LINNET_F32, 2, {SIZE_MAX / 2, 4}}, "overflows");
-  refuse_entry((struct linnet_tensor_entry){"__metadata__", LINNET_F32, 1, {1}}, "taken");
+  refuse_entry((struct linnet_tensor_entry){"__metadata__", LINNET_F32, 1, {1}}, "in use");
   refuse_metadata((const struct linnet_metadata[]){{"a", "1"}, {"a", "2"}});
   refuse_metadata((const struct linnet_metadata[]){{"a", "1"}, {"b", "\377"}});
   refuse_metadata((const struct linnet_metadata[]){{"a", "1"}, {long_name, "2"}});
@@ -282,7 +282,7 @@ static void test_writer_order(void) {
   }
 }
 
-/* Nothing at all is a file too. */
+/* A file without tensors and metadata is valid, too. */
 static void test_empty(void) {
   struct linnet_output_file output = open_output();
   struct linnet_writer writer;

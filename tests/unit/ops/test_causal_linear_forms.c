@@ -32,8 +32,8 @@ static const struct form {
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
-/* Parts of a block of 64 rows and of chunks. Not 1: the output of one frame is its value, and dq and dk are only what
- * rounding leaves of 0. */
+/* Parts of a block of 64 rows and of chunks. Not 1: the output of one frame is its value, and dq and dk are 0 except
+ * for rounding. */
 static const size_t lengths[] = {7, 64, 70, 250, 1000};
 enum { LENGTHS = sizeof lengths / sizeof *lengths, LONGEST = 1000 };
 
@@ -134,7 +134,7 @@ static void check_form(const struct linnet_ops *ops, const struct form *form) {
   }
 }
 
-/* What an hour of frames and more needs is what one frame needs. */
+/* An hour of frames needs no more memory than one frame. */
 static void check_memory(const struct linnet_ops *ops, enum linnet_attention_kind kind,
                          const struct linnet_attention *a, const char *form) {
   const struct linnet_attention_ops *attention_ops = ops->attention[kind];

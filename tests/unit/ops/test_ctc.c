@@ -1,6 +1,6 @@
-/* CTC of every table: against a brute-force sum over all paths on tiny cases, all label sequences included; against the
- * reference on long ones; on degenerate and non-finite input; and what holds for any input: rows of the gradient sum to
- * 0, the gradient may overwrite the logits, nothing outside the stated memory is touched. */
+/* CTC of every table: against a brute-force sum over all paths on tiny cases, all label sequences included; against
+ * the reference on long ones; on degenerate and non-finite input; and properties of any input: rows of the gradient
+ * sum to 0, the gradient may overwrite the logits, nothing outside the stated memory is touched. */
 #include "ops/ctc.h"
 #include "tables.h"
 
@@ -13,10 +13,10 @@ enum kind {
   HUGE_LOGITS, /* -1e4, 0 or 1e4, and a little */
   SPARSE,      /* a third is -infinity, at least one per row is not */
   NO_BLANK,    /* the blank is -infinity everywhere */
-  NO_LABELS,   /* all but the blank are -infinity everywhere */
+  NO_LABELS,   /* all except the blank are -infinity everywhere */
   LOW_BLANK,   /* the blank is -1e5 everywhere */
   MIN_BLANK,   /* the blank is -3e38 everywhere: of use only where a path does without */
-  LOW_LABELS,  /* all but the blank are -1e5 everywhere */
+  LOW_LABELS,  /* all except the blank are -1e5 everywhere */
   EQUAL        /* all 0 */
 };
 static const char *const kind_names[] = {"plain",     "sharp",     "+-1e4",       "sparse",     "no blank",
@@ -357,8 +357,8 @@ static void check_specials(const struct linnet_ops *ops) {
     check_special(ops, &specials[i]);
 }
 
-/* Labels that do not fit and input without a distribution: whichever is seen first, the loss is not finite and the
- * gradient is 0. */
+/* Labels that do not fit and input without a distribution, in either order: the loss is not finite and the gradient
+ * is 0. */
 static void check_doubly_wrong(const struct linnet_ops *ops) {
   static const int label[] = {1, 1, 1};
   struct call c;
@@ -370,8 +370,7 @@ static void check_doubly_wrong(const struct linnet_ops *ops) {
   call_destroy(&c);
 }
 
-/* --- what always holds ----------------------------------------------------------------------------------------------
- */
+/* --- properties of any input -------------------------------------------------------------------------------------- */
 
 enum { ALWAYS_FRAMES = 90, ALWAYS_SYMBOLS = 11, ALWAYS_LABELS = 25 };
 

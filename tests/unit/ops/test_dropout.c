@@ -4,7 +4,7 @@
 #include "ops/dropout.h"
 #include "tables.h"
 
-/* --- Philox4x32-10: the known answers that come with Random123 ---------------------------------------------------- */
+/* --- Philox4x32-10: the test vectors of Random123 ----------------------------------------------------------------- */
 
 static void check_philox(void) {
   static const struct {
@@ -88,8 +88,7 @@ static void check_residual_in_place(const struct linnet_ops *ops) {
   CHECK(memcmp(apart, together, sizeof apart) == 0, "%s: y = residual", ops->name);
 }
 
-/* --- independence of the cut -----------------------------------------------------------------------------------------
- */
+/* --- independence of the division --------------------------------------------------------------------------------- */
 
 static void check_shards(const struct linnet_ops *ops, size_t width) {
   enum { ROWS = 50 };
@@ -117,7 +116,7 @@ enum { DRAWS = 1 << 20 };
 
 static float *ones, *kept, *others;
 
-/* Number of dropped elements, and of elements that two masks treat alike. */
+/* Number of dropped elements, and of elements for which two masks agree. */
 static size_t dropped(const float *y) {
   size_t count = 0;
   for (size_t i = 0; i < DRAWS; i++)

@@ -76,7 +76,7 @@ static double dot(size_t n, const float *x, const float *y) {
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-/* What phi(x) . phi(y) is, or estimates. */
+/* The value of phi(x) . phi(y), or of its expectation. */
 static double kernel(enum linnet_feature_map map, const float *x, const float *y) {
   double product = dot(WIDTH, x, y), squares = dot(WIDTH, x, x) + dot(WIDTH, y, y), root = sqrt(WIDTH);
   switch (map) {
@@ -153,7 +153,7 @@ static void check_softmax(const struct linnet_ops *ops) {
   }
 }
 
-/* --- whatever comes in -------------------------------------------------------------------------------------------- */
+/* --- any input ---------------------------------------------------------------------------------------------------- */
 
 static void check_finite(const struct linnet_ops *ops) {
   static const float scales[] = {0, 1e-20f, 1, 30, 1e4f};

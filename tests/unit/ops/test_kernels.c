@@ -6,6 +6,7 @@
 #include "buffers.h"
 #include "ops/activation.h"
 #include "ops/attention.h"
+#include "ops/consistency.h"
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
@@ -49,8 +50,8 @@ static void as_integers(size_t k, size_t stride, float *x) {
     x[p * stride] = k > 1024 ? copysignf(1, x[p * stride]) : rintf(x[p * stride] * 127 / largest) * (largest / 127);
 }
 
-/* To what a table makes of the operands of its products, so that only its sums are compared: `rows` of k numbers, `row`
- * and `depth` from one to the next. */
+/* Rounds operands as the products of a table do, so that only the sums are compared: `rows` of k numbers, `row` and
+ * `depth` from one to the next. */
 static void as_operands(const struct linnet_ops *ops, size_t rows, size_t k, size_t row, size_t depth,
                         struct buffer *b) {
   for (size_t i = 0; i < b->n && ops->precision == LINNET_BFLOAT16; i++)
@@ -134,7 +135,7 @@ static double test_gemm(const struct linnet_ops *ops, struct test_random *r) {
 /* --- CTC */
 
 static void ctc_labels(struct test_random *r, const struct linnet_ctc *c, int *label) {
-  size_t kinds = test_below(r, 3) ? c->symbols - 1 : 1; /* 1: nothing but repeats */
+  size_t kinds = test_below(r, 3) ? c->symbols - 1 : 1; /* 1: all labels are equal */
   for (size_t i = 0; i < c->labels; i++)
     label[i] = 1 + (int)test_below(r, kinds);
 }
@@ -156,7 +157,7 @@ static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
   struct buffer in_place = buffer_copy(r, &logits), gradient = buffer_poisoned(r, logits.n);
   struct buffer expected = buffer_poisoned(r, logits.n);
   struct buffer work = buffer_poisoned(r, linnet_ctc_work_bytes(c.frames, c.symbols, c.labels) / sizeof(float));
-  double *double_work = malloc(work.n * sizeof(float)); /* the reference wants alignment */
+  double *double_work = malloc(work.n * sizeof(float)); /* the reference needs alignment */
   c.label = label, c.logits = logits.x, c.gradient = expected.x;
   double loss = linnet_ctc_reference(&c, double_work);
   c.gradient = gradient.x;
@@ -175,6 +176,27 @@ static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
   return error;
 }
 
+/* Two views that are more or less alike, some symbols impossible in both. */
+static double test_consistency(const struct linnet_ops *ops, struct test_random *r) {
+  static const float scales[] = {0.01f, 1, 5, 100};
+  size_t frames = some_size(r, 100), symbols = 1 + some_size(r, 200), n = frames * symbols;
+  struct buffer a = buffer_scaled(r, n, 5), b = buffer_scaled(r, n, scales[test_below(r, 4)]);
+  for (size_t i = 0; i < n; i++)
+    b.x[i] += a.x[i];
+  for (size_t i = 0; i < n; i++)
+    if (i % symbols != 0 && test_below(r, 10) == 0)
+      a.x[i] = b.x[i] = -INFINITY;
+  struct buffer da = buffer_random(r, n), da2 = buffer_copy(r, &da), db = buffer_random(r, n),
+                db2 = buffer_copy(r, &db);
+  struct linnet_consistency c = {frames, symbols, a.x, b.x, 0.7f, da.x, db.x};
+  double loss = linnet_consistency_reference(&c);
+  c.gradient_a_add = da2.x, c.gradient_b_add = db2.x;
+  double error = fabs(ops->consistency(&c) - loss) / fmax(1, loss);
+  error = worst(error, worst(buffer_error(&da2, &da), buffer_error(&db2, &db)));
+  RELEASE(a, b, da, da2, db, db2);
+  return isnan(error) ? INFINITY : error;
+}
+
 /* --- Attention */
 
 /* A batch of some sequences, some empty. */
@@ -187,8 +209,8 @@ static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size
 }
 
 /* Attention of a random shape: queries, keys and values side by side, with or without columns between rows. Linear
- * attention also with keys mapped before, of another width: away from 0, or vectors of length about 1 and a least
- * normaliser, as Fourier features. */
+ * attention also with mapped keys of another width: values away from 0, or vectors of length about 1 with a minimum
+ * of the normaliser, like Fourier features. */
 struct attention_case {
   enum linnet_attention_kind kind;
   struct linnet_attention a;
@@ -398,7 +420,7 @@ static struct buffer lstm_work(struct test_random *r, const struct linnet_lstm *
   return buffer_poisoned(r, linnet_lstm_work(l->width, l->sequences));
 }
 
-/* The longest sequence alone, in two pieces: the same bits are due. */
+/* The longest sequence alone, in two pieces, must give the same bits. */
 static double lstm_pieces_difference(const struct linnet_ops *ops, struct test_random *r, const struct lstm_case *c,
                                      const struct buffer *state, const struct buffer *whole) {
   struct linnet_sequence_span all = c->spans[0];
@@ -666,6 +688,8 @@ static double test_sums(const struct linnet_ops *ops, struct test_random *r) {
   double error = fabs(ops->sum_of_squares(n, x.x) - expected) / fmax(1, expected);
   linnet_add_reference(n, x.x, y.x);
   ops->add(n, x.x, y2.x);
+  linnet_average_reference(n, 0.01, x.x, y.x);
+  ops->average(n, 0.01, x.x, y2.x);
   linnet_column_sum_reference(rows, width, x.x, sums.x);
   ops->column_sum(rows, width, x.x, sums2.x);
   error = worst(error, worst(buffer_error(&y2, &y), buffer_error(&sums2, &sums)));
@@ -676,7 +700,8 @@ static double test_sums(const struct linnet_ops *ops, struct test_random *r) {
 /* --- Convolution */
 
 static double test_conv(const struct linnet_ops *ops, struct test_random *r) {
-  struct linnet_conv c = {1 + some_size(r, 200), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10)};
+  struct linnet_conv c = {1 + some_size(r, 200), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10), 0};
+  c.left = test_below(r, 2) ? c.kernel / 2 : test_below(r, c.kernel);
   size_t offsets[6];
   struct linnet_pack p = some_pack(r, offsets, 4, test_below(r, 2) ? 30 : 600);
   size_t n = offsets[p.sequences] * c.channels, taps = c.kernel * c.channels;
@@ -694,6 +719,24 @@ static double test_conv(const struct linnet_ops *ops, struct test_random *r) {
   return error;
 }
 
+/* In a window no tap reads outside: the rows of a convolution without left context, but for the last ones. */
+static double test_conv_window(const struct linnet_ops *ops, struct test_random *r) {
+  struct linnet_conv c = {1 + some_size(r, 200), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10), 0};
+  size_t rows = 1 + test_below(r, test_below(r, 2) ? 2 : 200), n = (rows + c.kernel - 1) * c.channels;
+  size_t offsets[2] = {0, rows + c.kernel - 1};
+  struct linnet_pack p = {1, offsets};
+  struct buffer x = buffer_random(r, n), w = buffer_random(r, c.kernel * c.channels);
+  struct buffer bias = buffer_random(r, c.channels), all = buffer_poisoned(r, n);
+  struct buffer y = buffer_poisoned(r, rows * c.channels), y2 = buffer_poisoned(r, rows * c.channels);
+  linnet_conv_forward_reference(&c, &p, x.x, w.x, bias.x, all.x);
+  memcpy(y.x, all.x, rows * c.channels * sizeof *y.x);
+  c.left = test_below(r, c.kernel);
+  ops->conv_window(&c, rows, x.x, w.x, bias.x, y2.x);
+  double error = buffer_error(&y2, &y);
+  RELEASE(x, w, bias, all, y, y2);
+  return error;
+}
+
 /* --- All of them */
 
 static const struct {
@@ -704,6 +747,7 @@ static const struct {
 } slots[] = {
     {"gemm", test_gemm, 1e-5, 400},
     {"ctc", test_ctc, 1e-5, 400},
+    {"consistency", test_consistency, 1e-5, 200},
     {"layernorm", test_layernorm, 5e-5, 200}, /* narrow rows with little variance magnify rounding */
     {"log_softmax", test_log_softmax, 1e-6, 200},
     {"glu", test_glu, 5e-6, 200},
@@ -712,6 +756,7 @@ static const struct {
     {"update", test_update, 1e-6, 200},
     {"sums", test_sums, 3e-6, 200},
     {"conv", test_conv, 5e-6, 200},
+    {"conv_window", test_conv_window, 5e-6, 200},
     {"linear_attention", test_linear_attention, 1e-5, 100},
     {"mapped_attention", test_mapped_attention, 2e-4, 100}, /* signed features cancel in sums and normalisers */
     {"lsh_attention", test_lsh_attention, 1e-5, 100},
@@ -724,10 +769,10 @@ static const struct {
     {"softmax_attention", test_softmax_attention, 1e-5, 100},
     {"causal_softmax", test_causal_softmax_attention, 1e-5, 100},
     {"softmax_steps", test_softmax_steps, 1e-5, 30},
-    {"feature_map", test_feature_map, 1e-4, 200}, /* errors of u = W y stand in exponents and angles */
+    {"feature_map", test_feature_map, 1e-4, 200}, /* errors of u = W y are in exponents and angles */
 };
 
-/* What passes from step to step of an LSTM is rounded by products of less than float32. */
+/* Products of less than float32 round the state of an LSTM at every step. */
 static double bound_of(const struct linnet_ops *ops, size_t slot) {
   static const double bounds[] = {[LINNET_BFLOAT16] = 3e-2, [LINNET_INT8] = 4e-2};
   bool recurrent = slots[slot].test == test_lstm_forward || slots[slot].test == test_lstm_backward;

@@ -1,8 +1,8 @@
-/* An hour of frames in one sequence through linear attention, causal or not, with every feature map: the sums over 360
- * 000 frames stay finite, and outputs and gradients equal those of sums in double. The values have a mean and follow
- * the keys, as in speech: the sums grow, and the gradient of a query is not the difference of two large numbers. Plain
- * random values, whose mean fades, come beside them. The attention form of the causal kind is left out: it has no sum
- * longer than a row, and its time, quadratic, would be hours. */
+/* An hour of frames in one sequence through linear attention, causal or not, with every feature map: the sums over
+ * 360 000 frames stay finite, and outputs and gradients equal those of sums in double. The values have a mean and
+ * depend on the keys, as in speech: the sums grow, and the gradient of a query is not the difference of two large
+ * numbers. The test also uses random values without a mean. It does not test the attention form of the causal kind,
+ * which has no sum longer than a row and would take hours. */
 #include <time.h>
 
 #include "ops/attention.h"
@@ -148,7 +148,7 @@ static double expected_out(const double *f, double *o, bool *above) {
   return d;
 }
 
-/* Adds a row `times` 1, or takes it out again by -1. */
+/* Adds `times` a row; -1 removes it again. */
 static void add_key(const float *k, const float *v, double times) {
   double f[SIZE];
   map(k, f);
@@ -202,8 +202,8 @@ static void expect_row(const float *row, const float *g, struct expected *d) {
   }
 }
 
-/* A row of causal attention sees the keys up to it and is seen by the queries from it on: from the last row to the
- * first, its query comes and its key goes. Others see all. */
+/* In causal attention, a row attends to the keys up to it, and the queries from it on attend to it. So from the last
+ * row to the first, its query is added and its key removed. Other kinds attend to all. */
 static void expect(void) {
   const bool causal = linnet_attention_traits[scenario->kind].causal;
   sums = (struct sums){0};

@@ -1,6 +1,7 @@
-/* LSH attention against dense attention masked to the same buckets and chunks, in double, for every op table: outputs
- * and gradients. The buckets are the op's own; that they are those of the definition is checked, too, and that all
- * tables agree on them. Also: heads one by one are the same bits; many rounds of two buckets approach their limit. */
+/* LSH attention against dense attention masked to the same buckets and chunks, in double, for every op table:
+ * outputs and gradients. The buckets come from the op; the test also checks that they follow the definition and that
+ * all tables agree on them. Also: heads computed one by one give the same bits; many rounds of two buckets approach
+ * their limit. */
 #include "ops/lsh_attention.h"
 #include "tables.h"
 
@@ -431,8 +432,8 @@ static void check_case(const struct lsh_case *c) {
 /* --- the limit of many rounds --------------------------------------------------------------------------------------
  */
 
-/* With two buckets and one chunk, i and j meet in a round with probability 1 - angle / pi (Charikar 2002), so weights
- * tend to (1 - angle / pi) exp(s_ij): full attention, less of what points elsewhere. */
+/* With two buckets and one chunk, i and j meet in a round with probability 1 - angle / pi (Charikar 2002), so
+ * weights tend to (1 - angle / pi) exp(s_ij): full attention with less weight for other directions. */
 static double limit_error(struct problem *p) {
   size_t frames = p->frames, c = p->a.key_width, m = p->a.width;
   struct dense d = dense_create(p, frames);

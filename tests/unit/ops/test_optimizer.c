@@ -121,7 +121,7 @@ static void check_runs(const struct linnet_ops *ops) {
   test_bound(ops->name, "40 steps of RAdam", radam, 2e-6);
 }
 
-/* Parameters whose gradient is always 0, such as padding, stay what they are, bit for bit. */
+/* Parameters whose gradient is always 0, such as padding, keep their bits. */
 static void check_zero_gradient(const struct linnet_ops *ops, enum linnet_optimizer kind) {
   static const float zeros[MAX_SIZE];
   struct vectors s, start;
@@ -157,7 +157,7 @@ static void check_scale(const struct linnet_ops *ops, enum linnet_optimizer kind
   CHECK(memcmp(&plain, &scaled, sizeof plain) == 0, "%s, kind %d: the scale is not exact", ops->name, kind);
 }
 
-/* Adam's first step has the size of the rate, whatever the gradient's. */
+/* Adam's first step has the size of the rate for any gradient. */
 static void check_first_step(const struct linnet_ops *ops) {
   static const float g[] = {1, -1, 1e-3f, -1e3f, 1e-5f};
   float x[5] = {0}, m[5] = {0}, v[5] = {0};

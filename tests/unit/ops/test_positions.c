@@ -16,7 +16,7 @@ static float *zeros(size_t n) {
   return x;
 }
 
-/* Half a unit in the last place of a float below 1 is 3e-8. */
+/* Half an ulp of a float below 1 is 3e-8. */
 static void check_values(size_t first, size_t rows, size_t width) {
   float *x = zeros(rows * width);
   double worst = 0;

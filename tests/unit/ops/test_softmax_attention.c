@@ -46,13 +46,13 @@ static double mean(const float *x, size_t ld, size_t first, size_t end, size_t c
   return sum / (double)(end - first);
 }
 
-/* Rows that see the hot frame read its value; to all others all frames that they see are alike. */
+/* Rows that attend to the hot frame have its value; others weight all their frames equally. */
 static double expected_out(const float *v, bool causal, size_t sequence, size_t t, size_t column) {
   size_t first = offsets[sequence], end = causal ? t + 1 : offsets[sequence + 1];
   return first + HOT < end ? v[(first + HOT) * LD + column] : mean(v, LD, first, end, column);
 }
 
-/* The gradient of the hot frame's values: of every row that sees it. */
+/* The gradient of the hot frame's values, summed over the rows that attend to it. */
 static double expected_hot_gradient(const float *dout, bool causal, size_t column) {
   size_t first = causal ? HOT : 0;
   return mean(dout, COLUMNS, first, LONG, column) * (double)(LONG - first);

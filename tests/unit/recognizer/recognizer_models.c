@@ -4,19 +4,38 @@
 #include "random_model.h"
 
 /* Weights are large, so that symbols change now and then. */
-bool write_recognizer_model(const char *path, bool causal) {
+static bool write_model(const char *path, bool causal, size_t lookahead, double max_silence, double edge_silence) {
   struct linnet_context *context = test_context();
   struct linnet_config config;
+  struct linnet_feature_config features;
+  linnet_feature_config_default(&features);
+  features.cmvn = causal ? LINNET_CMVN_GLOBAL : LINNET_CMVN_UTTERANCE;
+  features.max_silence = max_silence;
+  features.edge_silence = edge_silence;
   linnet_config_default(&config);
   config.width = 32;
   config.heads = 2;
   config.layers = 2;
   config.outputs = 5;
-  config.convolution = causal ? 0 : 5;
+  config.convolution = 5;
+  if (causal)
+    config.lookahead[0] = lookahead, config.lookahead[1] = 0;
   config.stack = 3;
   memset(config.attention, causal ? LINNET_ATTENTION_CAUSAL_LINEAR : LINNET_ATTENTION_LINEAR, config.layers);
   memset(config.attention + config.layers, 0, sizeof config.attention - config.layers);
-  random_model_write(context, path, &config, 10, 3, causal ? LINNET_CMVN_GLOBAL : LINNET_CMVN_UTTERANCE, NULL);
+  random_model_write(context, path, &config, 10, 3, features, NULL);
   linnet_context_destroy(context);
   return test_failures == 0;
+}
+
+bool write_recognizer_model(const char *path, bool causal) {
+  return write_model(path, causal, 1, 0, 0);
+}
+
+bool write_prompt_model(const char *path) {
+  return write_model(path, true, 0, 0, 0);
+}
+
+bool write_silence_model(const char *path) {
+  return write_model(path, false, 0, 0.5, 0.2);
 }

@@ -88,7 +88,7 @@ static void find(const struct linnet_endpoint_rules *rules, const char *text, st
     for (; heard < (t + 1) * STRIDE + lookahead && heard < num_rows * STRIDE; heard += chunk)
       hear(endpoint, rows, heard, chunk, num_rows);
     make_row(rows[t], row);
-    if (linnet_endpoint_step(endpoint, row, ends_word, word))
+    if (linnet_endpoint_step(endpoint, row, UINT64_MAX, ends_word, word))
       n += (size_t)snprintf(found + n, 256 - n, "%zu ", t + 1);
   }
   linnet_endpoint_destroy(endpoint);
@@ -124,6 +124,22 @@ static void test_rules(void) {
   expect(&word, 1, "s30_", 5, 0, "16 ");
   expect(both, 2, "40_s25_", 0, 0, "20 40 51 ");
   expect(NULL, 0, "s500_", 0, 0, "");
+}
+
+/* What was heard, but not taken by the network, does not count. */
+static void test_taken(void) {
+  const struct linnet_endpoint_rule quiet = {.quiet = 0.3};
+  const struct linnet_endpoint_rules read = read_rules(&quiet, 1);
+  struct linnet_endpoint_rules own = read;
+  struct linnet_endpoint *endpoint = create(&own, 60 * STRIDE);
+  char rows[MAX_ROWS];
+  float row[SYMBOLS];
+  own.settings.rules = own.rules;
+  hear(endpoint, rows, 0, 100, expand("5s40_", rows));
+  make_row('_', row);
+  CHECK(!linnet_endpoint_step(endpoint, row, 5 * STRIDE + 29, ends_word, NULL), "a frame that was not taken");
+  CHECK(linnet_endpoint_step(endpoint, row, 5 * STRIDE + 30, ends_word, NULL), "0.3 s that were taken");
+  linnet_endpoint_destroy(endpoint);
 }
 
 /* Frames of features are known before the posteriors that they belong to. */
@@ -162,12 +178,13 @@ static void test_reset(void) {
   for (int round = 0; round < 2; round++) {
     hear(endpoint, "ssss", 0, 9, 4);
     make_row('s', row);
-    CHECK(!linnet_endpoint_step(endpoint, row, ends_word, &word), "an endpoint in speech");
+    CHECK(!linnet_endpoint_step(endpoint, row, UINT64_MAX, ends_word, &word), "an endpoint in speech");
     make_row('_', row);
     for (int t = 0; t < 10; t++)
-      CHECK(linnet_endpoint_step(endpoint, row, ends_word, &word) == (t == 9), "round %d, row %d", round, t);
+      CHECK(linnet_endpoint_step(endpoint, row, UINT64_MAX, ends_word, &word) == (t == 9), "round %d, row %d", round,
+            t);
     make_row('s', row);
-    linnet_endpoint_step(endpoint, row, ends_word, &word);
+    linnet_endpoint_step(endpoint, row, UINT64_MAX, ends_word, &word);
     linnet_endpoint_reset(endpoint);
   }
   linnet_endpoint_destroy(endpoint);
@@ -244,6 +261,7 @@ int main(void) {
   context = test_context();
   test_rules();
   test_lookahead();
+  test_taken();
   test_defaults();
   test_reset();
   test_level();

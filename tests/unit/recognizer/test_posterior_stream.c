@@ -1,6 +1,6 @@
-/* The stream: any chunking of the samples gives the same segments, streams over one model run in parallel, order of
- * calls is checked, nothing to hear gives nothing; with causal models segments come while samples do, and stay;
- * confidences are calibrated as the model says. */
+/* The stream: any chunking of the samples gives the same segments, streams over one model run in parallel, the order
+ * of calls is checked; no audio gives no segments; causal models give segments before the end, which do not change;
+ * confidences have the calibration of the model. */
 #include "test.h"
 
 #include <pthread.h>
@@ -16,13 +16,18 @@ static const struct scenario {
   enum linnet_attention_kind attention;
   size_t convolution, stack;
   enum linnet_cmvn_kind cmvn;
-  bool along; /* segments come while samples do */
+  bool along;              /* segments come before the end */
+  unsigned char lookahead; /* of the first layer; 0: the convolutions are centred; the second layer has none */
 } scenarios[] = {
-    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_UTTERANCE, false},
-    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_SPEAKER, false},
-    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_UTTERANCE, false},
-    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_GLOBAL, true},
-    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 3, LINNET_CMVN_GLOBAL, true},
+    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_UTTERANCE, false, 0},
+    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_SPEAKER, false, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_UTTERANCE, false, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_GLOBAL, true, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 3, LINNET_CMVN_GLOBAL, true, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 15, 1, LINNET_CMVN_GLOBAL, true, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 15, 3, LINNET_CMVN_GLOBAL, true, 1},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 15, 3, LINNET_CMVN_RUNNING, true, 2},
+    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_RUNNING, false, 0},
 };
 
 /* Weights are large, so that symbols change now and then. */
@@ -37,6 +42,8 @@ static struct linnet_model *make_model(struct linnet_context *context, const str
   memset(config.attention, (int)scenario->attention, config.layers);
   memset(config.attention + config.layers, 0, sizeof config.attention - config.layers);
   config.convolution = scenario->convolution;
+  if (scenario->lookahead > 0)
+    config.lookahead[0] = scenario->lookahead, config.lookahead[1] = 0;
   config.stack = scenario->stack;
   return random_model_with(context, &config, 10, 3, scenario->cmvn, metadata);
 }
@@ -60,6 +67,76 @@ static void feed(struct linnet_stream *stream, const float *samples, size_t coun
     done += chunk;
   }
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
+}
+
+/* --- posteriors -----------------------------------------------------------------------------------------------------
+ */
+
+enum { MAX_ROWS = 400, SYMBOLS = 5 };
+
+struct rows {
+  size_t count;
+  float values[MAX_ROWS * SYMBOLS];
+};
+
+static int collect(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct rows *rows = user;
+  REQUIRE(first == rows->count && first + frames <= MAX_ROWS, "rows %zu ... after %zu", first, rows->count);
+  memcpy(rows->values + first * SYMBOLS, log_posteriors, frames * SYMBOLS * sizeof *log_posteriors);
+  rows->count += frames;
+  return 0;
+}
+
+/* From the whole utterance: filterbank, CMVN as in training, encoder. */
+static void compute_offline(struct linnet_context *context, const struct linnet_model *model, const float *samples,
+                            struct rows *rows) {
+  const struct linnet_feature_config *config = linnet_model_features(model);
+  struct linnet_fbank *fbank = NULL;
+  struct linnet_encoder *encoder = NULL;
+  struct linnet_cmvn cmvn;
+  REQUIRE(linnet_fbank_create(context, &config->fbank, &fbank) == LINNET_OK &&
+              linnet_encoder_create(context, model, &encoder) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  const size_t frames = linnet_fbank_num_frames(fbank, SAMPLES);
+  float *features = malloc(frames * config->fbank.num_mel * sizeof *features);
+  REQUIRE(linnet_fbank_compute(fbank, samples, SAMPLES, features) == LINNET_OK, "fbank");
+  if (linnet_model_cmvn(model))
+    cmvn = *linnet_model_cmvn(model);
+  else
+    linnet_cmvn_reset(&cmvn, config->fbank.num_mel),
+        linnet_cmvn_accumulate_frames(&cmvn, config->cmvn_frames, features, frames);
+  if (config->cmvn == LINNET_CMVN_RUNNING)
+    linnet_cmvn_scale(&cmvn, config->cmvn_prior),
+        linnet_cmvn_run(&cmvn, config->cmvn_frames, config->cmvn_variance, features, frames);
+  else
+    linnet_cmvn_apply(&cmvn, config->cmvn_variance, features, frames);
+  rows->count = 0;
+  CHECK(linnet_encoder_run(encoder, features, frames, collect, rows) == LINNET_OK, "encoder");
+  free(features);
+  linnet_encoder_destroy(encoder);
+  linnet_fbank_destroy(fbank);
+}
+
+/* A stream gives the posteriors of the whole utterance up to rounding, and the same bytes whatever the chunks are. */
+static void test_posteriors(struct linnet_context *context, const struct linnet_model *model,
+                            struct linnet_stream *stream, const float *samples) {
+  static struct rows offline, whole, pieces;
+  const double bound = 1e-5;
+  compute_offline(context, model, samples, &offline);
+  for (unsigned seed = 0; seed < 4; seed++) {
+    struct rows *rows = seed == 0 ? &whole : &pieces;
+    struct test_random chunks = {seed};
+    rows->count = 0;
+    linnet_stream_reset(stream);
+    linnet_stream_set_sink(stream, collect, rows);
+    feed(stream, samples, SAMPLES, seed == 0 ? NULL : &chunks);
+    CHECK(rows->count == offline.count, "%zu rows, %zu expected", rows->count, offline.count);
+    CHECK(memcmp(rows->values, whole.values, whole.count * SYMBOLS * sizeof(float)) == 0, "chunks change bytes");
+  }
+  linnet_stream_set_sink(stream, NULL, NULL);
+  const double error = test_error(whole.values, offline.values, offline.count * SYMBOLS);
+  printf("a stream differs from the whole utterance by %.1e, bound %.0e\n", error, bound);
+  CHECK(error <= bound, "a stream differs from the whole utterance by %g, bound %g", error, bound);
 }
 
 static bool same_segments(const struct linnet_segment *a, size_t a_count, const struct linnet_segment *b,
@@ -135,7 +212,7 @@ static void test_order(struct linnet_stream *stream, const float *samples) {
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish without samples");
 }
 
-/* While samples come, all segments but the last are those of the end. */
+/* Before the end, all segments except the last equal those at the end. */
 static void test_along(struct linnet_stream *stream, const float *samples, const struct linnet_segment *expected,
                        size_t expected_count, bool along) {
   size_t maximum = 0, count = 0;
@@ -153,8 +230,8 @@ static void test_along(struct linnet_stream *stream, const float *samples, const
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
 }
 
-/* Features in pieces give what samples give; so they do with the statistics of a speaker who said nothing else, but not
- * with those of another. */
+/* Features in pieces give the same results as samples, also with statistics of the same audio, but not with those of
+ * another speaker. */
 static void test_features(struct linnet_context *context, const struct linnet_model *model,
                           struct linnet_stream *stream, const float *samples, const struct linnet_segment *expected,
                           size_t expected_count) {
@@ -195,7 +272,7 @@ static void test_features(struct linnet_context *context, const struct linnet_mo
   linnet_fbank_destroy(fbank);
 }
 
-/* A sink that gives up, and one that a decoder over the same context failed in. */
+/* A sink that stops, and one with a failed decoder in the same context. */
 static int give_up(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_context *context = user;
   (void)log_posteriors, (void)first, (void)frames;
@@ -242,6 +319,7 @@ static void test_scenario(struct linnet_context *context, const struct scenario 
   test_order(other, samples);
   test_sink(context, other, samples);
   test_features(context, model, other, samples, segments, count);
+  test_posteriors(context, model, other, samples);
   linnet_stream_destroy(stream);
   linnet_stream_destroy(other);
   linnet_model_destroy(model);
@@ -260,7 +338,7 @@ static size_t recognise(struct linnet_stream *stream, const float *samples, stru
   return count;
 }
 
-/* A stream applies the calibration of its model; another one, or none, if it is asked to. */
+/* A stream applies the calibration of its model, or the given one, or none. */
 static void test_calibration(struct linnet_context *context, const struct scenario *scenario) {
   static const struct linnet_metadata metadata[] = {{LINNET_CALIBRATION_KEY, "{\"slope\": 0.5, \"offset\": -1.5}"},
                                                     {NULL, NULL}};

@@ -1,6 +1,5 @@
-/* The recognizer: settings from JSON are those from code, and from memory those from files; chunks and threads change
- * nothing; the hook gets every new result; a call that was cancelled leaves a stream that can be used again; what is
- * wrong is refused with file and key. */
+/* The recognizer: JSON, code, memory and files give the same settings; results do not depend on chunks and threads;
+ * the hook gets every new result; a stream is usable after a cancelled call; errors name file and key. */
 #include <linnet/recognizer.h>
 
 #include <pthread.h>
@@ -19,11 +18,12 @@ static float samples[SAMPLES];
 
 static const char lexicon[] = "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n";
 static const char hotwords[] = "DAB C 2\n", grammar[] = "AB C\nDAB\nD C BA\nC D\n";
+static const char priors[] = "<blk> 0.5\nA 0.125\nB 0.25\nC 0.0625\nD 0.0625\n";
 static const char arpa[] = "\\data\\\nngram 1=9\nngram 2=2\n\n\\1-grams:\n-99\t<s>\t-0.3\n-1\t</s>\n-0.5\tAB\t-0.2\n"
                            "-0.7\tBA\t-0.1\n-1\tC\n-0.8\tCA\n-1\tD\n-0.9\tDAB\n-1\tBD\n\n\\2-grams:\n-0.1\t<s> AB\n"
                            "-0.2\tAB BA\n\n\\end\\\n";
 
-/* --- what the tests use ------------------------------------------------------------------------------------------- */
+/* --- functions of the tests --------------------------------------------------------------------------------------- */
 
 static void save(const char *name, const void *data, size_t bytes) {
   char path[512];
@@ -41,7 +41,7 @@ static void *read_whole(const char *path, size_t *bytes) {
   return data;
 }
 
-/* Bursts of tone and noise, as whole numbers, which raw files hold. */
+/* Bursts of tone and noise, with integer values for raw files. */
 static void make_samples(void) {
   struct test_random random = {7};
   for (size_t i = 0; i < SAMPLES; i++) {
@@ -56,9 +56,11 @@ static void prepare(void) {
   make_samples();
   REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
   REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
+  REQUIRE(write_silence_model(FOLDER "/silences.safetensors"), "no model with rules of silence");
   save("lexicon", lexicon, sizeof lexicon - 1);
   save("hotwords", hotwords, sizeof hotwords - 1);
   save("grammar", grammar, sizeof grammar - 1);
+  save("priors.txt", priors, sizeof priors - 1);
   save("words.arpa", arpa, sizeof arpa - 1);
   for (size_t i = 0; i < SAMPLES; i++)
     raw[i] = (int16_t)samples[i];
@@ -130,13 +132,13 @@ static void take(struct linnet_recognizer *recognizer, char text[TEXT_BYTES]) {
   "\"beam\": 20, \"word_bonus\": -0.5, \"unknown_penalty\": 9, \"score_threshold\": 50, \"silences\": [\"D\"], "       \
   "\"confidence\": {\"slope\": 0.5, \"offset\": 0.25}, "
 static const char json_model[] = "{" SEARCH_KEYS "\"language_model\": \"words.arpa\", \"language_model_weight\": 0.75, "
-                                 "\"hotwords\": \"hotwords\"}";
+                                 "\"hotwords\": \"hotwords\", \"priors\": \"priors.txt\", \"prior_scale\": 0.75}";
 static const char json_grammar[] = "{" SEARCH_KEYS "\"grammar\": \"grammar\"}";
 
 static const struct linnet_calibrations calibrations = {{0.5, 0.25}, {1, 0}};
 static const char *const silences[] = {"D"};
 
-/* What the JSON says, in code. */
+/* The settings of the JSON, in code. */
 static struct linnet_search_settings search_settings(bool closed) {
   struct linnet_search_settings search;
   linnet_search_settings_default(&search);
@@ -150,6 +152,7 @@ static struct linnet_search_settings search_settings(bool closed) {
   search.num_silences = 1;
   search.calibrations = &calibrations;
   search.language_model_weight = closed ? 1 : 0.75f;
+  search.prior_scale = closed ? 0.5f : 0.75f;
   return search;
 }
 
@@ -160,6 +163,7 @@ static void name_files(struct linnet_search_settings *search, bool closed) {
   } else {
     search->language_model.path = FOLDER "/words.arpa";
     search->hotwords.path = FOLDER "/hotwords";
+    search->priors.path = FOLDER "/priors.txt";
   }
 }
 
@@ -170,6 +174,7 @@ static void name_memory(struct linnet_search_settings *search, bool closed) {
   } else {
     search->language_model = (struct linnet_source){"the model", arpa, sizeof arpa - 1};
     search->hotwords = (struct linnet_source){NULL, hotwords, sizeof hotwords - 1};
+    search->priors = (struct linnet_source){NULL, priors, sizeof priors - 1};
   }
 }
 
@@ -207,23 +212,29 @@ static void test_members(void) {
       "{\"model\": \"m\", \"search\": \"symbols\", \"lexicon\": \"l\", \"language_model\": \"/n\", \"grammar\": \"g\", "
       "\"hotwords\": \"h\", \"silences\": [\"X\", \"Y\"], \"num_alternatives\": 2, \"beam\": 3, \"top_symbols\": 4, "
       "\"symbol_threshold\": 5, \"score_threshold\": 6, \"language_model_weight\": 7, \"insertion_bonus\": 8, "
-      "\"word_bonus\": 9, \"unknown_penalty\": 10, \"word_confidence\": {\"slope\": 2, \"offset\": -3}}";
+      "\"word_bonus\": 9, \"unknown_penalty\": 10, \"priors\": \"p\", \"prior_scale\": 11, \"max_silence\": 12, "
+      "\"edge_silence\": 0, \"word_confidence\": "
+      "{\"slope\": 2, \"offset\": -3}}";
   struct linnet_recognizer_file file;
   REQUIRE(linnet_recognizer_file_read(&file, context, json, sizeof json - 1, "some/x.json") == LINNET_OK, "%s",
           linnet_context_error(context));
   const struct linnet_search_settings *s = file.settings.search;
   CHECK(strcmp(file.settings.model.path, "some/m") == 0 && strcmp(s->language_model.path, "/n") == 0, "paths");
   CHECK(strcmp(s->lexicon.path, "some/l") == 0 && strcmp(s->grammar.path, "some/g") == 0 &&
-            strcmp(s->hotwords.path, "some/h") == 0,
+            strcmp(s->hotwords.path, "some/h") == 0 && strcmp(s->priors.path, "some/p") == 0,
         "paths");
   CHECK(s->kind == LINNET_SEARCH_SYMBOLS && s->num_alternatives == 2 && s->beam == 3 && s->top_symbols == 4, "counts");
   CHECK(s->symbol_threshold == 5 && s->score_threshold == 6 && s->language_model_weight == 7 && s->insertion_bonus == 8,
         "numbers");
-  CHECK(s->word_bonus == 9 && s->unknown_penalty == 10 && s->num_silences == 2 && strcmp(s->silences[1], "Y") == 0,
+  CHECK(s->word_bonus == 9 && s->prior_scale == 11 && s->unknown_penalty == 10 && s->num_silences == 2 &&
+            strcmp(s->silences[1], "Y") == 0,
         "words");
   CHECK(s->calibrations && s->calibrations->phones.slope == 1 && s->calibrations->words.slope == 2 &&
             s->calibrations->words.offset == -3,
         "calibrations");
+  CHECK(file.settings.max_silence && *file.settings.max_silence == 12 && file.settings.edge_silence &&
+            *file.settings.edge_silence == 0,
+        "lengths of silence");
   linnet_recognizer_file_release(&file);
 }
 
@@ -260,6 +271,84 @@ static void test_size(void) {
   linnet_recognizer_destroy(create(&settings));
 }
 
+/* --- lengths of silence ------------------------------------------------------------------------------------------- */
+
+/* Rows are blank with probability 1 where recognition leaves frames out. */
+static int count_removed(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  size_t *count = user;
+  (void)first;
+  for (size_t t = 0; t < frames; t++)
+    *count += expf(log_posteriors[t * 5]) > 0.9999f;
+  return 0;
+}
+
+/* The number of output frames that are left out of 1.5 s of silence around and 1 s within 2 s of speech. */
+static size_t removed(struct linnet_recognizer *recognizer) {
+  static const float quiet[24000];
+  size_t count = 0;
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  const struct {
+    const float *samples;
+    size_t n;
+  } parts[] = {{quiet, 24000}, {samples, 16000}, {quiet, 16000}, {samples, 16000}, {quiet, 24000}};
+  linnet_recognizer_stream_set_sink(stream, count_removed, &count);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    REQUIRE(linnet_recognizer_stream_accept(stream, parts[i].samples, parts[i].n) == LINNET_OK, "%s",
+            linnet_context_error(context));
+  REQUIRE(linnet_recognizer_stream_finish(stream) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  return count;
+}
+
+static size_t removed_by(const struct linnet_model *model, const double *max_silence, const double *edge_silence) {
+  struct linnet_recognizer_settings settings;
+  linnet_recognizer_settings_default(&settings);
+  settings.shared_model = model;
+  settings.max_silence = max_silence;
+  settings.edge_silence = edge_silence;
+  return removed(create(&settings));
+}
+
+static size_t removed_by_file(const char *keys) {
+  char json[256];
+  int bytes = snprintf(json, sizeof json, "{\"model\": \"silences.safetensors\"%s}", keys);
+  save("silences.json", json, (size_t)bytes);
+  return removed(load(FOLDER "/silences.json"));
+}
+
+/* The model keeps 0.5 s within speech, and 0.2 s at either end: 2.6 s of 3.1 s at the ends, and 0.5 s. */
+static void test_lengths(void) {
+  static const double off = 0, longer = 0.8, negative = -1;
+  const double nan = (double)NAN, *const wrong[] = {&negative, &nan};
+  struct linnet_model *model = NULL;
+  struct linnet_recognizer *recognizer = NULL;
+  struct linnet_recognizer_settings settings;
+  REQUIRE(linnet_model_load(context, FOLDER "/silences.safetensors", &model) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  const size_t both = removed_by(model, NULL, NULL), edge = removed_by(model, &off, NULL),
+               maximum = removed_by(model, NULL, &off), longest = removed_by(model, NULL, &longer);
+  CHECK(edge > 0 && edge < both && maximum > 0 && maximum < both, "%zu by both rules, %zu by edge, %zu by maximum",
+        both, edge, maximum);
+  CHECK(removed_by(model, &off, &off) == 0, "rules that are switched off leave frames out");
+  CHECK(longest < both && longest > 0, "0.8 s at the ends leave out %zu, 0.2 s %zu", longest, both);
+  CHECK(removed_by_file("") == both && removed_by_file(", \"max_silence\": 0") == edge &&
+            removed_by_file(", \"edge_silence\": 0") == maximum &&
+            removed_by_file(", \"edge_silence\": 0.8") == longest &&
+            removed_by_file(", \"max_silence\": 0, \"edge_silence\": 0") == 0,
+        "the file differs from the settings");
+  linnet_recognizer_settings_default(&settings);
+  settings.shared_model = model;
+  for (size_t i = 0; i < 2; i++) {
+    settings.max_silence = i == 0 ? wrong[0] : NULL;
+    settings.edge_silence = i == 0 ? NULL : wrong[1];
+    CHECK(linnet_recognizer_create(context, &settings, &recognizer) == LINNET_ERROR_LIMIT && !recognizer &&
+              strstr(linnet_context_error(context), i == 0 ? "\"max_silence\" is -1" : "\"edge_silence\" is"),
+          "'%s'", linnet_context_error(context));
+  }
+  linnet_model_destroy(model);
+}
+
 static void test_refused(void) {
   static const struct {
     const char *json, *message;
@@ -273,11 +362,14 @@ static void test_refused(void) {
       {"{\"model\": \"lexicon\"}", "lexicon"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"sounds\"}", "\"search\" is \"sounds\""},
       {"{\"model\": \"causal.safetensors\", \"search\": \"words\"}", "name a lexicon"},
-      {"{\"model\": \"causal.safetensors\", \"lexicon\": \"lexicon\"}", "are for a search for words"},
+      {"{\"model\": \"causal.safetensors\", \"lexicon\": \"lexicon\"}", "need a search for words"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": -1}", "\"beam\" is not a whole number"},
-      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": 99999}", "a beam of 99999"},
-      {"{\"model\": \"causal.safetensors\", \"num_alternatives\": 0}", "no alternatives"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": 99999}", "the beam is 99999"},
+      {"{\"model\": \"causal.safetensors\", \"num_alternatives\": 0}", "the number of alternatives"},
       {"{\"model\": \"causal.safetensors\", \"silences\": [1]}", "\"silences\" is not a list"},
+      {"{\"model\": \"causal.safetensors\", \"max_silence\": \"model\"}", "\"max_silence\" is not a number"},
+      {"{\"model\": \"causal.safetensors\", \"max_silence\": -1}", "bad.json: \"max_silence\" is -1"},
+      {"{\"model\": \"causal.safetensors\", \"edge_silence\": 3601}", "\"edge_silence\" is 3601; it must be 0 to 3600"},
       {"{\"model\": \"causal.safetensors\", \"confidence\": {\"slope\": 0, \"offset\": 1}}", "confidence: \"slope\""},
       {"{\"model\": \"causal.safetensors\", \"confidence\": {\"slope\": 1}}", "confidence: key \"offset\" is missing"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"silences\": [\"X\"]}",
@@ -289,7 +381,11 @@ static void test_refused(void) {
        "\"language_model\": \"words.arpa\"}",
        "choose one of them"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"language_model\": \"lexicon\"}",
-       "language model: " FOLDER "/lexicon"}};
+       "language model: " FOLDER "/lexicon"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"lexicon\"}",
+       "priors: " FOLDER "/lexicon:1: 'AB' where the symbol"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"priors.txt\", \"prior_scale\": 3}",
+       FOLDER "/priors.txt: prior scale 3"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct linnet_recognizer *recognizer = NULL;
     save("bad.json", cases[i].json, strlen(cases[i].json));
@@ -341,7 +437,7 @@ static void test_threads(const struct linnet_recognizer *recognizer) {
   }
 }
 
-/* What the hook saw: the texts that are stable must stay. */
+/* Results that the hook got: stable text must not change. */
 struct seen {
   size_t calls, finals, stop_at, num_stable;
   const char *stable[256];
@@ -490,6 +586,7 @@ int main(void) {
   test_same(json_grammar, sizeof json_grammar - 1, true);
   test_size();
   test_refused();
+  test_lengths();
   test_all_streams(plain, false);
   test_all_streams(causal, true);
   test_all_streams("{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"num_alternatives\": 4}", true);

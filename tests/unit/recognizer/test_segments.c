@@ -30,7 +30,9 @@ static void make_samples(void) {
   }
 }
 
-#define WORDS "\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": 20"
+#define WORDS_OF(model)                                                                                                \
+  "\"model\": \"" model ".safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": 20"
+#define WORDS WORDS_OF("causal")
 #define RULES                                                                                                          \
   "[{\"speech\": true, \"silence\": 0.12}, {\"speech\": true, \"word\": true, \"quiet\": 0.2}, {\"length\": 0.9}]"
 
@@ -39,8 +41,12 @@ static void prepare(void) {
   make_samples();
   REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
   REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
+  REQUIRE(write_prompt_model(FOLDER "/prompt.safetensors"), "no causal model without look-ahead");
   save("lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
   save("plain.json", "{" WORDS "}");
+  save("prompt.json", "{" WORDS_OF("prompt") "}");
+  save("prompt_words.json", "{" WORDS_OF("prompt") ", \"endpoint\": {\"rules\": " RULES "}}");
+  save("prompt_going_on.json", "{" WORDS_OF("prompt") ", \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
   save("words.json", "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"rules\": " RULES "}}");
   save("going_on.json",
        "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
@@ -125,7 +131,7 @@ static void watch(const struct linnet_recognizer *recognizer, size_t chunk, stru
 static struct events first, other;
 
 static void test_chunks(const char *name) {
-  static const size_t chunks[] = {37, 160, 1600, 16001, SAMPLES};
+  static const size_t chunks[] = {37, 160, 1600, 5000, 16001, SAMPLES};
   struct linnet_recognizer *recognizer = load(name);
   const bool incremental = linnet_recognizer_is_incremental(recognizer);
   watch(recognizer, 800, &first);
@@ -160,9 +166,10 @@ static struct linnet_span last_word(const struct linnet_result *result) {
   return best->num_words > 0 ? best->words[best->num_words - 1] : (struct linnet_span){.text = ""};
 }
 
-/* If the network starts anew, too, a segment is the result of its features alone; if it goes on, the first one is. */
+/* Without look-ahead: if the network starts anew, too, a segment is the result of its features alone; if it goes on,
+ * the first one is. */
 static void test_alone(const char *name, size_t count) {
-  struct linnet_recognizer *plain = load("plain.json"), *recognizer = load(name);
+  struct linnet_recognizer *plain = load("prompt.json"), *recognizer = load(name);
   const struct linnet_model *model = linnet_recognizer_model(plain);
   const size_t dim = linnet_model_features(model)->fbank.num_mel;
   const double shift = linnet_model_frame_seconds(model) / (double)linnet_model_stride(model);
@@ -316,8 +323,8 @@ int main(void) {
   test_chunks("going_on.json");
   test_chunks("phones.json");
   test_chunks("whole.json");
-  test_alone("words.json", 0);
-  test_alone("going_on.json", 1);
+  test_alone("prompt_words.json", 0);
+  test_alone("prompt_going_on.json", 1);
   test_day();
   test_stopped();
   test_silence();

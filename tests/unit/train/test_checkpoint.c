@@ -100,7 +100,7 @@ static void test_fall_back(const char *whole, bool missing) {
   run.steps = 0, run.stop_after = 1;
   train(&run, folder);
   CHECK(run.status == LINNET_ERROR_CANCELLED, "%s", run.error);
-  CHECK(strstr(run.log, file.path) && strstr(run.log, missing ? ": missing" : "checksum") &&
+  CHECK(strstr(run.log, file.path) && strstr(run.log, missing ? ": is missing" : "checksum") &&
             strstr(run.log, "checkpoint-previous.safetensors"),
         "log: %s", run.log);
   CHECK(exists(folder, "checkpoint-damaged.safetensors") == !missing, "the damaged file");
@@ -112,7 +112,7 @@ static void test_fall_back(const char *whole, bool missing) {
   remove_folder(folder);
 }
 
-/* Without a whole one, nothing is begun anew. */
+/* Without a complete checkpoint, training does not start again. */
 static void test_both_damaged(void) {
   static const char *const names[] = {"checkpoint.safetensors", "checkpoint-previous.safetensors"};
   char folder[64];
@@ -205,7 +205,7 @@ static void test_kept(void) {
   }
 }
 
-/* --- what a killed process left ----------------------------------------------------------------------------------- */
+/* --- files of a killed process ------------------------------------------------------------------------------------ */
 
 static void test_temporary_files(void) {
   static const struct {

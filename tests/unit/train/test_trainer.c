@@ -19,19 +19,21 @@ static void test_learning_and_threads(const struct network *network) {
 }
 
 /* Trains as a whole and in parts, which `interrupt` makes end early: the same model. Returns the number of parts. */
-static unsigned train_in_parts(const char *config, unsigned epochs, void (*interrupt)(struct run *run, unsigned part)) {
+static unsigned train_in_parts(const struct run *run, void (*interrupt)(struct run *run, unsigned part)) {
   char whole[64], parts[64];
-  struct run a = make_run(config, 2, epochs), b;
+  struct run a = *run, b;
   train(&a, make_folder(whole));
   make_folder(parts);
   unsigned part = 0;
   do {
-    b = make_run(config, 2, epochs);
+    b = *run;
     interrupt(&b, ++part);
     train(&b, parts);
   } while (b.status == LINNET_ERROR_CANCELLED && part < 200);
   CHECK(b.status == LINNET_OK, "status %d: %s", b.status, b.error);
   CHECK(same_model(whole, parts), "the model after %u interruptions differs", part - 1);
+  CHECK(a.last_consistency == b.last_consistency, "consistency %g, after interruptions %g", a.last_consistency,
+        b.last_consistency);
   remove_folder(whole);
   remove_folder(parts);
   return part;
@@ -43,7 +45,8 @@ static void stop_after_three_steps(struct run *run, unsigned part) {
 }
 
 static void test_resume(const char *config) {
-  unsigned parts = train_in_parts(config, 6, stop_after_three_steps);
+  struct run run = make_run(config, 2, 6);
+  unsigned parts = train_in_parts(&run, stop_after_three_steps);
   CHECK(parts > 4, "only %u interruptions", parts - 1);
 }
 
@@ -53,12 +56,12 @@ static void cancel_at_poll(struct run *run, unsigned part) {
 
 /* The hook cancels at poll 1, 2, 3 ... of process after process: within steps and within validation. */
 static void test_cancel(const char *config) {
-  unsigned parts = train_in_parts(config, 2, cancel_at_poll);
+  struct run run = make_run(config, 2, 2);
+  unsigned parts = train_in_parts(&run, cancel_at_poll);
   CHECK(parts > 6, "only %u interruptions", parts - 1);
 }
 
-/* Masks that the trainer applies, on any number of threads and in a run that was interrupted, give the bytes of masks
- * in the features. */
+/* Masks of the trainer give the same bytes as masked features, on any number of threads and in an interrupted run. */
 static void test_masks(const char *config) {
   char plain[64], features_masked[64], masked[64];
   struct run run = make_run(config, 1, 2);
@@ -77,6 +80,118 @@ static void test_masks(const char *config) {
   remove_folder(plain);
   remove_folder(features_masked);
   remove_folder(masked);
+}
+
+static struct run consistent_run(const char *config, unsigned threads, unsigned epochs) {
+  struct run run = make_run(config, threads, epochs);
+  run.train.masking = MASKED;
+  run.consistency = 0.2;
+  return run;
+}
+
+/* Two views of each utterance: it learns, on any number of threads and after interruptions with the same bytes. */
+static void test_consistency(const struct network *network) {
+  char one[64], three[64], plain[64];
+  struct run a = consistent_run(network->config, 1, network->epochs), b = a, off = a;
+  b.threads = 3, off.consistency = 0;
+  train(&a, make_folder(one));
+  train(&b, make_folder(three));
+  train(&off, make_folder(plain));
+  CHECK(a.status == LINNET_OK && a.last_loss < 0.2 * a.first_loss, "%s: %g, %g: %s", network->config, a.first_loss,
+        a.last_loss, a.error);
+  CHECK(a.last_consistency > 0 && a.last_consistency == b.last_consistency && off.last_consistency < 0,
+        "consistency %g, %g, off %g", a.last_consistency, b.last_consistency, off.last_consistency);
+  CHECK(same_model(one, three), "%s: models of 1 and 3 threads differ", network->config);
+  CHECK(!same_model(one, plain), "%s: consistency changes nothing", network->config);
+  remove_folder(one);
+  remove_folder(three);
+  remove_folder(plain);
+  a = consistent_run(network->config, 2, 6);
+  unsigned parts = train_in_parts(&a, stop_after_three_steps);
+  CHECK(parts > 4, "only %u interruptions", parts - 1);
+}
+
+/* Views without masks and dropout are equal: their consistency is 0, and training is as without it, up to rounding. */
+static void test_equal_views(void) {
+  static const char config[] =
+      "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"norm\": \"pre\", "
+      "\"stack\": 2, \"dropout\": 0, \"layers\": 2}";
+  char folder[64];
+  struct run one = make_run(config, 1, 3), two = one;
+  two.consistency = 0.2;
+  train(&one, make_folder(folder));
+  remove_folder(folder);
+  train(&two, make_folder(folder));
+  remove_folder(folder);
+  CHECK(two.status == LINNET_OK && two.last_consistency == 0, "consistency %g: %s", two.last_consistency, two.error);
+  CHECK(fabs(two.last_loss - one.last_loss) < 1e-3 * one.last_loss, "loss %g of one view, %g of two equal ones",
+        one.last_loss, two.last_loss);
+}
+
+/* A moving average of the weights: the same bytes on any number of threads and after interruptions; a decay of almost 0
+ * gives the weights, up to rounding. */
+static void test_moving_average(void) {
+  char one[64], three[64], plain[64], near[64];
+  struct run a = make_run(transformer, 1, 6), b = a, off = a, none = a;
+  a.average_decay = b.average_decay = 0.9, b.threads = 3, none.average_decay = 1e-9;
+  train(&a, make_folder(one));
+  train(&b, make_folder(three));
+  train(&off, make_folder(plain));
+  train(&none, make_folder(near));
+  CHECK(a.status == LINNET_OK && b.status == LINNET_OK && none.status == LINNET_OK, "%s%s%s", a.error, b.error,
+        none.error);
+  CHECK(same_model(one, three), "models of 1 and 3 threads differ");
+  CHECK(!same_model(one, plain) && a.last_loss != off.last_loss, "the average changes nothing");
+  CHECK(fabs(none.last_loss - off.last_loss) < 1e-4 * off.last_loss, "loss %g, with an average of no length %g",
+        off.last_loss, none.last_loss);
+  remove_folder(one);
+  remove_folder(three);
+  remove_folder(plain);
+  remove_folder(near);
+  a = make_run(transformer, 2, 6);
+  a.average_decay = 0.99;
+  unsigned parts = train_in_parts(&a, stop_after_three_steps);
+  CHECK(parts > 4, "only %u interruptions", parts - 1);
+}
+
+static void test_average_settings(void) {
+  static const double bad[] = {-0.1, 1, NAN};
+  char folder[64];
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    struct run run = make_run(transformer, 1, 1);
+    run.average_decay = bad[i];
+    train(&run, make_folder(folder));
+    CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "average decay"), "%g: status %d: %s", bad[i],
+          run.status, run.error);
+    remove_folder(folder);
+  }
+  struct run run = make_run(transformer, 1, 1);
+  run.average_decay = 0.9;
+  train(&run, make_folder(folder));
+  run.average_decay = 0;
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, "average_decay="), "status %d: %s", run.status,
+        run.error);
+  remove_folder(folder);
+}
+
+static void test_consistency_settings(void) {
+  static const double bad[] = {-0.1, 101, NAN};
+  char folder[64];
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    struct run run = make_run(transformer, 1, 1);
+    run.consistency = bad[i];
+    train(&run, make_folder(folder));
+    CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "consistency"), "%g: status %d: %s", bad[i],
+          run.status, run.error);
+    remove_folder(folder);
+  }
+  struct run run = consistent_run(transformer, 1, 1);
+  train(&run, make_folder(folder));
+  run.consistency = 0.3;
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, "consistency="), "status %d: %s", run.status, run.error);
+  remove_folder(folder);
 }
 
 static void test_other_settings(void) {
@@ -150,7 +265,8 @@ static void check_fixed(struct linnet_context *context, const char *path, uint64
   linnet_model_destroy(model);
 }
 
-/* Training, clipping, checkpoints and averages leave random features alone; models with others have no average. */
+/* Training, clipping, checkpoints and averages do not change random features; models with different ones cannot be
+ * averaged. */
 static void test_fixed(void) {
   char folder[64], other[64], inputs[3][128], output[128];
   struct run a = make_run(mapped, 2, 2), b = make_run(mapped, 1, 1);
@@ -193,8 +309,8 @@ static size_t stored_chunk(const char *folder) {
   return chunk;
 }
 
-/* "auto" is a number once a training has started, and the same one when it goes on, here one that no measurement gives;
- * 0 without causal layers. */
+/* "auto" becomes a number when a training starts; a continued training has the same number, here one that no
+ * measurement gives. Without causal layers it is 0. */
 static void test_automatic_chunk(void) {
   static const char automatic[] =
       TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": \"auto\"}";
@@ -220,7 +336,7 @@ static void test_automatic_chunk(void) {
   remove_folder(folder);
 }
 
-/* The measurement for causal layers gives a chunk that a configuration may name. */
+/* The measurement for causal layers gives a chunk that is valid in a configuration. */
 static void test_measure_chunk(void) {
   struct linnet_context *context = test_context();
   size_t chunk = SIZE_MAX;
@@ -254,6 +370,12 @@ int main(void) {
   test_cancel(blstm);
   test_masks(transformer);
   test_masks(blstm);
+  test_consistency(&networks[0]);
+  test_consistency(&networks[7]);
+  test_equal_views();
+  test_consistency_settings();
+  test_moving_average();
+  test_average_settings();
   test_other_settings();
   test_not_finite();
   test_bad_labels();

@@ -1,5 +1,5 @@
-/* Forced alignment: against the best of all paths on tiny cases, checkpointed against full back-pointers, in a band,
- * with jumps, for an hour within its memory, and what cannot be aligned. */
+/* Forced alignment: compared with the best of all paths on tiny cases; checkpoints compared with full back-pointers;
+ * in a band, with jumps, for an hour within its memory; refused input. */
 #include <linnet/align.h>
 
 #include "allocators.h"
@@ -76,7 +76,7 @@ static double best_of_all(const struct text *text, const float *rows, size_t fra
   return best;
 }
 
-/* The score of what the alignment says, if it reads as the text. */
+/* The score of the path of the alignment, if its labels are the text. */
 static double score_of(const struct linnet_alignment *alignment, const struct text *text, const float *rows,
                        size_t frames, int symbols) {
   size_t count, words;
@@ -194,7 +194,7 @@ static void forget(struct speech *s) {
   free(s->words);
 }
 
-/* Blocks of any size give the path that full back-pointers give; so does a band that the path stays well within. */
+/* Blocks of any size, and a band that is wide enough, give the same path as full back-pointers. */
 static void test_blocks_and_bands(void) {
   struct linnet_context *context = test_context();
   struct speech s = speak(7, 1500, 12);
@@ -235,8 +235,8 @@ static void test_blocks_and_bands(void) {
   linnet_context_destroy(context);
 }
 
-/* The running best is misled for long: the text says its first half twice, the audio only the second time round, so a
- * narrow band starts at the wrong copy. It must be widened to the exact result. */
+/* The best state is wrong for a long time: the text has its first half twice, the audio only once, so a narrow band
+ * starts at the wrong copy. The band must grow until the result is exact. */
 static void test_widening(void) {
   struct linnet_context *context = test_context();
   struct speech s = speak(8, 900, 6);
@@ -245,7 +245,7 @@ static void test_widening(void) {
   all = narrow;
   all.band = SIZE_MAX;
   narrow.band = 16;
-  /* Labels 100 ... 139 are not heard at all. */
+  /* Labels 100 ... 139 are not in the audio. */
   for (size_t t = s.positions[100]; t < s.positions[140]; t++)
     for (size_t k = 0; k < s.symbols; k++)
       s.rows[t * s.symbols + k] = k == 0 ? -0.1f : -6;
@@ -291,7 +291,7 @@ static void test_hour(void) {
 
 enum { SYMBOLS = 20, SAID = 60, SPACING = 3 };
 
-/* Says text[order[0]], text[order[1]] ...; -1 says a symbol that is not in the text. */
+/* Makes audio of text[order[0]], text[order[1]] ...; -1 is a symbol that is not in the text. */
 static size_t say(const int *text, const int *order, size_t count, float *rows) {
   int labels[2 * SAID];
   size_t positions[2 * SAID];
@@ -420,7 +420,7 @@ static void test_doubt(void) {
   linnet_context_destroy(context);
 }
 
-/* --- what cannot be aligned --------------------------------------------------------------------------------------- */
+/* --- texts that cannot be aligned --------------------------------------------------------------------------------- */
 
 static enum linnet_status align(struct linnet_context *context, const float *rows, size_t frames, const int *labels,
                                 size_t count, bool jumps, struct linnet_alignment **alignment) {

@@ -141,7 +141,7 @@ struct report {
   size_t num_phones, num_words;
 };
 
-/* What a decoder reports of log-posteriors (FRAMES, CASE_SYMBOLS). */
+/* The results of a decoder for log-posteriors (FRAMES, CASE_SYMBOLS). */
 typedef void (*decode_fn)(struct linnet_context *context, const float *rows, const struct linnet_calibrations *given,
                           struct report *report);
 
@@ -194,7 +194,7 @@ static void decode_words(struct linnet_context *context, const float *rows, cons
   settings.calibrations = given ? &copy : NULL;
   REQUIRE(linnet_word_search_create(context, words.lexicon, CASE_SYMBOLS, &settings, &first) == LINNET_OK, "%s",
           linnet_context_error(context));
-  copy.phones.slope = -1; /* what was given was copied */
+  copy.phones.slope = -1; /* the settings were copied */
   REQUIRE(linnet_word_search_share(context, first, &search) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_word_search_accept(search, rows, FRAMES) == LINNET_OK, "accept");
   CHECK(linnet_word_search_finish(search) == LINNET_OK, "finish");
@@ -262,7 +262,7 @@ static void test_decoders(void) {
   linnet_context_destroy(context);
 }
 
-/* Maps that are none. */
+/* Invalid calibrations. */
 static void test_bad_maps(void) {
   static const struct linnet_calibrations bad[] = {
       {{0, 0}, {1, 0}}, {{1, 0}, {-1, 0}}, {{NAN, 0}, {1, 0}}, {{1, INFINITY}, {1, 0}}, {{1, 0}, {INFINITY, 0}}};

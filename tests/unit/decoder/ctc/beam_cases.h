@@ -1,4 +1,4 @@
-/* What the tests of the prefix beam search share: random posteriors and a small language model. */
+/* Functions that the tests of the prefix beam search share: random posteriors and a small language model. */
 #ifndef LINNET_BEAM_CASES_H
 #define LINNET_BEAM_CASES_H
 
@@ -58,7 +58,12 @@ static inline void fill_bigram(struct test_random *r, struct bigram *bigram) {
 static const unsigned bigram_tokens[BIGRAM_SYMBOLS] = {0, 11, 12, 13, 14, 15, 16, 17};
 
 static inline struct linnet_language_model bigram_model(const struct bigram *bigram) {
-  return (struct linnet_language_model){bigram, sizeof(uint32_t), bigram_begin, bigram_score, bigram_finish};
+  return (struct linnet_language_model){.size = sizeof(struct linnet_language_model),
+                                        .user = bigram,
+                                        .state_bytes = sizeof(uint32_t),
+                                        .begin = bigram_begin,
+                                        .score = bigram_score,
+                                        .finish = bigram_finish};
 }
 
 static inline void use_bigram(struct linnet_beam_settings *settings, const struct linnet_language_model *model) {

@@ -74,7 +74,7 @@ static void test_chunks(struct linnet_context *context) {
   }
 }
 
-/* What was stable once never changes, and is what all hypotheses begin with. */
+/* A stable prefix never changes, and all hypotheses begin with it. */
 static void test_stable(struct linnet_context *context) {
   float row[SYMBOLS];
   int stable[FRAMES];
@@ -104,7 +104,7 @@ static void test_stable(struct linnet_context *context) {
 
 /* --- relations ---------------------------------------------------------------------------------------------------- */
 
-/* With posteriors above one half everywhere, what is best frame by frame is best in all. */
+/* If the best posterior of each frame is above one half, the best symbols of the frames are the best hypothesis. */
 static void test_greedy(struct linnet_context *context) {
   static float rows[FRAMES * SYMBOLS];
   for (uint64_t seed = 0; seed < 50; seed++) {
@@ -132,7 +132,7 @@ static void test_greedy(struct linnet_context *context) {
   }
 }
 
-/* Pruning only takes away: no hypothesis gets a score above its own without pruning. */
+/* Pruning only removes: no hypothesis has a higher score than without pruning. */
 static void test_pruning(struct linnet_context *context) {
   enum { SHORT = 7, FEW = 3 };
   for (uint64_t seed = 0; seed < 200; seed++) {
@@ -211,7 +211,7 @@ static void test_not_finite(struct linnet_context *context) {
   linnet_beam_destroy(beam);
 }
 
-/* Any bits: something comes out, with segments inside of the frames. */
+/* Any bits give a result, with segments within the frames. */
 static void test_garbage(struct linnet_context *context) {
   enum { ROWS = 50, FEW = 5 };
   for (uint64_t seed = 0; seed < 300; seed++) {
@@ -233,7 +233,7 @@ static void test_garbage(struct linnet_context *context) {
   }
 }
 
-/* Nothing that the frame allows is possible for the model: the frame counts as a blank. */
+/* If the model forbids all symbols that the frame allows, the frame counts as a blank. */
 static void test_dead_end(struct linnet_context *context) {
   struct bigram bigram;
   for (size_t i = 0; i < BIGRAM_SYMBOLS * BIGRAM_SYMBOLS; i++)
@@ -259,7 +259,7 @@ static void test_arguments(struct linnet_context *context) {
   struct linnet_beam *beam;
   struct linnet_beam_settings good, bad;
   struct linnet_hypothesis h;
-  struct linnet_language_model model = {.state_bytes = 65};
+  struct linnet_language_model model = {.size = sizeof model, .state_bytes = 65};
   linnet_beam_settings_default(&good);
   CHECK(linnet_beam_create(NULL, 3, NULL, &beam) == LINNET_ERROR_ARGUMENT && !beam, "no context");
   CHECK(linnet_beam_create(context, 0, NULL, &beam) == LINNET_ERROR_ARGUMENT && !beam, "no symbols");
@@ -280,7 +280,7 @@ static void test_arguments(struct linnet_context *context) {
   REFUSED(insertion_bonus = INFINITY);
   REFUSED(model = &model);
   model = (struct linnet_language_model){
-      .state_bytes = 65, .begin = bigram_begin, .score = bigram_score, .finish = bigram_finish};
+      .size = sizeof model, .state_bytes = 65, .begin = bigram_begin, .score = bigram_score, .finish = bigram_finish};
   REFUSED(model = &model);
 #undef REFUSED
   REQUIRE(linnet_beam_create(context, 3, NULL, &beam) == LINNET_OK, "create");
@@ -315,7 +315,7 @@ static void check_warm(const struct linnet_language_model *model) {
   linnet_context_destroy(context);
 }
 
-/* Once warm, a search allocates nothing, with and without a language model. */
+/* After the first utterance, a search allocates nothing, with and without a language model. */
 static void test_warm(void) {
   struct test_random r = {2};
   struct bigram bigram;
@@ -325,8 +325,8 @@ static void test_warm(void) {
   check_warm(&model);
 }
 
-/* An hour at 100 frames a second, with a symbol about once a second: memory is what the transcript needs, a few tens of
- * bytes a symbol, and what the beam needs, which does not grow. */
+/* An hour at 100 frames a second, with a symbol about once a second: the transcript needs a few tens of bytes per
+ * symbol, and the memory of the beam does not grow. */
 static void test_hour(void) {
   enum { HOUR = 360000, BLOCK = 1000, WIDTH = 50 };
   static float rows[BLOCK * SYMBOLS];

@@ -1,5 +1,5 @@
-/* Prefix beam search that holds every prefix, against the definition: the sum, and the best, over all paths of a few
- * frames (Graves et al. 2006, eq. 3), with and without a language model. */
+/* Prefix beam search with a beam for all prefixes, compared with the definition: the sum, and the best, over all
+ * paths of a few frames (Graves et al. 2006, eq. 3), with and without a language model. */
 #include "beam_cases.h"
 
 enum { MAX_FRAMES = 6, MAX_SYMBOLS = 4, SEQUENCES = 4096 };
@@ -65,7 +65,7 @@ static void score_sequences(struct problem *p) {
   }
 }
 
-/* Those the search can find: possible, and none of their beginnings impossible for the model. */
+/* The sequences that the search can find: possible ones of which the model forbids no prefix. */
 static size_t count_possible(const struct problem *p) {
   size_t count = 0;
   for (size_t i = 0; i < SEQUENCES; i++) {

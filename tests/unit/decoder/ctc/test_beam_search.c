@@ -1,5 +1,5 @@
-/* Prefix beam search with beams that hold little, against the textbook: prefixes as strings, probabilities as
- * logarithms, every candidate made and all sorted (Hannun et al. 2014, algorithm 1). */
+/* Prefix beam search with small beams, compared with the textbook: prefixes as strings, probabilities as logarithms,
+ * every candidate made and all sorted (Hannun et al. 2014, algorithm 1). */
 #include "beam_cases.h"
 #include "decoder/ctc/beam_parts.h"
 

@@ -221,7 +221,7 @@ static double probability_of(const char *phones) {
   return 0;
 }
 
-/* The search drops what is improbable, so sums may lack a little. */
+/* The search drops improbable paths, so sums may be slightly too small. */
 static void test_search(const struct linnet_g2p *g2p, struct linnet_context *context, const char *word) {
   struct linnet_g2p_result *result;
   REQUIRE(linnet_g2p_pronounce(g2p, context, word, 1000, &result) == LINNET_OK, "%s", linnet_context_error(context));
@@ -302,7 +302,7 @@ static void test_limits(struct linnet_context *context) {
   linnet_g2p_destroy(g2p);
 }
 
-/* A letter that training saw only beside another one has no unit of its own in a model of one word. */
+/* In a model of one word, a letter that training saw only together with another one has no unit alone. */
 static void test_letter_without_unit(struct linnet_context *context) {
   struct linnet_g2p_trainer *trainer;
   struct linnet_g2p *g2p;

@@ -1,4 +1,4 @@
-/* A model of a tenth of CMUdict on words that it has not seen. Skips without CMUdict. */
+/* A model of a tenth of CMUdict on words that are not in its training data. Skips without CMUdict. */
 #include <linnet/g2p.h>
 #include <linnet/lexicon.h>
 

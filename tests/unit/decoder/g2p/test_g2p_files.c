@@ -1,4 +1,4 @@
-/* Files of joint-sequence models: the same model again, and nothing trusted. */
+/* Files of joint-sequence models: a round trip, and damaged files. */
 #include <stdio.h>
 
 #include "allocators.h"

@@ -1,5 +1,5 @@
-/* Grammars: what they accept, against sentences by hand; their errors; a search that finds nothing else; memory that
- * fails. Hotword lists, too, for they are read alike. */
+/* Grammars: accepted and refused sentences, errors, a search that finds only accepted sentences, failing
+ * allocations. Hotword lists, too, which have the same reader. */
 #include <pthread.h>
 
 #include <linnet/grammar.h>
@@ -33,15 +33,15 @@ static void close_scene(struct scene *s) {
 /* --- sentences ---------------------------------------------------------------------------------------------------- */
 
 static bool accepts(const struct scene *s, const struct linnet_grammar *grammar, const char *sentence) {
-  struct linnet_language_model model = linnet_grammar_language_model(grammar);
+  const struct linnet_language_model *model = linnet_grammar_language_model(grammar);
   uint32_t state;
   char copy[256];
   snprintf(copy, sizeof copy, "%s", sentence);
-  model.begin(model.user, &state);
+  model->begin(model->user, &state);
   for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
-    if (model.score(model.user, &state, (unsigned)linnet_lexicon_find(s->lexicon, word) + 1, &state) < 0)
+    if (model->score(model->user, &state, (unsigned)linnet_lexicon_find(s->lexicon, word) + 1, &state) < 0)
       return false;
-  return model.finish(model.user, &state) == 0;
+  return model->finish(model->user, &state) == 0;
 }
 
 /* Sentences are separated by semicolons. */
@@ -97,10 +97,10 @@ struct refusal {
 
 static const struct refusal refusals[] = {
     {"red\nblue", "g:2: 'blue' is not in the lexicon"},
-    {"", "g: the grammar accepts nothing: write a sentence a line"},
+    {"", "g: the grammar accepts nothing: write one sentence per line"},
     {JSGF, "g: no rule is public"},
     {JSGF "<a> = red;", "g: no rule is public"},
-    {JSGF "public <a> = red", "g:2: the grammar ends where '|' or ';' should follow"},
+    {JSGF "public <a> = red", "g:2: the grammar ends where '|' or ';' is expected"},
     {JSGF "public <a> = red;\npublic <b> = <c>;", "g:3: rule <c> is not defined: add '<c> = ...;'"},
     {JSGF "public <a> = red <b>;\n<b> = on | <a>;", "g:3: rule <a> refers to itself"},
     {JSGF "public <a> = <a>;", "g:2: rule <a> refers to itself"},
@@ -112,7 +112,7 @@ static const struct refusal refusals[] = {
     {JSGF "public <a> = \"red on;", "g:2: '"},
     {JSGF "public <a> = red {tag;", "g:2: the grammar ends where the end of a tag"},
     {JSGF "/* public <a> = red;", "g:2: the grammar ends where the end of a comment"},
-    {JSGF "import <x.y>;\npublic <a> = red;", "g:2: imports are not possible"},
+    {JSGF "import <x.y>;\npublic <a> = red;", "g:2: imports are not supported"},
     {JSGF "public <a> = <VOID>;", "g: the grammar accepts nothing"},
     {JSGF "public a = red;", "g:2: expected a rule"},
     {JSGF "public <a b> = red;", "g:2: expected the name of a rule"},
@@ -134,8 +134,7 @@ static void test_refusals(const struct scene *s) {
   }
 }
 
-/* What would nest expressions deeper than the stack: repetitions of repetitions, and rules that refer to rules that
- * were resolved before. */
+/* Expressions that would exceed the stack: repetitions of repetitions, and rules that refer to resolved rules. */
 static void *test_depth(void *scene) {
   enum { DEEP = 20000, RULES = 1000 };
   const struct scene *s = scene;
@@ -176,7 +175,7 @@ static void test_limits(const struct scene *s) {
   struct linnet_grammar *grammar;
   size_t at = (size_t)snprintf(text, sizeof text, JSGF "public <a> = ");
   memset(text + at, '(', 10000);
-  check_refusal(s, load(s, text, &grammar), &(struct refusal){"brackets", "g:2: brackets more than"});
+  check_refusal(s, load(s, text, &grammar), &(struct refusal){"brackets", "g:2: brackets are nested more than"});
   at = (size_t)snprintf(text, sizeof text, JSGF "public <r0> = red;\n");
   for (int i = 1; i < 100; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, "public <r%d> = <r%d>;\n", i, i - 1);
@@ -185,7 +184,7 @@ static void test_limits(const struct scene *s) {
   at = (size_t)snprintf(text, sizeof text, JSGF "public <r0> = <r1>;\n");
   for (int i = 1; i < 100; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, "<r%d> = <r%d>;\n", i, i + 1);
-  check_refusal(s, load(s, text, &grammar), &(struct refusal){"rules", "g:65: rules that refer to rules"});
+  check_refusal(s, load(s, text, &grammar), &(struct refusal){"rules", "g:65: rules refer to rules"});
   at = (size_t)snprintf(text, sizeof text, JSGF "public <r0> = red;\n");
   for (int i = 1; i < 40; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, "public <r%d> = <r%d> <r%d>;\n", i, i - 1, i - 1);
@@ -199,9 +198,9 @@ static void test_limits(const struct scene *s) {
 
 static const struct refusal hotword_refusals[] = {
     {"red\nblue 3", "g:2: 'blue' is not in the lexicon"},
-    {"red 1000", "g:1: a weight of 1000"},
-    {"red on 2\n\nRED ON", "g:3: the same phrase is on line 1"},
-    {"red -inf", "g:1: a weight of -inf"},
+    {"red 1000", "g:1: the weight is 1000"},
+    {"red on 2\n\nRED ON", "g:3: the phrase appears twice, first in line 1"},
+    {"red -inf", "g:1: the weight is -inf"},
     {"3", "g:1: '3' is not in the lexicon"},
 };
 
@@ -225,11 +224,11 @@ static void test_search(const struct scene *s) {
   struct linnet_grammar *grammar;
   float rows[FRAMES * CASE_SYMBOLS], lookahead[TOKENS];
   REQUIRE(load(s, acceptances[2].grammar, &grammar) == LINNET_OK, "%s", linnet_context_error(s->context));
-  struct linnet_language_model model = linnet_grammar_language_model(grammar);
+  const struct linnet_language_model *model = linnet_grammar_language_model(grammar);
   struct linnet_word_search_settings settings;
   struct linnet_word_search *search;
   linnet_word_search_settings_default(&settings);
-  settings.model = &model;
+  settings.model = model;
   settings.lookahead = lookahead;
   linnet_grammar_lookahead(grammar, lookahead);
   REQUIRE(linnet_word_search_create(s->context, s->lexicon, CASE_SYMBOLS, &settings, &search) == LINNET_OK, "%s",

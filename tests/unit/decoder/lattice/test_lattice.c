@@ -1,5 +1,5 @@
-/* Lattices against all their paths, enumerated: sequences of symbols with their best scores, the number of states of
- * the smallest deterministic graph, sums, the oracle; what went in comes out; files, and what they must not hold. */
+/* Lattices compared with a list of all their paths: symbol sequences with their best scores, the number of states of
+ * the smallest deterministic graph, sums, the oracle; every added path is found; files, good and damaged. */
 #include <linnet/lattice.h>
 
 #include "allocators.h"
@@ -276,9 +276,9 @@ static void test_random_graphs(void) {
   linnet_context_destroy(context);
 }
 
-/* --- by hand ------------------------------------------------------------------------------------------------------ */
+/* --- examples ----------------------------------------------------------------------------------------------------- */
 
-/* "1 2 4", "1 3 4", "2 4": endings alike, scores that are moved until they are alike. */
+/* "1 2 4", "1 3 4", "2 4": equal endings, whose scores are moved until they agree. */
 static void test_sharing(void) {
   struct linnet_context *context = test_context();
   struct linnet_lattice *lattice = NULL;

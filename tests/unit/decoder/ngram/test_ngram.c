@@ -44,7 +44,7 @@ static void check_near(double value, double expected, const char *what) {
   CHECK(fabs(value - expected) < 1e-6, "%s: %.8f, expected %.8f", what, value, expected);
 }
 
-/* By hand. */
+/* Computed by hand. */
 static void test_backoff(struct linnet_context *context) {
   struct linnet_ngram *ngram = load_text(context, SMALL);
   CHECK(linnet_ngram_order(ngram) == 3 && linnet_ngram_num_ngrams(ngram, 1) == 5 &&
@@ -83,21 +83,21 @@ static void test_binding(struct linnet_context *context) {
   size_t missing = 0;
   REQUIRE(linnet_ngram_bind(context, ngram, tokens, 4, &missing, &binding) == LINNET_OK, "bind");
   CHECK(missing == 1, "%zu missing", missing);
-  struct linnet_language_model model = linnet_ngram_language_model(binding);
+  const struct linnet_language_model *model = linnet_ngram_language_model(binding);
   uint32_t state, next;
-  REQUIRE(model.state_bytes == sizeof state, "%zu bytes", model.state_bytes);
-  model.begin(model.user, &state);
-  check_near(model.score(model.user, &state, 2, &next) / log(10), -0.1, "<s> a");
-  check_near(model.score(model.user, &next, 1, &next) / log(10), -0.05, "<s> a b");
-  check_near(model.finish(model.user, &next) / log(10), -0.07, "a b </s>");
-  CHECK(isinf(model.score(model.user, &state, 3, &next)) && isinf(model.score(model.user, &state, 77, &next)),
+  REQUIRE(model->state_bytes == sizeof state, "%zu bytes", model->state_bytes);
+  model->begin(model->user, &state);
+  check_near(model->score(model->user, &state, 2, &next) / log(10), -0.1, "<s> a");
+  check_near(model->score(model->user, &next, 1, &next) / log(10), -0.05, "<s> a b");
+  check_near(model->finish(model->user, &next) / log(10), -0.07, "a b </s>");
+  CHECK(isinf(model->score(model->user, &state, 3, &next)) && isinf(model->score(model->user, &state, 77, &next)),
         "tokens without words");
   linnet_ngram_binding_destroy(binding);
   struct linnet_symbols *symbols = NULL;
   REQUIRE(linnet_symbols_create(context, tokens + 1, 2, &symbols) == LINNET_OK, "symbols");
   REQUIRE(linnet_ngram_bind_symbols(context, ngram, symbols, NULL, &binding) == LINNET_OK, "bind symbols");
   model = linnet_ngram_language_model(binding);
-  check_near(model.score(model.user, &state, 2, &next) / log(10), -0.1, "<s> a");
+  check_near(model->score(model->user, &state, 2, &next) / log(10), -0.1, "<s> a");
   linnet_ngram_binding_destroy(binding);
   CHECK(linnet_ngram_bind(context, ngram, (const char *const[]){NULL, NULL}, 2, NULL, &binding) ==
                 LINNET_ERROR_ARGUMENT &&
@@ -164,11 +164,11 @@ enum { THREADS = 4, ROUNDS = 200 };
 struct user {
   struct linnet_context *own;
   const struct linnet_ngram *ngram;
-  const struct linnet_transcripts *blank; /* has the blank as a token, which no table of symbols takes */
+  const struct linnet_transcripts *blank; /* has the blank as a token, which tables of symbols refuse */
   unsigned index, errors;                 /* what went wrong; printed by the main thread */
 };
 
-/* Whether the own handle has the sentence of the failure. */
+/* Whether the thread's handle has the error message. */
 static bool failed(const struct user *u, enum linnet_status status, const char *sentence) {
   return status != LINNET_OK && strstr(linnet_context_error(u->own), sentence);
 }
@@ -194,8 +194,8 @@ static void *use_shared(void *argument) {
   return NULL;
 }
 
-/* Threads share immutable objects: what fails leaves its sentence in the thread's handle, and the one that the objects
- * were made with stays as it was. TSan sees the rest. */
+/* Threads share immutable objects: a failure leaves its message in the thread's handle, and the handle of the
+ * objects does not change. TSan finds races. */
 static void test_threads(struct linnet_context *context) {
   static const char text[] = "utterance a <blk>\n";
   struct linnet_ngram *ngram = load_text(context, SMALL);

@@ -33,52 +33,53 @@ static void test_good_arpa(struct linnet_context *context) {
   }
 }
 
-/* What is refused, and what the message says. */
+/* Refused texts, with the beginning of the message. */
 static const struct {
   const char *text, *location;
 } BAD_ARPA[] = {
     {"", "FILE:0: the file ends"},
     {"nothing\nof the sort\n", "FILE:2: the file ends"},
     {"\\data\\\n", "FILE:1: the file ends"},
-    {"\\data\\\n\n\\1-grams:\n", "FILE:3: no 'ngram 1=COUNT'"},
+    {"\\data\\\n\n\\1-grams:\n", "FILE:3: 'ngram 1=COUNT' is missing"},
     {"\\data\\\nngram 0=3\n", "FILE:2: order 0"},
     {"\\data\\\nngram 99=3\n", "FILE:2: order 99"},
     {"\\data\\\nngram 2=3\n", "FILE:2: order 2"},
     {"\\data\\\nngram 1=1\nngram 2=1\nngram 3=1\nngram 4=1\nngram 5=1\nngram 6=1\nngram 7=1\nngram 8=1\nngram 9=1\n",
      "FILE:10: order 9"},
-    {"\\data\\\nngram 1=0\n", "FILE:2: no words"},
+    {"\\data\\\nngram 1=0\n", "FILE:2: the number of words is 0"},
     {"\\data\\\nngram 1=-3\n", "FILE:2: expected"},
     {"\\data\\\nngram 1=\n", "FILE:2: expected"},
     {"\\data\\\nngram 1=3x\n", "FILE:2: expected"},
     {"\\data\\\nngram=3\n", "FILE:2: expected"},
     {"\\data\\\nngram\n", "FILE:2: expected"},
     {"\\data\\\nwords 1=3\n", "FILE:2: expected"},
-    {"\\data\\\nngram 1=99999999999999999999999\n\\1-grams:\n-1 a\n\\end\\\n", "FILE:5: only 1 of"},
+    {"\\data\\\nngram 1=99999999999999999999999\n\\1-grams:\n-1 a\n\\end\\\n", "FILE:5: there are only 1 of"},
     {HEAD "\\2-grams:\n", "FILE:5: expected '\\1-grams:'"},
-    {HEAD "\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.5\n\n" PAIRS END, "FILE:8: only 2 of 3 1-grams"},
-    {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\tc\n-1\td\n\n" PAIRS END, "FILE:9: more than 3 1-grams"},
-    {HEAD WORDS "\\2-grams:\n-0.5\ta b\n\n" END, "FILE:12: only 1 of 2 2-grams"},
+    {HEAD "\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.5\n\n" PAIRS END, "FILE:8: there are only 2 of 3 1-grams"},
+    {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\tc\n-1\td\n\n" PAIRS END, "FILE:9: there are more than 3 1-grams"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta b\n\n" END, "FILE:12: there are only 1 of 2 2-grams"},
     {HEAD WORDS END, "FILE:10: expected '\\2-grams:'"},
     {HEAD WORDS PAIRS "\\3-grams:\n-1\ta b a\n\n" END, "FILE:14: expected '\\end\\'"},
     {HEAD WORDS PAIRS, "FILE:13: the file ends before '\\end\\'"},
-    {HEAD WORDS "\\2-grams:\n-0.5\ta b", "FILE:11: the file ends before '\\end\\': it is cut"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta b", "FILE:11: the file ends before '\\end\\': it is truncated"},
     {HEAD WORDS "\\2-grams:\n-0.5\ta", "FILE:11: the file ends before"},
     {HEAD WORDS "\\2-grams:\n-", "FILE:11: the file ends before"},
     {HEAD WORDS "\\2-gra", "FILE:10: the file ends before"},
     {HEAD WORDS PAIRS "\\en", "FILE:14: the file ends before"},
     {"\\data\\\nngram 1=", "FILE:2: the file ends before"},
-    {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\ta\n\n" PAIRS END, "FILE:8: word 'a' is there twice"},
-    {HEAD WORDS "\\2-grams:\n-0.5\ta b\n-0.5\ta b\n\n" END, "FILE:12: this 2-gram is there twice"},
+    {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\ta\n\n" PAIRS END, "FILE:8: word 'a' appears twice"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta b\n-0.5\ta b\n\n" END, "FILE:12: this 2-gram appears twice"},
     {HEAD WORDS "\\2-grams:\n-0.5\ta x\n-0.5\tb a\n\n" END, "FILE:11: word 'x' is not among the unigrams"},
-    {HEAD WORDS "\\2-grams:\n-0.5\ta\n-0.5\tb a\n\n" END, "FILE:11: 1 words where an n-gram has 2: complete"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta\n-0.5\tb a\n\n" END,
+     "FILE:11: the line has 1 words, but an n-gram has 2: complete"},
     {HEAD WORDS "\\2-grams:\n-0.5\ta b 0 0\n-0.5\tb a\n\n" END, "FILE:11: more than 2 words"},
     {HEAD WORDS "\\2-grams:\n-0.5\ta b -1\n-0.5\tb a\n\n" END,
-     "FILE:11: an n-gram of the highest order, 2, has no back-off weight: take"},
+     "FILE:11: an n-gram of the highest order, 2, has no back-off weight: remove"},
     {"\\data\\\nngram 1=2\nngram 2=1\nngram 3=1\n\\1-grams:\n-1\ta\n-1\tb\n\\2-grams:\n-1\ta b\n\\3-grams:\n-1\tb a "
      "b\n"
      "\\end\\\n",
      "FILE:11: the first 2 words are not among the 2-grams"},
-    {HEAD "\\1-grams:\n0.5\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability 0.5 is more than 0"},
+    {HEAD "\\1-grams:\n0.5\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability 0.5 is above 0"},
     {HEAD "\\1-grams:\ninf\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability inf"},
     {HEAD "\\1-grams:\nnan\ta\n-1\tb\n-1\tc\n\n" PAIRS END,
      "FILE:6: log probability 'nan' is not a number: correct it"},
@@ -161,9 +162,9 @@ static void test_gzip(struct linnet_context *context) {
   memset(packed + one, 0, 600);
   expect_gzip(context, packed, one + 600, "padded by zeros", NULL);
   packed[one + 599] = 'x';
-  expect_gzip(context, packed, one + 600, "zeros and something else", "not gzip");
+  expect_gzip(context, packed, one + 600, "zeros and something else", "other bytes");
   memcpy(packed + one, "garbage", 7);
-  expect_gzip(context, packed, one + 7, "something else behind", "FILE: bytes that are not gzip follow");
+  expect_gzip(context, packed, one + 7, "something else after it", "FILE: other bytes follow");
   uint8_t *end = gzip_member(data, 70001, packed);
   end = gzip_member(data, 0, end);
   end = gzip_member(data + 70001, size - 70001, end);
@@ -237,7 +238,7 @@ static void test_accidents(struct linnet_context *context, const struct file *go
   check_refused(context, &longer, "a byte too many");
 }
 
-/* Changes behind true checksums. */
+/* Changes with correct checksums. */
 struct corruption {
   const char *what;
   int section; /* of the body; -1: the header */
@@ -254,7 +255,7 @@ static void corrupt(const struct file *good, const struct corruption *c, bool qu
   *file = *good;
   size_t at = c->section < 0 ? c->at : NGRAM_HEADER + layout.start[c->section] + 4 * c->at;
   if (c->section < 0 && at >= 24 && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-    at ^= 4; /* halves of 64 bits: the rows say where the low one is on little-endian machines */
+    at ^= 4; /* halves of 64 bits: the rows give the low one on little-endian machines */
   memcpy(file->bytes + at, &c->value, sizeof c->value);
   CHECK(memcmp(file->bytes, good->bytes, good->size) != 0, "%s: changes nothing", c->what);
   ngram_file_seal(file->bytes, file->size);

@@ -62,7 +62,7 @@ static void check_same(const struct linnet_ngram *a, const struct linnet_ngram *
           "node %u", node);
 }
 
-/* Thresholds of which the first drops nothing, the last everything. */
+/* Thresholds from dropping nothing to dropping everything. */
 static void test_thresholds(struct linnet_context *context) {
   struct linnet_ngram *exact = estimate(context);
   uint32_t before = exact->total;
@@ -88,7 +88,7 @@ static void test_thresholds(struct linnet_context *context) {
   linnet_ngram_destroy(exact);
 }
 
-/* Words that a model forbids after a context, and words that only the context allows, stay as they are. */
+/* Words that a model forbids after a context, and words that only the context allows, do not change. */
 static void test_impossible(struct linnet_context *context) {
   static const char arpa[] =
       "\\data\\\nngram 1=5\nngram 2=3\n\n\\1-grams:\n-99\t<s>\t-0.1\n-0.5\t</s>\n"
@@ -129,7 +129,7 @@ static void test_refusals(struct linnet_context *context) {
         "an estimator's threshold");
 }
 
-/* A model that is pruned as it is estimated, and again by its own histories. */
+/* A model that is pruned during its estimation, and then again by its own histories. */
 static enum linnet_status scenario(struct linnet_context *context) {
   static const char *const sentences[] = {"a", "b", "a", "c", "b", "a", "b", "d"};
   struct linnet_ngram_estimator_settings settings;

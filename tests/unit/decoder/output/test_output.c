@@ -1,4 +1,5 @@
-/* Output formats, byte for byte: tests/golden/outputs holds what independent readers accepted (check_outputs.py). */
+/* Output formats, byte for byte: independent readers have accepted the files in tests/golden/outputs
+ * (check_outputs.py). */
 #include <linnet/output.h>
 
 #include "locales.h"
@@ -18,7 +19,8 @@ static int append(void *user, const char *bytes, size_t count) {
   return 0;
 }
 
-/* Quotes, tags, a newline, white space, UTF-8, bytes that are none, times that need rounding, a long line, pauses. */
+/* Quotes, tags, a newline, white space, UTF-8, bytes that are not UTF-8, times that need rounding, a long line,
+ * pauses. */
 static const struct linnet_span words[] = {
     {"the", 0.03, 0.09, 0.98765f, 0, 0, 0, NULL, 0, 0},
     {"\"quoted\"", 0.09, 0.30000004, 1, 1, -0.25f, 0, NULL, 0, 0},
@@ -35,14 +37,20 @@ static const struct linnet_span phones[] = {{"DH", 0.03, 0.06, 0.5f, 0, 0, 0, NU
 
 enum { WORDS = sizeof words / sizeof *words };
 
-static const struct linnet_output full = {
-    .id = "u1", .seconds = 5.25, .words = words, .num_words = WORDS, .phones = phones, .num_phones = 2};
+static const struct linnet_output full = {.size = sizeof full,
+                                          .id = "u1",
+                                          .seconds = 5.25,
+                                          .words = words,
+                                          .num_words = WORDS,
+                                          .phones = phones,
+                                          .num_phones = 2};
 
 static const struct linnet_alternative alternatives[] = {{-1.23456, -2.5, -INFINITY, NULL, phones, 0, 2},
                                                          {-30, -28, -4e-5, NULL, phones + 1, 0, 1},
                                                          {-2e8, 0.5, 0, NULL, NULL, 0, 0}};
 
-static const struct linnet_output several = {.id = "u 1",
+static const struct linnet_output several = {.size = sizeof several,
+                                             .id = "u 1",
                                              .bare = 1,
                                              .seconds = 1,
                                              .offset = 10,
@@ -85,17 +93,24 @@ static void compare_file(const char *name, const char *extension, const struct t
 static void test_golden(void) {
   static struct text text;
   const struct linnet_output only_phones = {
-      .id = "a b", .file = "dir/a b.wav", .seconds = 1, .phones = phones, .num_phones = 2};
-  const struct linnet_output nothing = {.id = "silence"};
-  const struct linnet_output later = {.id = "part",
+      .size = sizeof only_phones, .id = "a b", .file = "dir/a b.wav", .seconds = 1, .phones = phones, .num_phones = 2};
+  const struct linnet_output nothing = {.size = sizeof nothing, .id = "silence"};
+  const struct linnet_output later = {.size = sizeof later,
+                                      .id = "part",
                                       .speaker = "s1",
                                       .channel = 2,
                                       .offset = 3599.9996,
                                       .seconds = 5.25,
                                       .words = words,
                                       .num_words = WORDS};
-  const struct linnet_output aligned = {
-      .id = "u2", .seconds = 1, .offset = 10, .words = doubtful, .num_words = 3, .jumps = jumps, .num_jumps = 2};
+  const struct linnet_output aligned = {.size = sizeof aligned,
+                                        .id = "u2",
+                                        .seconds = 1,
+                                        .offset = 10,
+                                        .words = doubtful,
+                                        .num_words = 3,
+                                        .jumps = jumps,
+                                        .num_jumps = 2};
   const struct linnet_output_format *format;
   for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
     const char *extension = linnet_output_format_extension(format);
@@ -159,14 +174,27 @@ static void test_arguments(void) {
       {{NULL, 1, 2, 0, 0, 0, 0, NULL, 0, 0}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0}},
       {{"a", -1, 2, 0, 0, 0, 0, NULL, 0, 0}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0}}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    const struct linnet_output output = {.id = "u", .seconds = 5, .words = bad[i], .num_words = 2};
+    const struct linnet_output output = {
+        .size = sizeof output, .id = "u", .seconds = 5, .words = bad[i], .num_words = 2};
     CHECK(linnet_output_write(format, &output, append, &text) == LINNET_ERROR_ARGUMENT, "spans %zu", i);
   }
-  const struct linnet_output nameless = {.seconds = 1}, endless = {.id = "u", .seconds = NAN};
+  const struct linnet_output nameless = {.size = sizeof nameless, .seconds = 1},
+                             endless = {.size = sizeof endless, .id = "u", .seconds = NAN};
   CHECK(linnet_output_write(format, &nameless, append, &text) == LINNET_ERROR_ARGUMENT, "no id");
   CHECK(linnet_output_write(format, &endless, append, &text) == LINNET_ERROR_ARGUMENT, "NaN seconds");
+  const struct {
+    struct linnet_output known;
+    size_t more;
+  } newer = {.known = {.size = sizeof newer, .id = "u"}},
+    newest = {.known = {.size = sizeof newest, .id = "u"}, .more = 1};
+  const struct linnet_output unsized = {.id = "u"},
+                             older = {.size = offsetof(struct linnet_output, seconds), .id = "u", .seconds = NAN};
+  CHECK(linnet_output_write(format, &newer.known, append, &text) == LINNET_OK, "a larger structure");
+  CHECK(linnet_output_write(format, &newest.known, append, &text) == LINNET_ERROR_ARGUMENT, "an unknown member");
+  CHECK(linnet_output_write(format, &unsized, append, &text) == LINNET_ERROR_ARGUMENT, "no size");
+  CHECK(linnet_output_write(format, &older, append, &text) == LINNET_OK, "members that an older program lacks");
   const struct linnet_alternative worse = {.phones = bad[0], .num_phones = 2};
-  const struct linnet_output mixed = {.id = "u", .alternatives = &worse, .num_alternatives = 1};
+  const struct linnet_output mixed = {.size = sizeof mixed, .id = "u", .alternatives = &worse, .num_alternatives = 1};
   CHECK(linnet_output_write(format, &mixed, append, &text) == LINNET_ERROR_ARGUMENT, "an alternative's spans");
   CHECK(linnet_output_write(NULL, &full, append, &text) == LINNET_ERROR_ARGUMENT, "no format");
 }

@@ -79,7 +79,7 @@ static void test_random_pairs(struct linnet_context *context) {
     check_random(context, seed, seed < 4000 ? 6 : 60);
 }
 
-/* Ties where other preferences give other counts; from `sclite -i rm -r ref.trn trn -h hyp.trn trn -o pralign`
+/* Ties for which other preferences give other counts; from `sclite -i rm -r ref.trn trn -h hyp.trn trn -o pralign`
  * (sctk 2.4.10). */
 static void test_stored(struct linnet_context *context) {
   static const struct {
@@ -514,7 +514,7 @@ static enum linnet_status align_scenario(struct linnet_context *context) {
 
 /* --- oracles ------------------------------------------------------------------------------------------------------ */
 
-/* u1 is best by "a x c" of the list, u2 has none, u3 has stress and what is mapped and ignored. */
+/* "a x c" in the list is best for u1, u2 has no hypothesis, u3 has stress, and mapped and ignored tokens. */
 static const char oracle_lattices[] = "u3 \n0 1 AH1\n1 2 f\n2\n\nu1 \n0 1 a\n0 1 x\n1 2 x\n1 3 y\n2 3 c\n3\n\n";
 
 /* `lattices` NULL: of the list. */

@@ -1,5 +1,4 @@
-/* Written texts with pronunciations: what is known, guessed and unknown, where it stands, and where words lie in time.
- */
+/* Written texts with pronunciations: known, guessed and unknown words, their positions in the text, and their times. */
 #include <linnet/pronounced_text.h>
 
 #include "allocators.h"
@@ -116,7 +115,7 @@ static void test_variants(const struct world *w) {
   linnet_pronounced_text_destroy(text);
 }
 
-/* Some words are said in another way behind a number. */
+/* Some words have another spoken form after a number. */
 static void test_after(const struct world *w) {
   static const char rules[] = "keys outer “ , .\ntable symbol & and\ntable currency $ sun\nnumber c 0 five\n"
                               "rule {currency}{n} = {2:c}\nrule {n} = {1:c}\nafter {currency}{n} b = b {1.1}\n";
@@ -136,7 +135,7 @@ static void test_after(const struct world *w) {
   linnet_text_normalizer_destroy(own.normalizer);
 }
 
-/* Letters are only taken for an acronym where the text has small letters, or where they are few. */
+/* Capital letters are an acronym only if the text also has small letters, or if they are few. */
 static void test_capitals(const struct world *w) {
   static const struct {
     const char *text;
@@ -273,7 +272,7 @@ static void test_placing(const struct world *w) {
        "S AH N - - - - - - IH Z",
        {{"sun", 0, 3, false}, {"zz", 3, 5, true}, {"zzzz", 5, 9, true}, {"is", 9, 11, false}},
        4},
-      /* before the first and behind the last */
+      /* before the first and after the last */
       {"zz sun zzz", "- - S AH N - -", {{"zz", 0, 2, true}, {"sun", 2, 5, false}, {"zzz", 5, 7, true}}, 3},
       /* neighbours without frames between them give half a frame */
       {"zz sun zz is zz",
@@ -284,7 +283,7 @@ static void test_placing(const struct world *w) {
         {"is", 3.25, 4.5, false},
         {"zz", 4.5, 5, true}},
        5},
-      /* nothing is known */
+      /* no word is known */
       {"zz zzzz", "- - -", {{"zz", 0, 1, true}, {"zzzz", 1, 3, true}}, 2},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

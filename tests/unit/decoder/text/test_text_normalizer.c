@@ -1,11 +1,11 @@
-/* How written tokens are said: the English rules that ship, with a small vocabulary; files of rules that are wrong. */
+/* Spoken forms of written tokens: the English rules that ship, with a small vocabulary; files of rules with errors. */
 #include <linnet/text_normalizer.h>
 
 #include <ctype.h>
 
 #include "allocators.h"
 
-/* What a lexicon would know, in small letters with spaces around. */
+/* The words of a lexicon, in small letters with spaces around them. */
 static const char vocabulary[] =
     " zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion "
@@ -29,8 +29,8 @@ static int knows(void *user, const char *word) {
   return length > 0 && strstr(vocabulary, folded) != NULL;
 }
 
-/* A token, the first way to say it in any case of letters ("" for none, '?' before one with unknown words), and another
- * way among all, or NULL. */
+/* A token, its first spoken form in any case of letters ("" for none, '?' before one with unknown words), and
+ * another of its spoken forms, or NULL. */
 struct spoken_case {
   const char *token, *first, *other;
 };
@@ -228,7 +228,7 @@ static void test_english(struct linnet_context *context) {
   linnet_text_normalizer_destroy(n);
 }
 
-/* Without rules: as it is, or without the ASCII punctuation around it. */
+/* Without rules: the token, or the token without the ASCII punctuation around it. */
 static void test_no_rules(struct linnet_context *context) {
   static const struct spoken_case plain[] = {
       {"the", "the", NULL}, {"(the),", "the", NULL}, {"it's", "it's", NULL}, {"it’s", "?it’s", NULL},
@@ -267,22 +267,22 @@ static void test_refused(struct linnet_context *context) {
     const char *rules, *message;
   } wrong[] = {{"tabel a b", "R:1: 'tabel'"},
                {"\ntable a", "R:2: the line ends where a key"},
-               {"table a b c\ntable a b d", "R:2: 'b' is in table 'a' already"},
+               {"table a b c\ntable a b d", "R:2: 'b' appears twice in table 'a'"},
                {"number a x y", "R:1: 'x' is not NUMBER"},
                {"number a 1/0 y", "R:1: '1/0' is not NUMBER"},
                {"number a 5 five\nnumber a 4 four", "R:2: the numbers of set 'a' must increase"},
-               {"number a like b", "no set 'b' before"},
-               {"number a 1 <b one", "R: there is no set of numbers 'b'"},
+               {"number a like b", "set 'b' is not defined before"},
+               {"number a 1 <b one", "R: set of numbers 'b' is not defined"},
                {"rule x y", "R:1: 'x': a rule is"},
-               {"rule {n} = {1:a}", "R: there is no set of numbers 'a'"},
-               {"rule {n:5-1} = a", "R:1: 'n:5-1': not a field"},
-               {"rule {n = a", "a '{' without a '}'"},
-               {"rule {x} = a", "R: there is no table 'x'"},
+               {"rule {n} = {1:a}", "R: set of numbers 'a' is not defined"},
+               {"rule {n:5-1} = a", "R:1: 'n:5-1': this is not a field"},
+               {"rule {n = a", "'}' is missing after '{'"},
+               {"rule {x} = a", "R: table 'x' is not defined"},
                {"rule {n} = {2:a}", "no such field"},
                {"rule {w} = {1:a}", "the field is not a number"},
-               {"rule {n} = {1.1}", "the field is not of a table"},
+               {"rule {n} = {1.1}", "the field is not in a table"},
                {"after {n} = a", "R:1: '{n}': a rule is"},
-               {"rule {n} =", "nothing is said"}};
+               {"rule {n} =", "the rule has no words to say"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     struct linnet_text_normalizer *n = NULL;
     enum linnet_status status =
@@ -293,7 +293,7 @@ static void test_refused(struct linnet_context *context) {
   }
 }
 
-/* Rules that would never end, or say too much, say nothing. */
+/* Rules that would never end, or give too many words, give no spoken form. */
 static void test_endless(struct linnet_context *context) {
   static const char rules[] = "number a 0 > > > >\nnumber a 5/10 > > > >\nnumber b 0 word >\nrule {n} = {1:a}\n"
                               "rule {n} = {1:b}\ntable symbol & and\n";

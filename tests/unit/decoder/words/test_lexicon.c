@@ -1,4 +1,4 @@
-/* Symbol tables, transcripts and lexicons: what they read, and what they refuse. */
+/* Symbol tables, transcripts and lexicons: good and bad files. */
 #include <linnet/lexicon.h>
 
 #include "allocators.h"
@@ -184,7 +184,7 @@ static void test_text_phone(struct linnet_context *context) {
         "empty");
   linnet_transcripts_destroy(t);
   check_text_phone(context, "u.0 A_S\nu.2 B_S\n", "tmp:2:");
-  check_text_phone(context, "u.1 A_S\n", "no word 0");
+  check_text_phone(context, "u.1 A_S\n", "word 0 is missing");
   check_text_phone(context, "u.0 A_S\nv.0 A_S\nu.0 B_S\n", "tmp:3:");
   check_text_phone(context, "u A_S\n", "tmp:1:");
   check_text_phone(context, "u. A_S\n", "tmp:1:");
@@ -313,7 +313,8 @@ static void test_lexicon_symbols(struct linnet_context *context) {
   CHECK(load_lexicon(context, "CUT K AH1 T\nCAT K AE1 T\n", &settings, phones, &(struct linnet_lexicon *){NULL}) ==
             LINNET_ERROR_FORMAT,
         "an unknown phone");
-  CHECK(strstr(linnet_context_error(context), "lexicon:2: unknown phone 'AE'"), "'%s'", linnet_context_error(context));
+  CHECK(strstr(linnet_context_error(context), "lexicon:2: phone 'AE' is unknown"), "'%s'",
+        linnet_context_error(context));
   linnet_symbols_destroy(phones);
   size_t count;
   const int *labels = linnet_lexicon_pronunciation(l, linnet_lexicon_find(l, "cut"), 0, &count);
@@ -362,7 +363,7 @@ static void check_bad_lexicon(struct linnet_context *context, const char *text, 
 static void test_bad_lexicons(struct linnet_context *context) {
   struct linnet_lexicon *l;
   check_bad_lexicon(context, "A AH\nB\n", LINNET_ERROR_FORMAT,
-                    "lexicon:2: word 'B' has no phones: write them behind it");
+                    "lexicon:2: word 'B' has no phones: write them after it");
   check_bad_lexicon(context, "A AH\nB # no phones\n", LINNET_ERROR_FORMAT, "lexicon:2:");
   check_bad_lexicon(context, "A AH\nB B IY\na AH\n", LINNET_ERROR_FORMAT, "lexicon:3:");
   check_bad_lexicon(context, "A AH <blk>\n", LINNET_ERROR_FORMAT, "lexicon:1:");
@@ -402,7 +403,7 @@ static void test_many_variants(struct linnet_context *context) {
   free(text);
 }
 
-/* Random bytes and random words of the format: any answer but a crash. */
+/* Random bytes and random words of the format: any result except a crash. */
 static void test_random_bytes(struct linnet_context *context) {
   static const char *const pieces[] = {"A",     " ",   "\n", "\t", "#",  ";;;",  "(2)", "(", ")", "\r", "\xEF\xBB\xBF",
                                        "<blk>", "AH0", ".0", ".1", "_B", "\xFF", "0"};

@@ -1,5 +1,5 @@
-/* The search for words that holds every state, against the definition: all alignments of all phone sequences, and all
- * ways to read these as words, silences between them and unknown words. */
+/* The search for words with a beam for all states, compared with the definition: all alignments of all phone
+ * sequences, and all ways to read these as words, silences between them and unknown words. */
 #include <math.h>
 
 #include "word_cases.h"
@@ -141,7 +141,7 @@ static size_t count_possible(const struct problem *p) {
   return count;
 }
 
-/* --- what the search says ----------------------------------------------------------------------------------------- */
+/* --- the results of the search ------------------------------------------------------------------------------------ */
 
 static bool spells(const struct problem *p, const struct linnet_word_hypothesis *h,
                    const struct linnet_recognised_word *word) {
@@ -157,7 +157,8 @@ static bool spells(const struct problem *p, const struct linnet_word_hypothesis 
   return false;
 }
 
-/* Words have the phones of a pronunciation, silences stand between; returns the penalties of unknown words. */
+/* Checks that words have the phones of a pronunciation, with silences between them; returns the penalties of unknown
+ * words. */
 static double check_words(const struct problem *p, const struct linnet_word_hypothesis *h) {
   size_t at = 0;
   double penalty = 0;
@@ -221,7 +222,7 @@ static void check_problem(struct linnet_context *context, struct problem *p) {
 
 /* --- problems ----------------------------------------------------------------------------------------------------- */
 
-/* Overlapping phrases of one to three words, none twice. */
+/* Overlapping phrases of one to three words, without duplicates. */
 static struct linnet_hotwords *make_hotwords(struct linnet_context *context, struct problem *p, struct test_random *r) {
   struct linnet_hotwords *hotwords;
   char text[256] = "# phrases\n";

@@ -1,5 +1,5 @@
-/* The search for words as an object: streaming, memory, determinism, recombination, wrong arguments. What it finds is
- * held against the definition in test_word_exact. */
+/* The search for words as an object: streaming, memory, determinism, recombination, wrong arguments. test_word_exact
+ * compares its results with the definition. */
 #include "allocators.h"
 #include "word_cases.h"
 
@@ -253,7 +253,7 @@ static void test_recombination_in_small_beam(struct linnet_context *context) {
 
 /* --- hand-made ---------------------------------------------------------------------------------------------------- */
 
-/* Posteriors that say the symbols in turn, a blank between. */
+/* Posteriors of the symbols in turn, with a blank between them. */
 static size_t say(float *rows, const int *labels, size_t count) {
   size_t frames = 2 * count + 1;
   for (size_t t = 0; t < frames; t++)

@@ -1,4 +1,5 @@
-/* What the tests of the search for words share: random lexicons, a language model over their words, hotwords. */
+/* Functions that the tests of the search for words share: random lexicons, a language model over their words,
+ * hotwords. */
 #ifndef LINNET_WORD_CASES_H
 #define LINNET_WORD_CASES_H
 
@@ -50,7 +51,9 @@ static inline float word_bigram_score(const void *user, const void *state, unsig
 }
 
 static inline struct linnet_language_model word_bigram(const struct bigram *bigram) {
-  return (struct linnet_language_model){bigram, sizeof(uint32_t), bigram_begin, word_bigram_score, bigram_finish};
+  struct linnet_language_model model = bigram_model(bigram);
+  model.score = word_bigram_score;
+  return model;
 }
 
 #endif

@@ -14,7 +14,7 @@
 
 static struct linnet_context *context;
 
-/* libsndfile 1.2.0 leaks when it gives up on a damaged Vorbis file. */
+/* libsndfile 1.2.0 leaks when it refuses a damaged Vorbis file. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
   return "leak:vorbis_info_init\n";
@@ -88,7 +88,7 @@ static struct file encode(int format, int rate, int channels, const float *sampl
   return file;
 }
 
-/* A chirp with some noise on a grid of 1/32768, so that 16 bits hold it exactly. */
+/* A chirp with some noise on a grid of 1/32768, so that 16 bits can store it exactly. */
 static float *make_signal(size_t n) {
   float *x = malloc((n + 1) * sizeof *x);
   struct test_random random = {7};

@@ -303,7 +303,7 @@ static void test_parts(const float *signal) {
   }
 }
 
-/* A part of what cannot be sought: raw PCM on a pipe. */
+/* A part of an input without seeking: raw PCM on a pipe. */
 static void test_part_of_pipe(void) {
   struct linnet_audio_settings settings;
   linnet_audio_settings_default(&settings);
@@ -352,7 +352,7 @@ static void test_bad_paths(void) {
   static const char m4a[16] = "\0\0\0 ftypM4A ", webm[] = "\x1A\x45\xDF\xA3\x9F";
   save(m4a, sizeof m4a);
   expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED,
-              "is MP4 or M4A, which is not read: convert it, as with 'ffmpeg -i");
+              "is MP4 or M4A, which is not supported: convert it, for example with 'ffmpeg -i");
   save(webm, sizeof webm);
   expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED, "is WebM or Matroska");
   static const char sphere[1024] = "NIST_1A\n   1024\nsample_rate -i 16000\nsample_n_bytes -i 2\nchannel_count -i 1\n"
@@ -442,7 +442,7 @@ static enum linnet_status read_silently(const unsigned char *data, size_t size, 
   return status;
 }
 
-/* Every prefix, then single bytes overwritten: any status, no crash, no more samples than such a file can hold. */
+/* Every prefix, then single bytes overwritten: any status, no crash, no more samples than such a file can have. */
 static void check_hostile(const char *name, int format, const float *signal, size_t frames) {
   struct file file = encode(format, 16000, 1, signal, frames);
   struct test_random random = {11};

@@ -1,5 +1,5 @@
-/* Augmentation: draws depend on their key alone and have the distribution that the settings say; masks, warping, speed
- * and noise do what they should and no more. */
+/* Augmentation: draws depend only on their key and have the distribution of the settings; masks, warping, speed and
+ * noise have their defined effect and no other. */
 #include <linnet/audio.h>
 #include <linnet/augment.h>
 #include <linnet/train.h>
@@ -114,7 +114,7 @@ static void test_masks_alone(void) {
   }
 }
 
-/* Trainings that are resumed, or repeated after years, draw what they drew. */
+/* A resumed or repeated training draws the same numbers, in all versions. */
 static void test_same_masks(void) {
   static const struct linnet_feature_mask expected[] = {{0, 300, 33, 1}, {0, 300, 22, 8}, {158, 11, 0, 40},
                                                         {27, 11, 0, 40}, {51, 12, 0, 40}, {140, 27, 0, 40}};
@@ -142,7 +142,7 @@ static void test_fill_mean(void) {
   CHECK(masked > 0, "nothing was masked");
 }
 
-/* On a ramp, the value is the frame that it came from. */
+/* On a ramp, a value is the index of its original frame. */
 static void check_warp(uint64_t utterance, size_t frames, int max_warp, double *moved) {
   struct linnet_specaugment_settings s;
   linnet_specaugment_settings_default(&s);

@@ -1,4 +1,4 @@
-/* Augmentation of what surrounds speech: levels, bands and padding, measured on sines and constant clips. */
+/* Augmentation of levels, bands and padding around speech, measured on sines and constant clips. */
 #include <linnet/augment.h>
 
 #include "test.h"
@@ -50,7 +50,7 @@ static void test_level(void) {
   CHECK(largest == 32768, "samples of %g, should be clipped to 16 bits", largest);
 }
 
-/* What a band below `high` Hz does to a sine. */
+/* The effect of a band below `high` Hz on a sine. */
 static double band_gain(double high, double hertz) {
   static float x[SAMPLES];
   struct linnet_band_settings s;

@@ -133,7 +133,105 @@ static void test_speech_frames(void) {
   CHECK(linnet_cmvn_accumulate_frames(&padded, LINNET_CMVN_SPEECH_FRAMES, NULL, 3) == LINNET_ERROR_ARGUMENT, "NULL");
 }
 
+/* --- running statistics ---------------------------------------------------------------------------------------------
+ */
+
+enum { PRIOR = 100 };
+
+/* Faint noise in the first third, then speech that is 1.5 lower than the prior says. */
+static void make_live(float *x) {
+  struct test_random random = {4};
+  for (size_t t = 0; t < FRAMES; t++)
+    for (int i = 0; i < DIM; i++)
+      x[t * DIM + i] = (float)((t < FRAMES / 3 ? 2 : 11.5) + i * 0.25 + 3 * test_uniform(&random));
+}
+
+static struct linnet_cmvn live_prior(void) {
+  struct linnet_cmvn cmvn;
+  linnet_cmvn_reset(&cmvn, DIM);
+  cmvn.count = 7;
+  for (int i = 0; i < DIM; i++) {
+    cmvn.sum[i] = 7 * (13 + i * 0.25);
+    cmvn.square[i] = 7 * ((13 + i * 0.25) * (13 + i * 0.25) + 9);
+  }
+  CHECK(linnet_cmvn_scale(&cmvn, PRIOR) == LINNET_OK && cmvn.count == PRIOR, "%g frames", cmvn.count);
+  return cmvn;
+}
+
+/* Frame t by its definition, from all frames before it; taken[] says which of them count. Returns the mean of the
+ * values with variance. */
+static double run_by_definition(const float *x, const bool *taken, size_t t, int variance, double *y) {
+  double mean_value = 0;
+  for (int i = 0; i < DIM; i++) {
+    double n = PRIOR, mean = 13 + i * 0.25, sum = n * mean, square = n * (mean * mean + 9);
+    for (size_t s = 0; s < t; s++)
+      if (taken[s])
+        n++, sum += x[s * DIM + i], square += (double)x[s * DIM + i] * x[s * DIM + i];
+    mean = sum / n;
+    const double deviation = sqrt(fmax(square / n - mean * mean, 1e-10));
+    y[i] = (x[t * DIM + i] - mean) / (variance ? deviation : 1);
+    mean_value += (x[t * DIM + i] - mean) / deviation / DIM;
+  }
+  return mean_value;
+}
+
+static void check_running(enum linnet_cmvn_frames chosen, int variance) {
+  static float x[FRAMES * DIM], got[FRAMES * DIM];
+  static bool taken[FRAMES];
+  double worst = 0, y[DIM], bound = 1e-5;
+  size_t count = 0;
+  struct linnet_cmvn cmvn = live_prior();
+  make_live(x);
+  memcpy(got, x, sizeof x);
+  CHECK(linnet_cmvn_run(&cmvn, chosen, variance, got, FRAMES) == LINNET_OK, "run");
+  for (size_t t = 0; t < FRAMES; t++) {
+    taken[t] = run_by_definition(x, taken, t, variance, y) > -1 || chosen == LINNET_CMVN_ALL_FRAMES;
+    count += taken[t];
+    for (int i = 0; i < DIM; i++)
+      worst = fmax(worst, fabs(got[t * DIM + i] - y[i]));
+  }
+  CHECK(worst <= bound, "running statistics differ from their definition by %.1e, bound %.0e", worst, bound);
+  CHECK(cmvn.count == PRIOR + (double)count, "%g frames, %zu expected", cmvn.count, PRIOR + count);
+  const size_t speech = FRAMES - FRAMES / 3;
+  CHECK(count == (chosen == LINNET_CMVN_ALL_FRAMES ? (size_t)FRAMES : speech), "%zu frames count", count);
+  printf("running statistics differ from their definition by %.1e, bound %.0e\n", worst, bound);
+}
+
+/* The same bytes, whatever the calls. */
+static void test_running_pieces(void) {
+  static float x[FRAMES * DIM], y[FRAMES * DIM];
+  struct linnet_cmvn whole = live_prior(), pieces = live_prior();
+  struct test_random random = {5};
+  make_live(x);
+  memcpy(y, x, sizeof x);
+  linnet_cmvn_run(&whole, LINNET_CMVN_SPEECH_FRAMES, 1, x, FRAMES);
+  for (size_t done = 0, count; done < FRAMES; done += count) {
+    count = test_below(&random, 20);
+    count = count < FRAMES - done ? count : FRAMES - done;
+    linnet_cmvn_run(&pieces, LINNET_CMVN_SPEECH_FRAMES, 1, y + done * DIM, count);
+  }
+  CHECK(memcmp(x, y, sizeof x) == 0, "pieces differ");
+}
+
+static void test_running(void) {
+  float x[DIM] = {0};
+  struct linnet_cmvn cmvn;
+  for (int variance = 0; variance < 2; variance++) {
+    check_running(LINNET_CMVN_SPEECH_FRAMES, variance);
+    check_running(LINNET_CMVN_ALL_FRAMES, variance);
+  }
+  test_running_pieces();
+  linnet_cmvn_reset(&cmvn, DIM);
+  CHECK(linnet_cmvn_scale(&cmvn, 10) == LINNET_ERROR_STATE, "statistics of no frames");
+  CHECK(linnet_cmvn_run(&cmvn, LINNET_CMVN_ALL_FRAMES, 1, x, 1) == LINNET_ERROR_STATE, "statistics of no frames");
+  CHECK(linnet_cmvn_run(&cmvn, LINNET_CMVN_ALL_FRAMES, 1, NULL, 0) == LINNET_OK, "nothing to do");
+  linnet_cmvn_accumulate(&cmvn, x, 1);
+  CHECK(linnet_cmvn_scale(&cmvn, 0) == LINNET_ERROR_ARGUMENT, "a weight of 0");
+  CHECK(linnet_cmvn_scale(&cmvn, INFINITY) == LINNET_ERROR_ARGUMENT, "an infinite weight");
+}
+
 int main(void) {
+  test_running();
   test_speech_frames();
   test_moments();
   test_pieces();

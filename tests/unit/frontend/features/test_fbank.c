@@ -244,7 +244,7 @@ static void test_chunks(struct linnet_context *context, const float *signal) {
   }
 }
 
-/* A frame has the same bytes alone and among others. */
+/* A frame has the same bytes alone and together with others. */
 static void test_single_frames(struct linnet_context *context, const float *signal) {
   struct linnet_fbank *fbank = fbank_of(context, NULL);
   size_t frames = linnet_fbank_num_frames(fbank, SIGNAL);

@@ -21,7 +21,7 @@ static void test_defaults(void) {
         "the defaults differ");
 }
 
-/* Whether both say the same of a change to the defaults. */
+/* Whether both give the same verdict on a change to the defaults. */
 static void check_same(const char *json, bool wanted) {
   struct linnet_feature_config features;
   struct linnet_fbank *fbank = NULL;

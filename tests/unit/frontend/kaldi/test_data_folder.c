@@ -144,7 +144,8 @@ static void test_segments(void) {
   linnet_data_folder_destroy(folder);
 }
 
-/* Without lists of speakers each utterance is its own; features come from feats.scp, wherever its archive lies. */
+/* Without lists of speakers, each utterance is its own speaker; features come from feats.scp with an archive in any
+ * folder. */
 static void test_features(void) {
   clear_folder();
   static const float values[] = {1, 2, 3, 4, 5, 6}, bad[] = {1, NAN};
@@ -208,21 +209,21 @@ static void test_mistakes(void) {
   clear_folder();
   expect("neither wav.scp nor feats.scp");
   save("corpus/train/wav.scp", "a x.wav\nb y.wav\n\na z.wav\n");
-  expect("wav.scp:4: a is there already, in line 1");
+  expect("wav.scp:4: a appears twice, first in line 1");
   save("corpus/train/wav.scp", "a x.wav\nb\n");
-  expect("wav.scp:2: b has no file");
+  expect("wav.scp:2: b is not followed by a file");
   save("corpus/train/wav.scp", "a x.wav\nb y.wav\n");
   save("corpus/train/utt2spk", "a s1 s2\n");
-  expect("utt2spk:1: a should be followed by one speaker");
+  expect("utt2spk:1: a is not followed by one speaker");
   save("corpus/train/utt2spk", "a\n");
-  expect("utt2spk:1: a should be followed by one speaker");
+  expect("utt2spk:1: a is not followed by one speaker");
   remove(in_root("corpus/train/utt2spk"));
-  expect_segment("u a 0 1\nv q 0 1\n", "segments:2: v is part of a recording that wav.scp does not have");
-  expect_segment("u a 0\n", "segments:1: u should be followed by");
-  expect_segment("u a 0 1 2\n", "segments:1: u should be followed by");
-  expect_segment("u a zero 1\n", "segments:1: u should be followed by");
-  expect_segment("u a 0 nan\n", "segments:1: u should be followed by");
-  expect_segment("u\n", "segments:1: u should be followed by");
+  expect_segment("u a 0 1\nv q 0 1\n", "segments:2: v is part of a recording that is missing in wav.scp");
+  expect_segment("u a 0\n", "segments:1: u is not followed by");
+  expect_segment("u a 0 1 2\n", "segments:1: u is not followed by");
+  expect_segment("u a zero 1\n", "segments:1: u is not followed by");
+  expect_segment("u a 0 nan\n", "segments:1: u is not followed by");
+  expect_segment("u\n", "segments:1: u is not followed by");
   expect_segment("u a 2 1\n", "segments:1: u ends before it starts");
   expect_segment("u a -1 1\n", "segments:1: u ends before it starts");
   FILE *file = fopen(in_root("corpus/train/segments"), "wb");

@@ -1,4 +1,4 @@
-/* Kaldi archives: what Kaldi's own code wrote (tests/golden/make_ark.py), all forms there and back, script files, CMVN
+/* Kaldi archives: files of Kaldi's own code (tests/golden/make_ark.py), round trips of all forms, script files, CMVN
  * statistics, frame shifts, pipes, and hostile files. */
 #include <linnet/kaldi.h>
 
@@ -93,7 +93,7 @@ static void check_golden(const char *path, size_t count, double bound) {
   linnet_ark_destroy(ark);
 }
 
-/* What we write in a form is, byte for byte, what Kaldi wrote. */
+/* Linnet writes each form byte for byte as Kaldi does. */
 static void check_same_bytes(const char *key, enum linnet_kaldi_form form, const float *values, size_t rows,
                              size_t cols) {
   size_t golden_size, size;
@@ -268,7 +268,7 @@ static void test_frame_shifts(void) {
     linnet_ark_destroy(ark);
     expect_shift(path, scp_path, LINNET_OK, seconds);
   }
-  write_shifted(path, scp_path, 0); /* an older archive's goes */
+  write_shifted(path, scp_path, 0); /* that of an older archive is removed */
   CHECK(access(beside, F_OK) != 0, "the frame shift of an archive that is gone");
   expect_shift(path, scp_path, LINNET_OK, 0);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -419,8 +419,8 @@ static void expect_scp(const char *text, enum linnet_status expected, const char
 }
 
 static void test_bad_scps(void) {
-  expect_scp("a x.ark:1\nb y.ark\na z.ark:2\n", LINNET_ERROR_FORMAT, "bad.scp:3: a is there already, in line 1");
-  expect_scp("a\n", LINNET_ERROR_FORMAT, "bad.scp:1: a has no file");
+  expect_scp("a x.ark:1\nb y.ark\na z.ark:2\n", LINNET_ERROR_FORMAT, "bad.scp:3: a appears twice, first in line 1");
+  expect_scp("a\n", LINNET_ERROR_FORMAT, "bad.scp:1: a is not followed by a file");
   expect_scp("\n\nb gunzip -c x.gz |\n", LINNET_ERROR_UNSUPPORTED, "bad.scp:3: b is a command");
   expect_scp("a x.ark:5[0:3]\n", LINNET_ERROR_UNSUPPORTED, "range of rows");
 }
@@ -475,7 +475,7 @@ static void check_cuts_and_changes(const char *path, size_t matrices) {
   free(data);
 }
 
-/* A header and little more: refused, and without much memory. */
+/* A header with little data is refused, without much memory. */
 static void check_claim(const char *what, const char *token, uint32_t first, uint32_t second, float min, float range,
                         enum linnet_status expected) {
   unsigned char data[200] = "key ";
@@ -486,7 +486,7 @@ static void check_claim(const char *what, const char *token, uint32_t first, uin
   uint32_t words[4] = {0, 0, first, second};
   memcpy(words, &min, 4), memcpy(words + 1, &range, 4);
   if (token[0] == 'C') {
-    memcpy(data + n, words, 16); /* the test, unlike the library, runs on little-endian machines alone */
+    memcpy(data + n, words, 16); /* the test, unlike the library, runs on little-endian machines only */
     n += 16;
   } else {
     data[n++] = 4, memcpy(data + n, &first, 4), n += 4;

@@ -1,0 +1,212 @@
+/* The gradient of a step of training with two views of each utterance, from loaded batch to parameters, against central
+ * differences, in double. The loss that is differentiated has constant targets (the posteriors before any step) and is
+ * computed here from its definition, with masks and dropout of their own in each view, and an utterance whose labels do
+ * not fit. */
+#include "gradient.h"
+#include "train/gradient.h"
+
+enum { UTTERANCES = 4, DIM = 3, STACK = 2, OUTPUTS = 5, STEP = 7, SEED = 99 };
+
+static const struct {
+  size_t frames, labels;
+  int label[4];
+} utterances[UTTERANCES] = {{21, 4, {1, 1, 4, 2}}, {4, 3, {1, 2, 3}}, {9, 0, {0}}, {14, 2, {2, 2}}};
+
+static const int *labels_of(void *user, size_t u, size_t *count) {
+  (void)user;
+  *count = utterances[u].labels;
+  return utterances[u].label;
+}
+
+static enum linnet_status features_of(void *user, struct linnet_context *context, size_t u, uint64_t epoch, float *x,
+                                      size_t capacity, size_t *frames) {
+  struct test_random r = {u + 10};
+  (void)user, (void)context, (void)epoch;
+  REQUIRE(utterances[u].frames <= capacity, "%zu frames", capacity);
+  *frames = utterances[u].frames;
+  test_fill(&r, x, *frames * DIM);
+  return LINNET_OK;
+}
+
+static void masks_of(void *user, size_t u, uint64_t epoch, unsigned view, size_t frames,
+                     struct linnet_feature_mask *masks) {
+  (void)user, (void)epoch;
+  masks[0] = (struct linnet_feature_mask){frames / 2, 2, 0, DIM};
+  masks[1] = (struct linnet_feature_mask){0, frames, (u + view) % DIM, 1};
+}
+
+struct problem {
+  struct linnet_context *context;
+  struct linnet_config config;
+  struct linnet_parameters *parameters;
+  struct linnet_network network;
+  struct linnet_worker *workers;
+  struct linnet_gradient gradient;
+  struct linnet_batch batch;
+  real *weights, *targets; /* targets (T, OUTPUTS): log-posteriors before any step */
+};
+
+static void configure(struct linnet_config *config) {
+  linnet_config_default(config);
+  config->input_dim = DIM;
+  config->stack = STACK;
+  config->width = 8;
+  config->heads = 2;
+  config->layers = 1;
+  config->feed_forward = 12;
+  config->activation = LINNET_GELU;
+  config->norm = LINNET_NORM_PRE;
+  config->attention[0] = LINNET_ATTENTION_SOFTMAX;
+  config->outputs = OUTPUTS;
+  config->dropout = 0.2;
+}
+
+static void load(struct problem *p) {
+  static const size_t order[] = {0, 1, 2, 3};
+  struct linnet_corpus corpus = {.size = sizeof corpus,
+                                 .num_utterances = UTTERANCES,
+                                 .labels = labels_of,
+                                 .features = features_of,
+                                 .num_masks = 2,
+                                 .masks = masks_of};
+  size_t nominal[UTTERANCES];
+  for (size_t u = 0; u < UTTERANCES; u++)
+    nominal[u] = utterances[u].frames;
+  linnet_batch_init(&p->batch, p->context, &p->config);
+  p->batch.views = 2;
+  REQUIRE(linnet_batch_load(&p->batch, &corpus, order, UTTERANCES, nominal, 1, NULL) == LINNET_OK, "%s",
+          linnet_context_error(p->context));
+}
+
+/* The log-posteriors (T, OUTPUTS) and CTC losses of the batch, as one shard. */
+static void run_network(struct problem *p, real *log_p) {
+  struct linnet_batch *b = &p->batch;
+  struct linnet_device *device = p->network.device;
+  struct linnet_worker *worker = &p->workers[0];
+  struct linnet_shard shard = {.pack = {b->count, b->offsets},
+                               .features = b->features,
+                               .dropout = p->config.dropout,
+                               .seed = SEED,
+                               .step = STEP};
+  struct linnet_masks masks = linnet_batch_masks(b, 0);
+  device->ops->spec_augment(device, &shard.pack, &masks, b->features);
+  REQUIRE(linnet_worker_forward(worker, &p->network, p->weights, &shard) == LINNET_OK, "forward");
+  REQUIRE(linnet_worker_ctc(worker, &p->network, &shard, b->labels, b->num_labels, 1, NULL) == LINNET_OK, "CTC");
+  memcpy(b->loss, worker->loss.data, b->count * sizeof *b->loss);
+  device->ops->log_softmax(device, b->offsets[b->count], OUTPUTS, worker->logits.data, log_p);
+}
+
+static double divergence(const struct problem *p, size_t target, size_t moving, const real *log_p) {
+  const size_t *offsets = p->batch.offsets;
+  const real *t = p->targets + offsets[target] * OUTPUTS, *x = log_p + offsets[moving] * OUTPUTS;
+  double sum = 0;
+  for (size_t i = 0; i < (offsets[target + 1] - offsets[target]) * OUTPUTS; i++)
+    sum += exp(t[i]) * (t[i] - x[i]);
+  return sum;
+}
+
+/* The loss of the batch, by its definition. */
+static double loss_of(struct problem *p) {
+  size_t labels = 0;
+  double sum = 0;
+  real *log_p = gradient_reals(p->batch.offsets[p->batch.count] * OUTPUTS);
+  run_network(p, log_p);
+  for (size_t u = 0; u < UTTERANCES; u++) {
+    size_t a = 2 * u, b = a + 1;
+    bool feasible = !isinf(p->batch.loss[a]);
+    labels += feasible ? utterances[u].labels : 0;
+    sum += feasible ? (p->batch.loss[a] + p->batch.loss[b]) / 2 : 0;
+    sum += p->gradient.consistency * (divergence(p, b, a, log_p) + divergence(p, a, b, log_p)) / 2;
+  }
+  free(log_p);
+  return sum / (double)labels;
+}
+
+struct moving {
+  struct problem *p;
+  const real *direction;
+};
+
+static double loss_moved(void *user, double by) {
+  struct moving *m = user;
+  struct problem *p = m->p;
+  size_t n = p->parameters->size;
+  real *before = gradient_reals(n);
+  memcpy(before, p->weights, n * sizeof *before);
+  for (size_t i = 0; i < n; i++)
+    p->weights[i] += by * m->direction[i];
+  double loss = loss_of(p);
+  memcpy(p->weights, before, n * sizeof *before);
+  free(before);
+  return loss;
+}
+
+static void create(struct problem *p, double consistency) {
+  *p = (struct problem){.context = test_context()};
+  configure(&p->config);
+  REQUIRE(linnet_parameters_create(p->context, &p->config, &p->parameters) == LINNET_OK, "parameters");
+  p->network = (struct linnet_network){linnet_device_of(p->context), &p->config, p->parameters};
+  REQUIRE(linnet_workers_create(p->context, &p->network, &p->workers) == LINNET_OK, "workers");
+  REQUIRE(linnet_gradient_create(p->context, &p->network, p->workers, &p->gradient) == LINNET_OK, "gradient");
+  p->gradient.consistency = consistency;
+  p->weights = gradient_reals(p->parameters->size);
+  linnet_parameters_initialise(p->parameters, SEED, p->weights);
+  load(p);
+  p->targets = gradient_reals(p->batch.offsets[p->batch.count] * OUTPUTS);
+  run_network(p, p->targets);
+}
+
+static void destroy(struct problem *p) {
+  free(p->weights);
+  free(p->targets);
+  linnet_batch_release(&p->batch);
+  linnet_gradient_release(&p->gradient);
+  linnet_workers_destroy(p->context, p->workers);
+  linnet_parameters_destroy(p->parameters);
+  linnet_context_destroy(p->context);
+}
+
+/* What the step reports. */
+static void check_result(struct problem *p) {
+  struct linnet_gradient_result result;
+  REQUIRE(linnet_gradient_finish(&p->gradient, &p->batch, &result) == LINNET_OK, "%s",
+          linnet_context_error(p->context));
+  CHECK(result.labels == 6 && result.infeasible == 1, "%zu labels, %zu infeasible", result.labels, result.infeasible);
+  double expected = loss_of(p) * 6, total = result.loss + p->gradient.consistency * result.consistency;
+  CHECK(gradient_error(total, expected, 1e-6) < 1e-9, "loss %.12f, expected %.12f", total, expected);
+  CHECK((result.consistency > 0) == (p->gradient.consistency > 0), "consistency %g", result.consistency);
+}
+
+/* Along random directions, and the tensors one by one. */
+static void check_gradient(double consistency) {
+  struct problem p;
+  struct test_random r = {3};
+  create(&p, consistency);
+  REQUIRE(linnet_gradient_compute(&p.gradient, p.weights, &p.batch, SEED, STEP) == LINNET_OK, "%s",
+          linnet_context_error(p.context));
+  check_result(&p);
+  size_t n = p.parameters->size;
+  const real *gradient = p.gradient.shards[0];
+  double worst = 0, rms = gradient_rms(n, gradient);
+  for (size_t i = 0; i < p.parameters->count + 3; i++) {
+    real *direction = gradient_random(&r, n);
+    const struct linnet_parameter *t = i < p.parameters->count ? &p.parameters->list[i] : NULL;
+    for (size_t j = 0; t && j < n; j++)
+      direction[j] = j >= t->offset && j < t->offset + t->count ? direction[j] : 0;
+    struct moving m = {&p, direction};
+    double slope = gradient_difference(loss_moved, &m, 1e-3), expected = gradient_dot(n, direction, gradient);
+    worst = fmax(worst, gradient_error(slope, expected, rms * sqrt((double)(t ? t->count : n)) / 10));
+    free(direction);
+  }
+  printf("consistency %g: norm %g, %zu sequences, %zu rows, error %.1e, bound %.0e\n", consistency,
+         rms * sqrt((double)n), p.batch.count, p.batch.offsets[p.batch.count], worst, GRADIENT_BOUND);
+  CHECK(rms > 0 && worst <= GRADIENT_BOUND, "consistency %g: error %.3e", consistency, worst);
+  destroy(&p);
+}
+
+int main(void) {
+  check_gradient(0);
+  check_gradient(0.2);
+  check_gradient(5);
+  return test_result();
+}
