@@ -60,6 +60,8 @@ def main():
           '"unknown_penalty": 8, "priors": "p", "prior_scale": 0.25, "confidence": {"slope": 0.5, "offset": -1}}')
     write("recognizer", "symbols", '{"search": "symbols", "model": "m", "insertion_bonus": 1, "grammar": "g"}')
     write("recognizer", "lengths", '{"model": "m", "max_silence": 0.6, "edge_silence": 0}')
+    write("recognizer", "endpoint", '{"model": "m", "partial_interval": 0.1, "endpoint": {"restart": false, "rules": '
+          '[{"speech": true, "word": true, "silence": 0.2, "quiet": 0.35}, {"length": 20}]}}')
     write("recognizer", "unknown_key", '{"model": "m", "lexikon": "l"}')
     write("recognizer", "falling", '{"model": "m", "word_confidence": {"slope": -1, "offset": 0}}')
 
