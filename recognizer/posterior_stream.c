@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "recognizer/recognizer_parts.h"
 #include "recognizer/silence.h"
+#include "recognizer/silence_lengths.h"
 
 enum { CHUNK = 16000 }; /* samples per call of the filterbank */
 
@@ -21,12 +22,13 @@ struct linnet_stream {
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
-  float *log_p;                   /* (num_symbols), of the recurrence */
-  float *features;                /* (frames, num_mel), not yet recognised */
-  size_t frames, capacity;        /* capacity in elements */
-  uint64_t samples, stored;       /* number of accepted samples, and of frames accepted as features */
-  struct linnet_cmvn speaker;     /* count 0: not set */
-  struct linnet_cmvn running;     /* for LINNET_CMVN_RUNNING: after the frames so far */
+  float *log_p;               /* (num_symbols), of the recurrence */
+  float *features;            /* (frames, num_mel), not yet recognised */
+  size_t frames, capacity;    /* capacity in elements */
+  uint64_t samples, stored;   /* number of accepted samples, and of frames accepted as features */
+  struct linnet_cmvn speaker; /* count 0: not set */
+  struct linnet_cmvn running; /* for LINNET_CMVN_RUNNING: after the frames so far */
+  struct linnet_silence_lengths lengths;
   struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
   bool finished;
   enum linnet_status decoding; /* the status and the sentence with which decode() stopped the network */
@@ -60,6 +62,7 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
   s->context = context;
   s->model = model;
   reset_running(s);
+  s->lengths = linnet_silence_lengths_of(linnet_model_features(model), NULL, NULL);
   enum linnet_status status = linnet_fbank_create(context, &linnet_model_features(model)->fbank, &s->fbank);
   if (status == LINNET_OK)
     status = create_network(s);
@@ -228,6 +231,15 @@ enum linnet_status linnet_stream_set_calibrations(struct linnet_stream *s,
   return s ? linnet_greedy_set_calibrations(s->greedy, calibrations) : LINNET_ERROR_ARGUMENT;
 }
 
+enum linnet_status linnet_stream_set_silence(struct linnet_stream *s, const double *max_silence,
+                                             const double *edge_silence) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(linnet_silence_lengths_check(s->context, "linnet_stream_set_silence", max_silence, edge_silence));
+  s->lengths = linnet_silence_lengths_of(linnet_model_features(s->model), max_silence, edge_silence);
+  return LINNET_OK;
+}
+
 void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, void *user) {
   s->sink = sink;
   s->sink_user = user;
@@ -248,16 +260,15 @@ static enum linnet_status run_heard(struct linnet_stream *s) {
   return LINNET_OK;
 }
 
-static size_t frames_of(const struct linnet_feature_config *config, double seconds) {
-  return (size_t)(seconds * 1000 / config->fbank.frame_shift);
+static size_t frames_of(const struct linnet_stream *s, double seconds) {
+  return (size_t)(seconds * 1000 / linnet_model_features(s->model)->fbank.frame_shift);
 }
 
 /* Silence must be found before normalisation. */
 static enum linnet_status run_encoder(struct linnet_stream *s) {
-  const struct linnet_feature_config *config = linnet_model_features(s->model);
-  const struct linnet_silence_rule rule = {.keep = frames_of(config, config->max_silence),
-                                           .edges = config->edge_silence > 0,
-                                           .edge = frames_of(config, config->edge_silence),
+  const struct linnet_silence_rule rule = {.keep = frames_of(s, s->lengths.max_silence),
+                                           .edges = s->lengths.edge_silence > 0,
+                                           .edge = frames_of(s, s->lengths.edge_silence),
                                            .stride = linnet_model_stride(s->model)};
   if (rule.keep > 0 || rule.edges)
     LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, num_mel(s), rule, &s->silence));

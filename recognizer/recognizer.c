@@ -44,6 +44,15 @@ static enum linnet_status open_search(struct linnet_recognizer *r, const struct 
   return create_search(r, &settings);
 }
 
+static enum linnet_status open_parts(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings) {
+  LINNET_TRY(linnet_silence_lengths_check(r->context, "the recognizer's settings", settings->max_silence,
+                                          settings->edge_silence));
+  LINNET_TRY(load_model(r, settings));
+  r->lengths =
+      linnet_silence_lengths_of(linnet_model_features(r->model), settings->max_silence, settings->edge_silence);
+  return open_search(r, settings->search);
+}
+
 enum linnet_status linnet_recognizer_create(struct linnet_context *context,
                                             const struct linnet_recognizer_settings *settings,
                                             struct linnet_recognizer **recognizer) {
@@ -56,9 +65,7 @@ enum linnet_status linnet_recognizer_create(struct linnet_context *context,
   if (!r)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recognizer");
   r->context = context;
-  enum linnet_status status = load_model(r, &full);
-  if (status == LINNET_OK)
-    status = open_search(r, full.search);
+  enum linnet_status status = open_parts(r, &full);
   if (status == LINNET_OK)
     *recognizer = r;
   else

@@ -10,6 +10,7 @@
 #include "base/file_read.h"
 #include "base/source.h"
 #include "model/format/bounded_json.h"
+#include "recognizer/silence_lengths.h"
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 256};
 
@@ -41,6 +42,8 @@ static const struct linnet_json_key keys[] = {{.key = "model"},
                                               KEY(unknown_penalty, FLOAT),
                                               {.key = "priors"},
                                               KEY(prior_scale, FLOAT),
+                                              {.key = "max_silence"},
+                                              {.key = "edge_silence"},
                                               {.key = LINNET_CALIBRATION_KEY},
                                               {.key = LINNET_WORD_CALIBRATION_KEY}};
 static const struct linnet_json_table table = {"recognizer", keys, sizeof keys / sizeof *keys};
@@ -80,6 +83,23 @@ static void read_calibration(struct linnet_json_object *object, const char *key,
                              object->name, key, calibration->slope);
   object->status = map.status;
   file->search.calibrations = &file->calibrations;
+}
+
+/* Of the key's number, or NULL: the key is missing. */
+static const double *read_seconds(struct linnet_json_object *object, const char *key, double *seconds) {
+  linnet_json_read_double(object, key, seconds);
+  return json_object_get(object->value, key) ? seconds : NULL;
+}
+
+static void read_lengths(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
+  struct linnet_recognizer_settings *settings = &file->settings;
+  if (object->status != LINNET_OK)
+    return;
+  settings->max_silence = read_seconds(object, "max_silence", &file->max_silence);
+  settings->edge_silence = read_seconds(object, "edge_silence", &file->edge_silence);
+  if (object->status == LINNET_OK)
+    object->status =
+        linnet_silence_lengths_check(object->context, object->name, settings->max_silence, settings->edge_silence);
 }
 
 /* --- paths -------------------------------------------------------------------------------------------------------- */
@@ -133,6 +153,7 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   read_silences(&object, file);
   read_calibration(&object, LINNET_CALIBRATION_KEY, file, &file->calibrations.phones);
   read_calibration(&object, LINNET_WORD_CALIBRATION_KEY, file, &file->calibrations.words);
+  read_lengths(&object, file);
   read_sources(&object, file);
   return object.status;
 }

@@ -6,11 +6,14 @@
 
 #include <linnet/recognizer.h>
 
+#include "recognizer/silence_lengths.h"
+
 struct linnet_recognizer {
   struct linnet_context *context;
   const struct linnet_model *model;
   struct linnet_model *own_model; /* NULL: the caller owns the model */
   struct linnet_search *search;
+  struct linnet_silence_lengths lengths;
 };
 
 /* Whether a stream recognises frames as soon as they arrive: the network is causal, and the features need no statistics

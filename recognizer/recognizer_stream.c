@@ -210,6 +210,8 @@ enum linnet_status linnet_recognizer_stream_create(struct linnet_context *contex
   s->recognizer = recognizer;
   enum linnet_status status = linnet_stream_create(context, recognizer->model, &s->audio);
   if (status == LINNET_OK)
+    status = linnet_stream_set_silence(s->audio, &recognizer->lengths.max_silence, &recognizer->lengths.edge_silence);
+  if (status == LINNET_OK)
     status = linnet_search_stream_create(context, recognizer->search, &s->search);
   if (status == LINNET_OK) {
     linnet_stream_set_sink(s->audio, search_frames, s);

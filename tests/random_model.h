@@ -32,30 +32,27 @@ static inline struct linnet_cmvn random_model_cmvn(size_t dim) {
   return cmvn;
 }
 
-/* Writes a model: initial weights times `scale`; at most 8 symbols; `input_dim` mel bands as features; additional
+/* Writes a model: initial weights times `scale`; at most 8 symbols; features with `input_dim` mel bands; additional
  * metadata, up to a NULL key (NULL: none). */
 static inline void random_model_write(struct linnet_context *context, const char *path,
                                       const struct linnet_config *config, uint64_t seed, float scale,
-                                      enum linnet_cmvn_kind cmvn, const struct linnet_metadata *metadata) {
+                                      struct linnet_feature_config features, const struct linnet_metadata *metadata) {
   static const char *const symbols[] = {"<blk>", "A", "B", "C", "D", "E", "F", "G"};
   struct linnet_parameters *parameters = NULL;
-  struct linnet_feature_config features;
   REQUIRE(config->outputs <= sizeof symbols / sizeof *symbols, "%zu symbols", config->outputs);
   REQUIRE(linnet_parameters_create(context, config, &parameters) == LINNET_OK, "%s", linnet_context_error(context));
   float *weights = malloc(parameters->size * sizeof *weights);
   linnet_parameters_initialise(parameters, seed, weights);
   for (size_t i = 0; i < parameters->size; i++)
     weights[i] *= scale;
-  linnet_feature_config_default(&features);
   features.fbank.num_mel = config->input_dim;
-  features.cmvn = cmvn;
   const struct linnet_cmvn statistics = random_model_cmvn(config->input_dim);
   struct linnet_model_contents contents = {.config = config,
                                            .parameters = parameters,
                                            .weights = weights,
                                            .symbols = symbols,
                                            .features = &features,
-                                           .cmvn = linnet_cmvn_is_stored(cmvn) ? &statistics : NULL,
+                                           .cmvn = linnet_cmvn_is_stored(features.cmvn) ? &statistics : NULL,
                                            .metadata = metadata,
                                            .dtype = LINNET_F32};
   while (metadata && metadata[contents.num_metadata].key)
@@ -69,11 +66,14 @@ static inline struct linnet_model *random_model_with(struct linnet_context *cont
                                                      uint64_t seed, float scale, enum linnet_cmvn_kind cmvn,
                                                      const struct linnet_metadata *metadata) {
   struct linnet_model *model = NULL;
+  struct linnet_feature_config features;
   char path[] = "/tmp/linnet-model-XXXXXX";
   int descriptor = mkstemp(path);
   REQUIRE(descriptor >= 0, "mkstemp");
   close(descriptor);
-  random_model_write(context, path, config, seed, scale, cmvn, metadata);
+  linnet_feature_config_default(&features);
+  features.cmvn = cmvn;
+  random_model_write(context, path, config, seed, scale, features, metadata);
   REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
   unlink(path);
   return model;

@@ -55,6 +55,9 @@ struct linnet_recognizer_settings {
                                                   NULL: none */
   const struct linnet_search_settings *search; /* NULL: greedy decoding to phones (default). If it has no calibrations,
                                                   those of the model apply */
+  /* Seconds; they replace the rules of the model's features with the same names (features.h), which training does not
+   * use. 0: without the rule; NULL: as the model (default). */
+  const double *max_silence, *edge_silence;
 };
 
 LINNET_API void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings, size_t size);
@@ -73,10 +76,11 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *    "lexicon": "cmudict.dict", "language_model": "words.bin", "grammar": "commands.jsgf", "hotwords": "names.txt",
  *    "silences": ["SIL"], "num_alternatives": 5, "beam": 50, "top_symbols": 0, "symbol_threshold": 8,
  *    "score_threshold": 20, "language_model_weight": 0.8, "insertion_bonus": 0, "word_bonus": 0.5,
- *    "unknown_penalty": 5, "priors": "priors.txt", "prior_scale": 0.5,
+ *    "unknown_penalty": 5, "priors": "priors.txt", "prior_scale": 0.5, "max_silence": 0.6, "edge_silence": 0.3,
  *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0}}
  *
- * The last two are calibrations (calibration.h) that replace those of the model. The file has at most 64 KiB. */
+ * Lengths of silence replace those of the model's features. The last two are calibrations (calibration.h) that replace
+ * those of the model. The file has at most 64 KiB. */
 LINNET_API enum linnet_status linnet_recognizer_load(struct linnet_context *context, const char *path,
                                                      struct linnet_recognizer **recognizer);
 
@@ -111,8 +115,8 @@ struct linnet_recognizer_file;
 LINNET_API enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, const char *path,
                                                           struct linnet_recognizer_file **file);
 
-/* The settings. To change them, copy them together with the search settings that they point to. All strings and arrays
- * in them belong to `file`. */
+/* The settings. To change them, copy them together with the search settings that they point to. All strings, arrays
+ * and numbers that they point to belong to `file`. */
 LINNET_API const struct linnet_recognizer_settings *
 linnet_recognizer_file_settings(const struct linnet_recognizer_file *file);
 

@@ -68,6 +68,13 @@ LINNET_API enum linnet_status linnet_stream_set_speaker(struct linnet_stream *st
 LINNET_API enum linnet_status linnet_stream_set_calibrations(struct linnet_stream *stream,
                                                              const struct linnet_calibrations *calibrations);
 
+/* Sets lengths of silence in seconds, 0 to 3600, which replace those of the model's features: max_silence and
+ * edge_silence (features.h); 0 switches a rule off. NULL: as the model. They apply to utterances that end after the
+ * call. A causal model that runs while samples arrive gets all frames whatever they are. LINNET_ERROR_LIMIT for other
+ * values, which change nothing. */
+LINNET_API enum linnet_status linnet_stream_set_silence(struct linnet_stream *stream, const double *max_silence,
+                                                        const double *edge_silence);
+
 /* Ends the utterance and decodes the rest of it. Call it once per utterance: a second call before linnet_stream_reset
  * fails with LINNET_ERROR_STATE, even if the first one failed. */
 LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
@@ -96,7 +103,7 @@ LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream
 LINNET_API double linnet_stream_seconds(const struct linnet_stream *stream);
 
 /* Discards the utterance, finished or not, and its segments. The stream is then ready for the next one. Speaker,
- * calibrations and sink stay. */
+ * calibrations, lengths of silence and sink stay. */
 LINNET_API void linnet_stream_reset(struct linnet_stream *stream);
 
 /* Destroys the stream; NULL is allowed. */

@@ -18,7 +18,7 @@ packages and builds linnet, unless $LINNET names a linnet command.
 
   --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk and phones; without phones, those of --lexicon are used
   --out DIR        folder for hypotheses and scores
-  --model PATH     model, or folder of a recognizer (default: the one that ships)
+  --model PATH     model, or folder of a recognizer, whose settings then apply (default: the one that ships)
   --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words have
                    no reference of phones
   --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)

@@ -22,6 +22,9 @@ static void check_settings(const struct linnet_recognizer_settings *settings) {
   check_source(&search->hotwords);
   check_source(&search->priors);
   check((unsigned)search->kind <= LINNET_SEARCH_WORDS, "a kind of search that is none");
+  check(!settings->max_silence || (*settings->max_silence >= 0 && *settings->max_silence <= 3600), "a negative length");
+  check(!settings->edge_silence || (*settings->edge_silence >= 0 && *settings->edge_silence <= 3600),
+        "a negative length");
   for (size_t i = 0; i < search->num_silences; i++)
     check(search->silences[i] != NULL, "a silence without a name");
   check(!search->calibrations || (search->calibrations->phones.slope > 0 && search->calibrations->words.slope > 0),

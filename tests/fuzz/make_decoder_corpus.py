@@ -59,6 +59,7 @@ def main():
           '"symbol_threshold": 5.5, "score_threshold": 1e2, "language_model_weight": 0.5, "word_bonus": -1, '
           '"unknown_penalty": 8, "priors": "p", "prior_scale": 0.25, "confidence": {"slope": 0.5, "offset": -1}}')
     write("recognizer", "symbols", '{"search": "symbols", "model": "m", "insertion_bonus": 1, "grammar": "g"}')
+    write("recognizer", "lengths", '{"model": "m", "max_silence": 0.6, "edge_silence": 0}')
     write("recognizer", "unknown_key", '{"model": "m", "lexikon": "l"}')
     write("recognizer", "falling", '{"model": "m", "word_confidence": {"slope": -1, "offset": 0}}')
 

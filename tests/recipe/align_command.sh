@@ -79,10 +79,10 @@ check 0 'xmin = 0' "$linnet" transcribe --format textgrid sun.wav
 
 "$linnet" align --text "$sun" --format ctm sun.wav > default.ctm
 [[ $(awk '{print $5}' default.ctm | paste -sd ' ') == "$sun" ]] || fail "by default: $(cat default.ctm)"
-"$linnet" align --model "$models/phones.safetensors" --lexicon "$models/lexicon.txt" --g2p "$models/g2p.bin" \
+"$linnet" align --model "$models" --lexicon "$models/lexicon.txt" --g2p "$models/g2p.bin" \
   --text-rules "$models/text.rules" --text "$sun" --format ctm sun.wav | cmp - default.ctm || fail 'other files by default'
 check 0 "guessed pronunciations of 1 word: 'frobnitz'" "$linnet" align --text 'the sun is frobnitz' sun.wav
-check 1 "no pronunciation of 'frobnitz'" "$linnet" align --lexicon lexicon --text 'the sun is frobnitz' sun.wav
+check 1 "'frobnitz' has no pronunciation" "$linnet" align --lexicon lexicon --text 'the sun is frobnitz' sun.wav
 mkdir folder && printf 'THE X\n' > folder/lexicon.txt && cp "$models/phones.safetensors" folder
 echo '{"model": "phones.safetensors"}' > folder/recognizer.json
 check 1 'folder/lexicon.txt:1' "$linnet" align --model folder --text 'the' sun.wav

@@ -89,11 +89,30 @@ check 0 'english-phonemes' info folder
 "$linnet" posteriors --model "$phones" --out phones.ark sound.wav 2> /dev/null
 same folder.ark phones.ark 'posteriors'
 
+# --- all commands take its rules for silence
+mkdir greedy && cp "$phones" greedy/phones.safetensors
+printf '{"model": "phones.safetensors"}' > greedy/recognizer.json
+mkdir ruled
+ln -s "$phones" ruled/phones.safetensors
+printf '{"model": "phones.safetensors", "max_silence": 0, "edge_silence": 0.05}' > ruled/recognizer.json
+printf 'RIFF\044\175\000\000WAVEfmt \020\000\000\000\001\000\001\000\200\076\000\000\000\175\000\000\002\000\020\000data\000\175\000\000' > quiet.wav
+{ head -c 16000 /dev/zero && tail -c 16000 "$phones"; } >> quiet.wav
+commands=('posteriors quiet.wav --text --out')
+[[ ! -e $speech ]] || commands+=('transcribe sound.wav --phones --format json --output' 'posteriors sound.wav --out'
+  'align sound.wav --phones IH,N --format json --output' 'plot sound.wav --output')
+for command in "${commands[@]}"; do
+  read -r -a words <<< "$command"
+  words=("${words[@]//,/ }")
+  "$linnet" "${words[@]}" plain.svg --model "$phones" 2> err || fail "$command: $(cat err)"
+  "$linnet" "${words[@]}" ruled.svg --model ruled 2> err || fail "$command: $(cat err)"
+  ! cmp -s plain.svg ruled.svg || fail "$command: recognizer.json has no effect"
+  "$linnet" "${words[@]}" again.svg --model greedy 2> err || fail "$command: $(cat err)"
+  same again.svg plain.svg "$command: without a rule"
+done
+
 # --- errors
 check 2 'only one of --phones and --words' transcribe --model folder --phones --words sound.wav
 check 2 '--lexicon: needs --words' transcribe --model folder --phones --lexicon folder/lexicon.txt sound.wav
-mkdir greedy && cp "$phones" greedy/phones.safetensors
-printf '{"model": "phones.safetensors"}' > greedy/recognizer.json
 check 1 '--lexicon: needs --words' transcribe --model greedy --lexicon /nonexistent sound.wav
 check 1 '--hotwords: needs --words' transcribe --model greedy --beam 5 --hotwords /nonexistent sound.wav
 check 2 'must be -100 to 100' transcribe --model folder --word-bonus 200 sound.wav

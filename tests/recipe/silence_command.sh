@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The model that ships is robust: silence, faint noise and another level around real speech change little; noise and
+# The recognizer that ships is robust: silence, faint noise and another level around real speech change little; noise and
 # silence alone give no phones. Without LINNET_DATA, only the tests without speech run.
 #
 #   silence_command.sh LINNET LINNET_CONDITION DATA
@@ -9,26 +9,13 @@ condition=$(realpath "$2")
 data=${LINNET_DATA:-$3}
 root=$here/../..
 
-# The model with the rule for the ends, which its recipe sets. A file without it has as many blanks as the key needs.
-model=$work/model.safetensors
-cp "$root/models/english/phones.safetensors" "$model"
-old=$(grep -ao '"features":"{[^}]*}' "$model" | head -n 1)
-if [[ $old != *edge_silence* ]]; then
-  new=${old//: /:} new=${new//, /,}
-  printf -v new "%-$((${#old} - 1))s}" "${new%\}},\\\"edge_silence\\\":0.3"
-  [[ ${#new} -eq ${#old} ]] || fail "the features have no blanks: $old"
-  sed -i "s/${old//\\/\\\\}/${new//\\/\\\\}/" "$model"
-fi
-grep -qa 'edge_silence' "$model" || fail "the model has no edge_silence: $old"
-export LINNET_MODEL=$model
-
 # folder NAME OPTION...: the recordings of all.scp under a condition, as a data folder
 folder() {
   mkdir -p "$1/audio"
   "$condition" --list all.scp --out "$1/audio" "${@:2}"
   awk -v folder="$PWD/$1/audio" '{print $1, folder "/" $1 ".wav"}' all.scp > "$1/wav.scp"
   awk '{print $1, $1}' all.scp > "$1/utt2spk"
-  "$linnet" transcribe --phones --data "$1" --output "$1/hyp" 2> /dev/null
+  "$linnet" transcribe --model "$root/models/english" --phones --data "$1" --output "$1/hyp" 2> /dev/null
 }
 
 # rate NAME: errors per thousand phones

@@ -240,12 +240,12 @@ static bool choose_words(struct job *job) {
   return !wanted || job->words || align_words_fail() == TOOL_OK;
 }
 
-static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   char *file = options.text_file ? read_text_file(options.text_file) : NULL;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
   int code = TOOL_FAILURE;
   if (choose_words(&job) && (file || !options.text_file))
-    job.recognizer = tool_greedy_recognizer(context, model_path);
+    job.recognizer = tool_open_recognizer(context, path, NULL);
   if (job.recognizer) {
     job.model = linnet_recognizer_model(job.recognizer);
     job.aligner = align_text_open(context, job.recognizer, job.words, job.lexicon, job.folder);
@@ -312,7 +312,7 @@ int tool_align(int argc, const char **argv) {
       tool_parse(argc, argv, table, "[OPTIONS] --text WORDS FILE, or --data DIR   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
-  int code = tool_with_model(options.model, check_texts(paths, count) ? paths : NULL, count, run);
+  int code = tool_with_recognizer(options.model, check_texts(paths, count) ? paths : NULL, count, run);
   poptFreeContext(parsed);
   return code;
 }

@@ -186,8 +186,7 @@ static int fit(struct linnet_context *context, const char *model, const struct t
   return TOOL_OK;
 }
 
-static int run(struct linnet_context *context, const char *model, const char **paths, size_t count) {
-  (void)count;
+static int calibrate(struct linnet_context *context, const char *model, const char **paths) {
   struct linnet_transcripts *reference = NULL;
   struct tokens tokens = {.count = 0};
   int code = TOOL_FAILURE;
@@ -200,6 +199,14 @@ static int run(struct linnet_context *context, const char *model, const char **p
   free(tokens.confidence);
   free(tokens.correct);
   linnet_transcripts_destroy(reference);
+  return code;
+}
+
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
+  (void)count;
+  char *model = tool_find_model(context, path);
+  int code = model ? calibrate(context, model, paths) : TOOL_FAILURE;
+  free(model);
   return code;
 }
 
@@ -216,7 +223,7 @@ int tool_calibrate(int argc, const char **argv) {
                                   "[OPTIONS] REF HYP.json   (HYP: linnet transcribe --data --format json)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? tool_arguments(parsed, "REF HYP.json", 2, &count) : NULL;
-  int code = tool_with_model(options.model, paths, count, run);
+  int code = tool_with_recognizer(options.model, paths, count, run);
   poptFreeContext(parsed);
   return code;
 }

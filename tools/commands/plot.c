@@ -227,24 +227,19 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   return tool_interrupted() ? TOOL_INTERRUPTED : code;
 }
 
-static bool open_recognizer(struct plotting *p, struct linnet_context *context, const char *model) {
+static bool open_recognizer(struct plotting *p, struct linnet_context *context, const char *path) {
   struct linnet_search_settings search;
-  struct linnet_recognizer_settings settings;
   linnet_search_settings_default(&search);
   if (beam_options_given())
     search.kind = LINNET_SEARCH_SYMBOLS;
   beam_options_read(&search);
-  linnet_recognizer_settings_default(&settings);
-  settings.model.path = model;
-  settings.search = &search;
-  if (linnet_recognizer_create(context, &settings, &p->recognizer) == LINNET_OK)
+  p->recognizer = tool_open_recognizer(context, path, &search);
+  if (p->recognizer)
     p->model = linnet_recognizer_model(p->recognizer);
-  else
-    tool_fail_context(context);
   return p->recognizer != NULL;
 }
 
-static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   struct plotting p = {.model = NULL};
   const char *lexicon = options.text ? word_options_lexicon(options.lexicon) : NULL;
   const bool known = options.text || options.phones;
@@ -252,7 +247,7 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   char *folder = options.text ? tool_find_folder(options.model) : NULL;
   if (options.text && !align_words_pronounced(lexicon, folder))
     code = align_words_fail();
-  else if (open_recognizer(&p, context, model_path) &&
+  else if (open_recognizer(&p, context, path) &&
            (!known ||
             (p.aligner = align_text_open(context, p.recognizer, options.text != NULL, lexicon, folder)) != NULL))
     code = plot_input(&p, context, paths, count);
@@ -308,7 +303,7 @@ int tool_plot(int argc, const char **argv) {
     tool_usage("'%s' is one argument too many: only one recording can be drawn", paths[1]);
     paths = NULL;
   }
-  int code = tool_with_model(options.model, paths && check_options() ? paths : NULL, count, run);
+  int code = tool_with_recognizer(options.model, paths && check_options() ? paths : NULL, count, run);
   poptFreeContext(parsed);
   return code;
 }

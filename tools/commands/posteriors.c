@@ -221,14 +221,14 @@ static int run_job(struct linnet_context *context, struct posteriors *p) {
   return options.ark && !open_archive(context, p) ? TOOL_FAILURE : process_all(context, p);
 }
 
-static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   struct posteriors p = {.model = NULL};
   int code = TOOL_FAILURE;
   if (!options.ark && !options.estimate)
     return tool_usage("--out FILE or --estimate-priors FILE is missing");
   if (!tool_check_script(options.ark, options.scp))
     return TOOL_USAGE;
-  p.recognizer = tool_greedy_recognizer(context, model_path);
+  p.recognizer = tool_open_recognizer(context, path, NULL);
   if (p.recognizer && inputs_open(&p.inputs, context, p.recognizer, paths, count, &code)) {
     p.model = linnet_recognizer_model(p.recognizer);
     code = run_job(context, &p);
@@ -263,7 +263,7 @@ int tool_posteriors(int argc, const char **argv) {
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
-  int code = tool_with_model(options.model, paths, count, run);
+  int code = tool_with_recognizer(options.model, paths, count, run);
   poptFreeContext(parsed);
   return code;
 }

@@ -86,16 +86,11 @@ static bool check_options(const char *path) {
 /* Loads the settings of the recognizer or model at `path` and applies the options. */
 static bool read_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
                           struct linnet_recognizer_settings *settings, struct linnet_search_settings *search) {
-  linnet_recognizer_settings_default(settings);
   linnet_search_settings_default(search);
-  settings->model.path = path;
-  if (tool_names_recognizer(path)) {
-    if (linnet_recognizer_file_load(context, path, file) != LINNET_OK)
-      return tool_fail_context(context) == TOOL_OK;
-    *settings = *linnet_recognizer_file_settings(*file);
-    if (takes_recognizer(path))
-      *search = *settings->search;
-  }
+  if (!tool_load_settings(context, path, file, settings))
+    return false;
+  if (takes_recognizer(path))
+    *search = *settings->search;
   settings->search = search;
   return search_options_read(search, true);
 }

@@ -73,38 +73,52 @@ char *tool_find_folder(const char *named) {
   return path;
 }
 
+bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
+                        struct linnet_recognizer_settings *settings) {
+  *file = NULL;
+  linnet_recognizer_settings_default(settings);
+  settings->model.path = path;
+  if (!tool_names_recognizer(path))
+    return true;
+  if (linnet_recognizer_file_load(context, path, file) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  *settings = *linnet_recognizer_file_settings(*file);
+  return true;
+}
+
 char *tool_find_model(struct linnet_context *context, const char *named) {
   struct linnet_recognizer_file *file = NULL;
+  struct linnet_recognizer_settings settings;
   char *path = tool_find_recognizer(named);
-  if (!path || !tool_names_recognizer(path))
-    return path;
-  char *model = NULL;
-  if (linnet_recognizer_file_load(context, path, &file) == LINNET_OK)
-    model = strdup(linnet_recognizer_file_settings(file)->model.path);
-  else
-    tool_fail_context(context);
+  char *model = path && tool_load_settings(context, path, &file, &settings) ? strdup(settings.model.path) : NULL;
   linnet_recognizer_file_destroy(file);
   free(path);
   return model;
 }
 
-struct linnet_recognizer *tool_greedy_recognizer(struct linnet_context *context, const char *model) {
+struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
+                                               const struct linnet_search_settings *search) {
+  struct linnet_recognizer_file *file;
   struct linnet_recognizer_settings settings;
   struct linnet_recognizer *recognizer = NULL;
-  linnet_recognizer_settings_default(&settings);
-  settings.model.path = model;
+  if (!tool_load_settings(context, path, &file, &settings))
+    return NULL;
+  settings.search = search;
   if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)
     tool_fail_context(context);
+  linnet_recognizer_file_destroy(file);
   return recognizer;
 }
 
-int tool_with_model(const char *named, const char **arguments, size_t count, tool_model_fn run) {
+int tool_with_recognizer(const char *named, const char **arguments, size_t count, tool_recognizer_fn run) {
   if (!arguments)
     return TOOL_USAGE;
   struct linnet_context *context = tool_context();
-  char *model = context ? tool_find_model(context, named) : NULL;
-  int code = model ? run(context, model, arguments, count) : TOOL_FAILURE;
-  free(model);
+  char *path = context ? tool_find_recognizer(named) : NULL;
+  int code = path ? run(context, path, arguments, count) : TOOL_FAILURE;
+  free(path);
   linnet_context_destroy(context);
   return code;
 }

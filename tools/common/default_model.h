@@ -25,12 +25,21 @@ char *tool_find_folder(const char *named);
  * missing. */
 char *tool_find_shipped(const char *name);
 
-/* Creates a recognizer with only a model, for commands that need its posteriors; NULL after printing why it failed. */
-struct linnet_recognizer *tool_greedy_recognizer(struct linnet_context *context, const char *model);
+/* The settings of the recognizer or model at `path`. They have a search only if `path` names a recognizer. Destroy
+ * *file, which owns what they point to and is NULL for a model, after their last use. False after printing why it
+ * failed. */
+bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
+                        struct linnet_recognizer_settings *settings);
 
-/* Runs a command on its arguments with a context and the path of the model; returns the exit code. `arguments` NULL:
- * the command line is wrong; the message has been printed. */
-typedef int (*tool_model_fn)(struct linnet_context *context, const char *model, const char **arguments, size_t count);
-int tool_with_model(const char *named, const char **arguments, size_t count, tool_model_fn run);
+/* Creates a recognizer with another search (NULL: greedy) for the model of the recognizer or model at `path`; NULL
+ * after printing why it failed. */
+struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
+                                               const struct linnet_search_settings *search);
+
+/* Runs a command on its arguments with a context and the path that tool_find_recognizer finds; returns the exit code.
+ * `arguments` NULL: the command line is wrong; the message has been printed. */
+typedef int (*tool_recognizer_fn)(struct linnet_context *context, const char *path, const char **arguments,
+                                  size_t count);
+int tool_with_recognizer(const char *named, const char **arguments, size_t count, tool_recognizer_fn run);
 
 #endif

@@ -34,9 +34,9 @@ static const struct linnet_json_key keys[] = {
     {"cmvn", LINNET_JSON_NAME, AT(cmvn), .names = LINNET_NAMES(cmvn_names)},
     {.key = "cmvn_variance", .type = LINNET_JSON_FLAG, .offset = AT(cmvn_variance)},
     {"cmvn_frames", LINNET_JSON_NAME, AT(cmvn_frames), .names = LINNET_NAMES(cmvn_frames_names)},
-    {"max_silence", LINNET_JSON_DOUBLE, AT(max_silence), .low = 0, .high = 3600},
-    {"edge_silence", LINNET_JSON_DOUBLE, AT(edge_silence), .low = 0, .high = 3600},
-    {"cmvn_prior", LINNET_JSON_DOUBLE, AT(cmvn_prior), .low = 1, .high = 1e6}};
+    {"max_silence", LINNET_JSON_DOUBLE, AT(max_silence), .low = 0, .high = LINNET_MAX_SILENCE},
+    {"edge_silence", LINNET_JSON_DOUBLE, AT(edge_silence), .low = 0, .high = LINNET_MAX_SILENCE},
+    {"cmvn_prior", LINNET_JSON_DOUBLE, AT(cmvn_prior), .low = 0, .high = 1e6}};
 static const struct linnet_json_table table = {"features", keys, sizeof keys / sizeof *keys};
 
 /* The last keys may be missing in older files. */
@@ -132,6 +132,9 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
 enum linnet_status linnet_feature_config_validate(struct linnet_context *context, const char *name,
                                                   const struct linnet_feature_config *features) {
   LINNET_TRY(linnet_json_check(context, name, &table, features));
+  if (features->cmvn == LINNET_CMVN_RUNNING && features->cmvn_prior < 1)
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: features: \"cmvn_prior\" is %g; it must be 1 to 1e+06", name,
+                       features->cmvn_prior);
   return check_relations(context, name, &features->fbank);
 }
 

@@ -15,6 +15,8 @@
 
 #include "base/base.h"
 
+enum { LINNET_MAX_SILENCE = 3600 /* seconds; maximum of max_silence and edge_silence */ };
+
 /* linnet_feature_config_default and _parse are public. The _complete form requires all keys that are not optional. */
 enum linnet_status linnet_feature_config_parse_complete(struct linnet_context *context, const char *text,
                                                         const char *name, struct linnet_feature_config *features);

@@ -153,6 +153,7 @@ static void refuse_networks(void) {
   REFUSES(linnet_stream_create(f.context, f.model, NULL));
   REFUSES(linnet_stream_drop_segments(NULL, 1));
   REFUSES(linnet_stream_finish(NULL));
+  REFUSES(linnet_stream_set_silence(NULL, NULL, NULL));
   REFUSES(linnet_stream_set_speaker(NULL, NULL));
 }
 

@@ -4,9 +4,14 @@
 #include "random_model.h"
 
 /* Weights are large, so that symbols change now and then. */
-bool write_recognizer_model(const char *path, bool causal) {
+static bool write_model(const char *path, bool causal, double max_silence, double edge_silence) {
   struct linnet_context *context = test_context();
   struct linnet_config config;
+  struct linnet_feature_config features;
+  linnet_feature_config_default(&features);
+  features.cmvn = causal ? LINNET_CMVN_GLOBAL : LINNET_CMVN_UTTERANCE;
+  features.max_silence = max_silence;
+  features.edge_silence = edge_silence;
   linnet_config_default(&config);
   config.width = 32;
   config.heads = 2;
@@ -18,7 +23,15 @@ bool write_recognizer_model(const char *path, bool causal) {
   config.stack = 3;
   memset(config.attention, causal ? LINNET_ATTENTION_CAUSAL_LINEAR : LINNET_ATTENTION_LINEAR, config.layers);
   memset(config.attention + config.layers, 0, sizeof config.attention - config.layers);
-  random_model_write(context, path, &config, 10, 3, causal ? LINNET_CMVN_GLOBAL : LINNET_CMVN_UTTERANCE, NULL);
+  random_model_write(context, path, &config, 10, 3, features, NULL);
   linnet_context_destroy(context);
   return test_failures == 0;
+}
+
+bool write_recognizer_model(const char *path, bool causal) {
+  return write_model(path, causal, 0, 0);
+}
+
+bool write_silence_model(const char *path) {
+  return write_model(path, false, 0.5, 0.2);
 }

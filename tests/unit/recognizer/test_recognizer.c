@@ -56,6 +56,7 @@ static void prepare(void) {
   make_samples();
   REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
   REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
+  REQUIRE(write_silence_model(FOLDER "/silences.safetensors"), "no model with rules of silence");
   save("lexicon", lexicon, sizeof lexicon - 1);
   save("hotwords", hotwords, sizeof hotwords - 1);
   save("grammar", grammar, sizeof grammar - 1);
@@ -211,7 +212,8 @@ static void test_members(void) {
       "{\"model\": \"m\", \"search\": \"symbols\", \"lexicon\": \"l\", \"language_model\": \"/n\", \"grammar\": \"g\", "
       "\"hotwords\": \"h\", \"silences\": [\"X\", \"Y\"], \"num_alternatives\": 2, \"beam\": 3, \"top_symbols\": 4, "
       "\"symbol_threshold\": 5, \"score_threshold\": 6, \"language_model_weight\": 7, \"insertion_bonus\": 8, "
-      "\"word_bonus\": 9, \"unknown_penalty\": 10, \"priors\": \"p\", \"prior_scale\": 11, \"word_confidence\": "
+      "\"word_bonus\": 9, \"unknown_penalty\": 10, \"priors\": \"p\", \"prior_scale\": 11, \"max_silence\": 12, "
+      "\"edge_silence\": 0, \"word_confidence\": "
       "{\"slope\": 2, \"offset\": -3}}";
   struct linnet_recognizer_file file;
   REQUIRE(linnet_recognizer_file_read(&file, context, json, sizeof json - 1, "some/x.json") == LINNET_OK, "%s",
@@ -230,6 +232,9 @@ static void test_members(void) {
   CHECK(s->calibrations && s->calibrations->phones.slope == 1 && s->calibrations->words.slope == 2 &&
             s->calibrations->words.offset == -3,
         "calibrations");
+  CHECK(file.settings.max_silence && *file.settings.max_silence == 12 && file.settings.edge_silence &&
+            *file.settings.edge_silence == 0,
+        "lengths of silence");
   linnet_recognizer_file_release(&file);
 }
 
@@ -266,6 +271,84 @@ static void test_size(void) {
   linnet_recognizer_destroy(create(&settings));
 }
 
+/* --- lengths of silence ------------------------------------------------------------------------------------------- */
+
+/* Rows are blank with probability 1 where recognition leaves frames out. */
+static int count_removed(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  size_t *count = user;
+  (void)first;
+  for (size_t t = 0; t < frames; t++)
+    *count += expf(log_posteriors[t * 5]) > 0.9999f;
+  return 0;
+}
+
+/* The number of output frames that are left out of 1.5 s of silence around and 1 s within 2 s of speech. */
+static size_t removed(struct linnet_recognizer *recognizer) {
+  static const float quiet[24000];
+  size_t count = 0;
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  const struct {
+    const float *samples;
+    size_t n;
+  } parts[] = {{quiet, 24000}, {samples, 16000}, {quiet, 16000}, {samples, 16000}, {quiet, 24000}};
+  linnet_recognizer_stream_set_sink(stream, count_removed, &count);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    REQUIRE(linnet_recognizer_stream_accept(stream, parts[i].samples, parts[i].n) == LINNET_OK, "%s",
+            linnet_context_error(context));
+  REQUIRE(linnet_recognizer_stream_finish(stream) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  return count;
+}
+
+static size_t removed_by(const struct linnet_model *model, const double *max_silence, const double *edge_silence) {
+  struct linnet_recognizer_settings settings;
+  linnet_recognizer_settings_default(&settings);
+  settings.shared_model = model;
+  settings.max_silence = max_silence;
+  settings.edge_silence = edge_silence;
+  return removed(create(&settings));
+}
+
+static size_t removed_by_file(const char *keys) {
+  char json[256];
+  int bytes = snprintf(json, sizeof json, "{\"model\": \"silences.safetensors\"%s}", keys);
+  save("silences.json", json, (size_t)bytes);
+  return removed(load(FOLDER "/silences.json"));
+}
+
+/* The model keeps 0.5 s within speech, and 0.2 s at either end: 2.6 s of 3.1 s at the ends, and 0.5 s. */
+static void test_lengths(void) {
+  static const double off = 0, longer = 0.8, negative = -1;
+  const double nan = (double)NAN, *const wrong[] = {&negative, &nan};
+  struct linnet_model *model = NULL;
+  struct linnet_recognizer *recognizer = NULL;
+  struct linnet_recognizer_settings settings;
+  REQUIRE(linnet_model_load(context, FOLDER "/silences.safetensors", &model) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  const size_t both = removed_by(model, NULL, NULL), edge = removed_by(model, &off, NULL),
+               maximum = removed_by(model, NULL, &off), longest = removed_by(model, NULL, &longer);
+  CHECK(edge > 0 && edge < both && maximum > 0 && maximum < both, "%zu by both rules, %zu by edge, %zu by maximum",
+        both, edge, maximum);
+  CHECK(removed_by(model, &off, &off) == 0, "rules that are switched off leave frames out");
+  CHECK(longest < both && longest > 0, "0.8 s at the ends leave out %zu, 0.2 s %zu", longest, both);
+  CHECK(removed_by_file("") == both && removed_by_file(", \"max_silence\": 0") == edge &&
+            removed_by_file(", \"edge_silence\": 0") == maximum &&
+            removed_by_file(", \"edge_silence\": 0.8") == longest &&
+            removed_by_file(", \"max_silence\": 0, \"edge_silence\": 0") == 0,
+        "the file differs from the settings");
+  linnet_recognizer_settings_default(&settings);
+  settings.shared_model = model;
+  for (size_t i = 0; i < 2; i++) {
+    settings.max_silence = i == 0 ? wrong[0] : NULL;
+    settings.edge_silence = i == 0 ? NULL : wrong[1];
+    CHECK(linnet_recognizer_create(context, &settings, &recognizer) == LINNET_ERROR_LIMIT && !recognizer &&
+              strstr(linnet_context_error(context), i == 0 ? "\"max_silence\" is -1" : "\"edge_silence\" is"),
+          "'%s'", linnet_context_error(context));
+  }
+  linnet_model_destroy(model);
+}
+
 static void test_refused(void) {
   static const struct {
     const char *json, *message;
@@ -284,6 +367,9 @@ static void test_refused(void) {
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": 99999}", "the beam is 99999"},
       {"{\"model\": \"causal.safetensors\", \"num_alternatives\": 0}", "the number of alternatives"},
       {"{\"model\": \"causal.safetensors\", \"silences\": [1]}", "\"silences\" is not a list"},
+      {"{\"model\": \"causal.safetensors\", \"max_silence\": \"model\"}", "\"max_silence\" is not a number"},
+      {"{\"model\": \"causal.safetensors\", \"max_silence\": -1}", "bad.json: \"max_silence\" is -1"},
+      {"{\"model\": \"causal.safetensors\", \"edge_silence\": 3601}", "\"edge_silence\" is 3601; it must be 0 to 3600"},
       {"{\"model\": \"causal.safetensors\", \"confidence\": {\"slope\": 0, \"offset\": 1}}", "confidence: \"slope\""},
       {"{\"model\": \"causal.safetensors\", \"confidence\": {\"slope\": 1}}", "confidence: key \"offset\" is missing"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"silences\": [\"X\"]}",
@@ -500,6 +586,7 @@ int main(void) {
   test_same(json_grammar, sizeof json_grammar - 1, true);
   test_size();
   test_refused();
+  test_lengths();
   test_all_streams(plain, false);
   test_all_streams(causal, true);
   test_all_streams("{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"num_alternatives\": 4}", true);
