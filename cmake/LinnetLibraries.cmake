@@ -57,7 +57,7 @@ function(linnet_add_library target kind export_name file_name)
 endfunction()
 
 # Headers with functions that the core lacks.
-set(LINNET_FRONTEND_HEADERS audio.h augment.h cmvn.h fbank.h kaldi.h linnet.h recognizer.h stream.h)
+set(LINNET_FRONTEND_HEADERS audio.h augment.h cmvn.h endpoint.h fbank.h kaldi.h linnet.h recognizer.h stream.h)
 
 set(core_objects linnet_lib linnet_decoder)
 foreach(set IN LISTS LINNET_KERNEL_SETS)

@@ -11,6 +11,8 @@ cmake_dependent_option(LINNET_EXPERIMENTS "Build the experiments of recipes/ tha
   ${LINNET_TOP_LEVEL} "LINNET_TOOLS;LINNET_FRONTEND" OFF)
 option(LINNET_BLAS "Use a CBLAS library for products where no kernel of our own fits the processor" ON)
 option(LINNET_ZLIB "Read language models that are compressed by gzip, if zlib is found" ON)
+set(LINNET_PORTAUDIO AUTO CACHE STRING "Microphones for linnet listen: ON, OFF, or AUTO: if PortAudio is found")
+set_property(CACHE LINNET_PORTAUDIO PROPERTY STRINGS AUTO ON OFF)
 set(LINNET_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO: where nvcc is found")
 set_property(CACHE LINNET_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(LINNET_WERROR "Treat warnings as errors" OFF)

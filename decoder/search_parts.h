@@ -31,6 +31,10 @@ struct linnet_search {
   struct linnet_word_search *first; /* the streams share its tree */
 };
 
+/* Whether the best hypothesis so far has words and the last of them is complete; true for searches without words. False
+ * without memory, too. */
+bool linnet_search_stream_ends_word(struct linnet_search_stream *stream);
+
 /* Loads the priors that the settings name, if any (search_priors.c). The search must have its symbols. */
 enum linnet_status linnet_search_load_priors(struct linnet_search *search,
                                              const struct linnet_search_settings *settings);

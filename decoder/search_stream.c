@@ -7,7 +7,8 @@ struct linnet_search_stream {
   struct linnet_greedy *greedy;     /* one of the three is not NULL */
   struct linnet_beam *beam;         /* */
   struct linnet_word_search *words; /* */
-  size_t frames;
+  uint64_t first;                   /* frame of the recording at which the search began */
+  size_t frames;                    /* since then */
   bool finished;
   struct linnet_result result; /* of the last linnet_search_stream_result */
   struct linnet_span *spans;   /* of all alternatives, one after the other: first words, then phones */
@@ -47,12 +48,17 @@ enum linnet_status linnet_search_stream_create(struct linnet_context *context, c
 }
 
 void linnet_search_stream_reset(struct linnet_search_stream *s) {
+  linnet_search_stream_reset_at(s, 0);
+}
+
+void linnet_search_stream_reset_at(struct linnet_search_stream *s, uint64_t first) {
   if (s->words)
     linnet_word_search_reset(s->words);
   else if (s->beam)
     linnet_beam_reset(s->beam);
   else
     linnet_greedy_reset(s->greedy);
+  s->first = first;
   s->frames = 0;
   s->finished = false;
 }
@@ -91,6 +97,14 @@ enum linnet_status linnet_search_stream_finish(struct linnet_search_stream *s) {
   return s->words ? linnet_word_search_finish(s->words) : s->beam ? linnet_beam_finish(s->beam) : LINNET_OK;
 }
 
+bool linnet_search_stream_ends_word(struct linnet_search_stream *s) {
+  struct linnet_word_hypothesis h;
+  if (!s->words)
+    return true;
+  return linnet_word_search_num_hypotheses(s->words) > 0 &&
+         linnet_word_search_hypothesis(s->words, 0, &h) == LINNET_OK && h.complete && h.num_words > 0;
+}
+
 enum linnet_status linnet_search_stream_lattice(const struct linnet_search_stream *s, struct linnet_lattice *lattice) {
   if (!s || !lattice)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
@@ -118,8 +132,8 @@ static enum linnet_status reserve(struct linnet_search_stream *s, size_t spans) 
 static struct linnet_span make_span(const struct linnet_search_stream *s, const char *text, size_t start, size_t end,
                                     float confidence) {
   return (struct linnet_span){.text = text,
-                              .start = (double)start * s->frame_seconds,
-                              .end = (double)end * s->frame_seconds,
+                              .start = (double)(s->first + start) * s->frame_seconds,
+                              .end = (double)(s->first + end) * s->frame_seconds,
                               .confidence = confidence};
 }
 
@@ -202,7 +216,9 @@ enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, d
   if (!s || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_search_stream_result: an argument is NULL");
-  s->result = (struct linnet_result){.seconds = (double)s->frames * frame_seconds, .is_final = s->finished};
+  s->result = (struct linnet_result){.seconds = (double)(s->first + s->frames) * frame_seconds,
+                                     .is_final = s->finished,
+                                     .start = (double)s->first * frame_seconds};
   s->frame_seconds = frame_seconds;
   s->num_spans = 0;
   LINNET_TRY(s->words ? collect_words(s) : s->beam ? collect_beam(s) : collect_greedy(s));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "recognizer/posterior_stream.h"
 #include "recognizer/recognizer_parts.h"
 #include "recognizer/silence.h"
 #include "recognizer/silence_lengths.h"
@@ -22,6 +23,11 @@ struct linnet_stream {
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
+  linnet_feature_fn listener; /* may be NULL */
+  void *listener_user;
+  uint64_t first_row;         /* index of the first row of the recurrence in the utterance */
+  bool restarts;              /* the recurrence starts anew before the next frame */
+  uint64_t taken;             /* number of frames that the network has taken */
   float *log_p;               /* (num_symbols), of the recurrence */
   float *features;            /* (frames, num_mel), not yet recognised */
   size_t frames, capacity;    /* capacity in elements */
@@ -128,25 +134,8 @@ static enum linnet_status decoding_status(struct linnet_stream *s) {
 
 /* Decodes a row of the recurrence. */
 static enum linnet_status decode_row(struct linnet_stream *s) {
-  decode(s, s->log_p, linnet_recurrence_num_frames(s->recurrence) - 1, 1);
+  decode(s, s->log_p, (size_t)s->first_row + linnet_recurrence_num_frames(s->recurrence) - 1, 1);
   return decoding_status(s);
-}
-
-/* Runs the new frames one by one and stores none of them. */
-static enum linnet_status run_along(struct linnet_stream *s) {
-  const size_t frames = s->frames;
-  normalise(s);
-  s->frames = 0;
-  linnet_poll_begin(s->context);
-  for (size_t t = 0; t < frames; t++) {
-    LINNET_TRY(linnet_poll_check(s->context));
-    enum linnet_status status = linnet_recurrence_step(s->recurrence, s->features + t * num_mel(s), s->log_p);
-    if (status == LINNET_OK)
-      status = decode_row(s);
-    if (status != LINNET_OK && status != LINNET_AGAIN)
-      return status;
-  }
-  return LINNET_OK;
 }
 
 static enum linnet_status finish_along(struct linnet_stream *s) {
@@ -157,6 +146,40 @@ static enum linnet_status finish_along(struct linnet_stream *s) {
       status = decode_row(s);
   }
   return status == LINNET_END ? LINNET_OK : status;
+}
+
+static enum linnet_status restart(struct linnet_stream *s) {
+  LINNET_TRY(finish_along(s));
+  s->first_row += linnet_recurrence_num_frames(s->recurrence);
+  linnet_recurrence_reset(s->recurrence);
+  s->restarts = false;
+  return LINNET_OK;
+}
+
+static enum linnet_status step_along(struct linnet_stream *s, const float *features) {
+  if (s->restarts)
+    LINNET_TRY(restart(s));
+  s->taken++;
+  enum linnet_status status = linnet_recurrence_step(s->recurrence, features, s->log_p);
+  return status == LINNET_OK ? decode_row(s) : status == LINNET_AGAIN ? LINNET_OK : status;
+}
+
+static enum linnet_status call_listener(struct linnet_stream *s) {
+  return s->listener ? s->listener(s->listener_user, s->features, s->frames) : LINNET_OK;
+}
+
+/* Runs the new frames one by one and stores none of them. */
+static enum linnet_status run_along(struct linnet_stream *s) {
+  const size_t frames = s->frames;
+  LINNET_TRY(call_listener(s));
+  normalise(s);
+  s->frames = 0;
+  linnet_poll_begin(s->context);
+  for (size_t t = 0; t < frames; t++) {
+    LINNET_TRY(linnet_poll_check(s->context));
+    LINNET_TRY(step_along(s, s->features + t * num_mel(s)));
+  }
+  return LINNET_OK;
 }
 
 /* Reserves memory for more frames. */
@@ -245,6 +268,19 @@ void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, v
   s->sink_user = user;
 }
 
+void linnet_stream_set_listener(struct linnet_stream *s, linnet_feature_fn listener, void *user) {
+  s->listener = listener;
+  s->listener_user = user;
+}
+
+uint64_t linnet_stream_num_taken(const struct linnet_stream *s) {
+  return s->taken;
+}
+
+void linnet_stream_restart_network(struct linnet_stream *s) {
+  s->restarts = s->recurrence != NULL;
+}
+
 static int decode_heard(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_stream *s = user;
   (void)first;
@@ -266,6 +302,7 @@ static size_t frames_of(const struct linnet_stream *s, double seconds) {
 
 /* Silence must be found before normalisation. */
 static enum linnet_status run_encoder(struct linnet_stream *s) {
+  LINNET_TRY(call_listener(s));
   const struct linnet_silence_rule rule = {.keep = frames_of(s, s->lengths.max_silence),
                                            .edges = s->lengths.edge_silence > 0,
                                            .edge = frames_of(s, s->lengths.edge_silence),
@@ -273,6 +310,7 @@ static enum linnet_status run_encoder(struct linnet_stream *s) {
   if (rule.keep > 0 || rule.edges)
     LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, num_mel(s), rule, &s->silence));
   normalise(s);
+  s->taken = s->frames;
   enum linnet_status status =
       s->silence ? run_heard(s) : linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
   linnet_silence_destroy(s->silence);
@@ -318,6 +356,9 @@ void linnet_stream_reset(struct linnet_stream *s) {
   linnet_greedy_reset(s->greedy);
   if (s->recurrence)
     linnet_recurrence_reset(s->recurrence);
+  s->first_row = 0;
+  s->restarts = false;
+  s->taken = 0;
   reset_running(s);
   s->frames = 0;
   s->samples = s->stored = 0;

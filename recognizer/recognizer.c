@@ -44,9 +44,20 @@ static enum linnet_status open_search(struct linnet_recognizer *r, const struct 
   return create_search(r, &settings);
 }
 
+static enum linnet_status read_stream_settings(struct linnet_recognizer *r,
+                                               const struct linnet_recognizer_settings *settings) {
+  if (!(settings->partial_interval >= 0))
+    return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "partial_interval is %g seconds, it must be at least 0",
+                       settings->partial_interval);
+  r->partial_interval = settings->partial_interval;
+  r->has_endpoints = settings->endpoint != NULL;
+  return r->has_endpoints ? linnet_endpoint_read(r->context, settings->endpoint, &r->endpoints) : LINNET_OK;
+}
+
 static enum linnet_status open_parts(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings) {
   LINNET_TRY(linnet_silence_lengths_check(r->context, "the recognizer's settings", settings->max_silence,
                                           settings->edge_silence));
+  LINNET_TRY(read_stream_settings(r, settings));
   LINNET_TRY(load_model(r, settings));
   r->lengths =
       linnet_silence_lengths_of(linnet_model_features(r->model), settings->max_silence, settings->edge_silence);

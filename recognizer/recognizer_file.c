@@ -10,9 +10,10 @@
 #include "base/file_read.h"
 #include "base/source.h"
 #include "model/format/bounded_json.h"
+#include "recognizer/endpoint_json.h"
 #include "recognizer/silence_lengths.h"
 
-static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 256};
+static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 4, .values = 512};
 
 static const char *const kind_names[] = {
     [LINNET_SEARCH_GREEDY] = "greedy", [LINNET_SEARCH_SYMBOLS] = "symbols", [LINNET_SEARCH_WORDS] = "words"};
@@ -44,6 +45,8 @@ static const struct linnet_json_key keys[] = {{.key = "model"},
                                               KEY(prior_scale, FLOAT),
                                               {.key = "max_silence"},
                                               {.key = "edge_silence"},
+                                              {.key = "partial_interval"},
+                                              {.key = "endpoint"},
                                               {.key = LINNET_CALIBRATION_KEY},
                                               {.key = LINNET_WORD_CALIBRATION_KEY}};
 static const struct linnet_json_table table = {"recognizer", keys, sizeof keys / sizeof *keys};
@@ -83,6 +86,14 @@ static void read_calibration(struct linnet_json_object *object, const char *key,
                              object->name, key, calibration->slope);
   object->status = map.status;
   file->search.calibrations = &file->calibrations;
+}
+
+static void read_endpoint(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
+  linnet_json_read_double(object, "partial_interval", &file->settings.partial_interval);
+  if (object->status != LINNET_OK || !json_object_get(object->value, "endpoint"))
+    return;
+  object->status = linnet_endpoint_json_read(object, "endpoint", &file->endpoint, file->rules);
+  file->settings.endpoint = &file->endpoint;
 }
 
 /* Of the key's number, or NULL: the key is missing. */
@@ -153,6 +164,7 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   read_silences(&object, file);
   read_calibration(&object, LINNET_CALIBRATION_KEY, file, &file->calibrations.phones);
   read_calibration(&object, LINNET_WORD_CALIBRATION_KEY, file, &file->calibrations.words);
+  read_endpoint(&object, file);
   read_lengths(&object, file);
   read_sources(&object, file);
   return object.status;

@@ -11,6 +11,8 @@ struct linnet_recognizer_file {
   struct linnet_recognizer_settings settings; /* its pointers point to the members below */
   struct linnet_search_settings search;
   struct linnet_calibrations calibrations;
+  struct linnet_endpoint_settings endpoint;
+  struct linnet_endpoint_rule rules[LINNET_ENDPOINT_MAX_RULES];
   double max_silence, edge_silence;
   const char *silences[LINNET_RECOGNIZER_SILENCES];
   char *paths[LINNET_RECOGNIZER_SOURCES]; /* including the folder */

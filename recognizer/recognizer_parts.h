@@ -6,6 +6,7 @@
 
 #include <linnet/recognizer.h>
 
+#include "recognizer/endpoint.h"
 #include "recognizer/silence_lengths.h"
 
 struct linnet_recognizer {
@@ -13,6 +14,9 @@ struct linnet_recognizer {
   const struct linnet_model *model;
   struct linnet_model *own_model; /* NULL: the caller owns the model */
   struct linnet_search *search;
+  bool has_endpoints;
+  struct linnet_endpoint_rules endpoints;
+  double partial_interval; /* seconds; 0: after each call */
   struct linnet_silence_lengths lengths;
 };
 

@@ -1,6 +1,10 @@
 /* A stream on a recognizer: passes the posteriors of the audio to a search as soon as they are computed, and new
  * results to a hook. */
+#include <math.h>
+
 #include "base/settings.h"
+#include "decoder/search_parts.h"
+#include "recognizer/posterior_stream.h"
 #include "recognizer/recognizer_parts.h"
 
 enum { READ_SAMPLES = 1 << 16 };
@@ -16,37 +20,22 @@ struct linnet_recognizer_stream {
   void *hook_user;
   enum linnet_status searching; /* the status with which the search stopped the network */
   bool heard;                   /* frames came since the hook saw a result */
-  const char **shown;           /* the texts of the best alternative that the hook saw last */
+  bool finished;
+  struct linnet_endpoint *endpoint; /* NULL: the utterance is one segment */
+  uint64_t partial_rows;            /* rows between partial results; 0: they come after each call */
+  uint64_t row;                     /* number of rows of posteriors since the reset */
+  size_t segment;                   /* number of segments with a final result */
+  const char **shown;               /* the texts of the best alternative that the hook saw last */
   size_t num_shown, shown_capacity;
   struct linnet_result result;
 };
 
-/* --- posteriors ------------------------------------------------------------------------------------------------- */
-
-/* A posterior function for the stream of audio, which fails with LINNET_ERROR_CANCELLED for every failure of this
- * function. */
-static int search_frames(void *user, const float *log_posteriors, size_t first, size_t frames) {
-  struct linnet_recognizer_stream *s = user;
-  s->heard = true;
-  s->searching = linnet_search_stream_accept(s->search, log_posteriors, frames);
-  if (s->searching != LINNET_OK)
-    return 1;
-  return s->sink ? s->sink(s->sink_user, log_posteriors, first, frames) : 0;
-}
-
-/* Returns the status of the search if the search stopped the call. Also drops the segments of greedy decoding, which
- * are not needed here. */
-static enum linnet_status after_audio(struct linnet_recognizer_stream *s, enum linnet_status status) {
-  size_t count;
-  if (s->searching != LINNET_OK)
-    return s->searching;
-  if (status != LINNET_OK)
-    return status;
-  linnet_stream_segments(s->audio, &count);
-  return count > 1 ? linnet_stream_drop_segments(s->audio, count - 1) : LINNET_OK;
-}
-
 /* --- the hook --------------------------------------------------------------------------------------------------- */
+
+/* Whether results come at certain rows, so that they cover the audio up to that row, and not all that a call took. */
+static bool is_by_row(const struct linnet_recognizer_stream *s) {
+  return s->endpoint || s->partial_rows > 0;
+}
 
 /* Equal texts of the best alternative have equal pointers, because each text is stored once. */
 static bool is_shown(const struct linnet_recognizer_stream *s, const struct linnet_span *spans, size_t count) {
@@ -69,6 +58,14 @@ static enum linnet_status remember(struct linnet_recognizer_stream *s, const str
   return LINNET_OK;
 }
 
+/* Whether the hook gets the result, which has `count` words. */
+static bool is_news(const struct linnet_recognizer_stream *s, const struct linnet_result *result,
+                    const struct linnet_span *spans, size_t count) {
+  if (!result->is_final)
+    return !is_shown(s, spans, count);
+  return s->finished || count > 0 || s->num_shown > 0;
+}
+
 static enum linnet_status call_hook(struct linnet_recognizer_stream *s) {
   const struct linnet_result *result;
   if (!s->hook || !s->heard)
@@ -78,13 +75,87 @@ static enum linnet_status call_hook(struct linnet_recognizer_stream *s) {
   const struct linnet_span *spans = best->words ? best->words : best->phones;
   const size_t count = best->words ? best->num_words : best->num_phones;
   s->heard = false;
-  if (!result->is_final && is_shown(s, spans, count))
+  if (!is_news(s, result, spans, count))
     return LINNET_OK;
+  s->segment += result->is_final != 0;
   LINNET_TRY(remember(s, spans, count));
   if (s->hook(s->hook_user, result) != 0)
     return linnet_fail(s->context, LINNET_ERROR_CANCELLED, "the receiver of the results asked to stop");
   return LINNET_OK;
 }
+
+/* --- segments --------------------------------------------------------------------------------------------------- */
+
+static bool ends_word(void *search_stream) {
+  return linnet_search_stream_ends_word(search_stream);
+}
+
+/* Ends the segment with the last row, and begins one with the next row. */
+static enum linnet_status end_segment(struct linnet_recognizer_stream *s) {
+  LINNET_TRY(linnet_search_stream_finish(s->search));
+  LINNET_TRY(call_hook(s));
+  linnet_search_stream_reset_at(s->search, s->row);
+  s->num_shown = 0;
+  s->heard = false;
+  if (s->recognizer->endpoints.settings.restart)
+    linnet_stream_restart_network(s->audio);
+  return LINNET_OK;
+}
+
+/* --- posteriors ------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status search(struct linnet_recognizer_stream *s, const float *log_posteriors, size_t frames) {
+  s->heard = true;
+  s->row += frames;
+  return linnet_search_stream_accept(s->search, log_posteriors, frames);
+}
+
+/* What happens after a row depends on the rows alone, not on how many came at once. */
+static enum linnet_status search_row(struct linnet_recognizer_stream *s, const float *log_posteriors) {
+  LINNET_TRY(search(s, log_posteriors, 1));
+  if (s->endpoint &&
+      linnet_endpoint_step(s->endpoint, log_posteriors, linnet_stream_num_taken(s->audio), ends_word, s->search))
+    return end_segment(s);
+  return s->partial_rows > 0 && s->row % s->partial_rows == 0 ? call_hook(s) : LINNET_OK;
+}
+
+static enum linnet_status search_rows(struct linnet_recognizer_stream *s, const float *log_posteriors, size_t rows) {
+  const size_t symbols = linnet_model_num_symbols(s->recognizer->model);
+  if (!is_by_row(s))
+    return search(s, log_posteriors, rows);
+  for (size_t t = 0; t < rows; t++)
+    LINNET_TRY(search_row(s, log_posteriors + t * symbols));
+  return LINNET_OK;
+}
+
+/* A posterior function for the stream of audio, which fails with LINNET_ERROR_CANCELLED for every failure of this
+ * function. */
+static int search_frames(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct linnet_recognizer_stream *s = user;
+  s->searching = search_rows(s, log_posteriors, frames);
+  if (s->searching != LINNET_OK)
+    return 1;
+  return s->sink ? s->sink(s->sink_user, log_posteriors, first, frames) : 0;
+}
+
+static enum linnet_status hear_features(void *user, const float *features, size_t frames) {
+  const struct linnet_recognizer_stream *s = user;
+  return linnet_endpoint_hear(s->endpoint, features, frames);
+}
+
+/* Returns the status of the search if the search stopped the call. Also drops the segments of greedy decoding, which
+ * are not needed here. */
+static enum linnet_status after_audio(struct linnet_recognizer_stream *s, enum linnet_status status) {
+  size_t count;
+  if (s->searching != LINNET_OK)
+    return s->searching;
+  if (status != LINNET_OK)
+    return status;
+  linnet_stream_segments(s->audio, &count);
+  return count > 1 ? linnet_stream_drop_segments(s->audio, count - 1) : LINNET_OK;
+}
+
+/* --- what the caller receives ----------------------------------------------------------------------------------- */
 
 enum linnet_status linnet_recognizer_stream_set_hook(struct linnet_recognizer_stream *s, linnet_result_fn hook,
                                                      void *user) {
@@ -115,7 +186,7 @@ enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stre
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(after_audio(s, linnet_stream_accept(s->audio, samples, n)));
-  return call_hook(s);
+  return s->partial_rows > 0 ? LINNET_OK : call_hook(s);
 }
 
 enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recognizer_stream *s, const float *features,
@@ -123,7 +194,7 @@ enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recogn
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(after_audio(s, linnet_stream_accept_features(s->audio, features, frames, dim)));
-  return call_hook(s);
+  return s->partial_rows > 0 ? LINNET_OK : call_hook(s);
 }
 
 enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stream *s) {
@@ -131,7 +202,7 @@ enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stre
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(after_audio(s, linnet_stream_finish(s->audio)));
   LINNET_TRY(linnet_search_stream_finish(s->search));
-  s->heard = true;
+  s->heard = s->finished = true;
   return call_hook(s);
 }
 
@@ -183,7 +254,9 @@ enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stre
                        "linnet_recognizer_stream_result: an argument is NULL");
   LINNET_TRY(linnet_search_stream_result(s->search, linnet_stream_frame_seconds(s->audio), &found));
   s->result = *found;
-  s->result.seconds = linnet_stream_seconds(s->audio);
+  if (s->finished || !is_by_row(s))
+    s->result.seconds = linnet_stream_seconds(s->audio);
+  s->result.segment = s->segment;
   *result = &s->result;
   return LINNET_OK;
 }
@@ -197,6 +270,28 @@ double linnet_recognizer_stream_seconds(const struct linnet_recognizer_stream *s
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status create_endpoint(struct linnet_recognizer_stream *s) {
+  const struct linnet_recognizer *r = s->recognizer;
+  if (!r->has_endpoints)
+    return LINNET_OK;
+  const size_t stride = linnet_model_stride(r->model);
+  const struct linnet_endpoint_frames frames = {.dim = linnet_model_features(r->model)->fbank.num_mel,
+                                                .stride = stride,
+                                                .lookahead = stride * linnet_model_lookahead(r->model),
+                                                .feature_seconds =
+                                                    linnet_model_frame_seconds(r->model) / (double)stride};
+  LINNET_TRY(linnet_endpoint_create(s->context, &r->endpoints, &frames, r->search->words.silences,
+                                    r->search->words.num_silences, &s->endpoint));
+  linnet_stream_set_listener(s->audio, hear_features, s);
+  return LINNET_OK;
+}
+
+/* At least one row; an interval beyond all rows means that there are no partial results. */
+static void set_partial_rows(struct linnet_recognizer_stream *s) {
+  const double rows = s->recognizer->partial_interval / linnet_model_frame_seconds(s->recognizer->model);
+  s->partial_rows = rows > 1e15 ? (uint64_t)1e15 : rows > 0 ? (uint64_t)fmax(round(rows), 1) : 0;
+}
 
 enum linnet_status linnet_recognizer_stream_create(struct linnet_context *context,
                                                    const struct linnet_recognizer *recognizer,
@@ -213,7 +308,10 @@ enum linnet_status linnet_recognizer_stream_create(struct linnet_context *contex
     status = linnet_stream_set_silence(s->audio, &recognizer->lengths.max_silence, &recognizer->lengths.edge_silence);
   if (status == LINNET_OK)
     status = linnet_search_stream_create(context, recognizer->search, &s->search);
+  if (status == LINNET_OK)
+    status = create_endpoint(s);
   if (status == LINNET_OK) {
+    set_partial_rows(s);
     linnet_stream_set_sink(s->audio, search_frames, s);
     return LINNET_OK;
   }
@@ -225,9 +323,12 @@ enum linnet_status linnet_recognizer_stream_create(struct linnet_context *contex
 void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
   linnet_stream_reset(s->audio);
   linnet_search_stream_reset(s->search);
+  if (s->endpoint)
+    linnet_endpoint_reset(s->endpoint);
   s->searching = LINNET_OK;
-  s->heard = false;
-  s->num_shown = 0;
+  s->heard = s->finished = false;
+  s->num_shown = s->segment = 0;
+  s->row = 0;
 }
 
 void linnet_recognizer_stream_destroy(struct linnet_recognizer_stream *s) {
@@ -235,6 +336,7 @@ void linnet_recognizer_stream_destroy(struct linnet_recognizer_stream *s) {
     return;
   linnet_search_stream_destroy(s->search);
   linnet_stream_destroy(s->audio);
+  linnet_endpoint_destroy(s->endpoint);
   linnet_free(s->context, s->shown);
   linnet_free(s->context, s);
 }

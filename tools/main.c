@@ -16,6 +16,7 @@ static const struct subcommand {
   const char *summary;
 } subcommands[] = {
     {"transcribe", tool_transcribe, "turn audio files into phonemes"},
+    {"listen", tool_listen, "turn speech into words while it is spoken"},
     {"align", tool_align, "find the words and phones of a known text in audio"},
     {"decode", tool_decode, "turn posteriors of any system into symbols"},
     {"plot", tool_plot, "draw audio, posteriors and phones as SVG or PNG"},

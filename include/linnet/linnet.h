@@ -21,6 +21,7 @@
 #include <linnet/cmvn.h>
 #include <linnet/context.h>
 #include <linnet/encoder.h>
+#include <linnet/endpoint.h>
 #include <linnet/fbank.h>
 #include <linnet/features.h>
 #include <linnet/g2p.h>

@@ -19,6 +19,9 @@
  *   linnet_recognizer_stream_finish(stream);
  *   linnet_recognizer_stream_reset(stream);                                      // ready for the next utterance
  *
+ * With endpoints (endpoint.h) a stream can go on for days: each pause of the speaker ends a segment, whose final result
+ * the hook receives, and all times count from the start of the stream.
+ *
  * If the model is causal and its features need no statistics of the whole utterance, results come while audio arrives
  * (linnet_recognizer_is_incremental). With other models the result comes from linnet_recognizer_stream_finish.
  *
@@ -33,6 +36,7 @@
 #define LINNET_RECOGNIZER_H
 
 #include <linnet/audio.h>
+#include <linnet/endpoint.h>
 #include <linnet/model.h>
 #include <linnet/search.h>
 #include <linnet/stream.h>
@@ -58,6 +62,9 @@ struct linnet_recognizer_settings {
   /* Seconds; they replace the rules of the model's features with the same names (features.h), which training does not
    * use. 0: without the rule; NULL: as the model (default). */
   const double *max_silence, *edge_silence;
+  const struct linnet_endpoint_settings *endpoint; /* NULL: an utterance is one segment (default) */
+  double partial_interval; /* seconds of audio between partial results for the hook. So they do not depend on how the
+                              audio is divided among calls. 0 (default): after each call that takes audio */
 };
 
 LINNET_API void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings, size_t size);
@@ -77,10 +84,14 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *    "silences": ["SIL"], "num_alternatives": 5, "beam": 50, "top_symbols": 0, "symbol_threshold": 8,
  *    "score_threshold": 20, "language_model_weight": 0.8, "insertion_bonus": 0, "word_bonus": 0.5,
  *    "unknown_penalty": 5, "priors": "priors.txt", "prior_scale": 0.5, "max_silence": 0.6, "edge_silence": 0.3,
- *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0}}
+ *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0},
+ *    "partial_interval": 0.1,
+ *    "endpoint": {"rules": [{"speech": true, "word": true, "silence": 0.2, "quiet": 0.35}, {"length": 20}],
+ *                 "silence_probability": 0.5, "restart": true}}
  *
- * Lengths of silence replace those of the model's features. The last two are calibrations (calibration.h) that replace
- * those of the model. The file has at most 64 KiB. */
+ * Lengths of silence replace those of the model's features. "confidence" and "word_confidence" are calibrations
+ * (calibration.h) that replace those of the model. "endpoint" may be empty: {} asks for endpoints with the default
+ * rules. The file has at most 64 KiB. */
 LINNET_API enum linnet_status linnet_recognizer_load(struct linnet_context *context, const char *path,
                                                      struct linnet_recognizer **recognizer);
 
@@ -135,8 +146,11 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
 
 /* Receives results. linnet_recognizer_stream_accept, ..._accept_features and ..._finish call it in their own thread
  * whenever the words of the best alternative change (its phones, if there are no words), and once when the result is
- * final. `result` is valid during the call. If the hook returns non-zero, the function that called it fails with
- * LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
+ * final. With endpoints each segment has its final result; segments in which nothing was recognised have none, except
+ * the last one, which linnet_recognizer_stream_finish ends. `result` is valid during the call; the
+ * texts of its words and phones live as long as the recognizer. If the hook returns
+ * non-zero, the function that called it fails with LINNET_ERROR_CANCELLED. The hook must not call functions of the
+ * stream. */
 typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 
 /* Sets the hook; NULL removes it. */
@@ -164,8 +178,9 @@ LINNET_API enum linnet_status linnet_recognizer_stream_accept_features(struct li
  * the next one. */
 LINNET_API enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stream *stream);
 
-/* The partial result, or the final one after linnet_recognizer_stream_finish. The best alternative is the first. The
- * result is valid until the next call on the stream. */
+/* The partial result, or the final one after linnet_recognizer_stream_finish. The best alternative is the first. With
+ * endpoints it is the result of the segment that the last audio belongs to: take the others with a hook. The result is
+ * valid until the next call on the stream. */
 LINNET_API enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stream *stream,
                                                               const struct linnet_result **result);
 

@@ -25,6 +25,8 @@
 #ifndef LINNET_SEARCH_H
 #define LINNET_SEARCH_H
 
+#include <stdint.h>
+
 #include <linnet/beam.h>
 #include <linnet/lattice.h>
 #include <linnet/output.h>
@@ -101,14 +103,18 @@ LINNET_API void linnet_search_destroy(struct linnet_search *search);
 
 /* --- results ---------------------------------------------------------------------------------------------------- */
 
-/* The result for one utterance. */
+/* The result for one utterance, or for one segment of a stream with endpoints (endpoint.h). All times count from the
+ * start of the stream. */
 struct linnet_result {
-  double seconds;    /* duration of the audio; without audio, that of the frames */
-  int is_final;      /* 1: the utterance is complete; 0: this is a partial result */
+  double seconds;    /* where the audio of the result ends: without endpoints its duration; without audio, the end of
+                        the frames */
+  int is_final;      /* 1: the utterance or segment is complete; 0: this is a partial result */
   size_t num_stable; /* number of words at the start of the best alternative (phones, if there are no words) with
                         which every later result begins; their times may still change */
   const struct linnet_alternative *alternatives; /* best first */
   size_t num_alternatives;                       /* at least 1 */
+  double start;   /* where the audio of the result begins, in seconds: 0 before the first endpoint */
+  size_t segment; /* number of segments with a final result before this one */
 };
 
 /* Sets members of `output` from a result: words and phones of the best alternative and, if `alternatives` is not 0, all
@@ -146,6 +152,10 @@ LINNET_API enum linnet_status linnet_search_stream_lattice(const struct linnet_s
 
 /* Starts again at frame 0. The stream keeps its memory. */
 LINNET_API void linnet_search_stream_reset(struct linnet_search_stream *stream);
+
+/* Starts again at frame `first` of the same recording: all times of later results are larger by that number of frames.
+ * So a recording of days can be searched in segments. */
+LINNET_API void linnet_search_stream_reset_at(struct linnet_search_stream *stream, uint64_t first);
 
 /* Destroys the stream; NULL is allowed. */
 LINNET_API void linnet_search_stream_destroy(struct linnet_search_stream *stream);

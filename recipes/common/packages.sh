@@ -24,7 +24,7 @@ packages_of() {
 	case "$1" in
 	build)
 		echo build-essential cmake ninja-build pkg-config libjansson-dev libopenblas-dev libfftw3-dev
-		echo libsndfile1-dev libsoxr-dev libpopt-dev zlib1g-dev
+		echo libsndfile1-dev libsoxr-dev libpopt-dev zlib1g-dev portaudio19-dev
 		;;
 	tests) echo ccache sctk clang-format clang-tidy doxygen shellcheck locales gnuplot-nox graphviz praat ffmpeg ;;
 	recipe) echo gnuplot-nox flite espeak-ng sox ;;

@@ -1,6 +1,7 @@
-/* tones FOLDER COUNT: writes a small corpus that is easy to learn. FOLDER/0.wav ... hold one to five tones of a
- * fifth of a second with pauses between them, 16 kHz and 16 bits; FOLDER/list has a line "AUDIO PHONE PHONE ..." for
- * each, where A to D stand for 300, 700, 1500 and 3100 Hz. The first holds A B C D. */
+/* tones FOLDER COUNT [SILENCE]: writes a small corpus that is easy to learn. FOLDER/0.wav ... hold one to five tones of
+ * a fifth of a second with pauses between them, 16 kHz and 16 bits; FOLDER/list has a line "AUDIO PHONE PHONE ..." for
+ * each, where A to D stand for 300, 700, 1500 and 3100 Hz. The first holds A B C D. Each recording ends with SILENCE
+ * tenths of a second of silence, and all but the first begin with up to twice as much. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,9 +25,9 @@ static void write_header(FILE *file, uint32_t samples) {
   put(file, 16, 2), fputs("data", file), put(file, 2 * samples, 4);
 }
 
-static void write_samples(FILE *file, const int *tones, int count, uint32_t *noise) {
+static void write_samples(FILE *file, const int *tones, int count, int before, int after, uint32_t *noise) {
   static const double heights[] = {300, 700, 1500, 3100};
-  for (int i = 0; i < count * (TONE + PAUSE) + PAUSE; i++) {
+  for (int i = -before; i < count * (TONE + PAUSE) + after; i++) {
     const int tone = i / (TONE + PAUSE), inside = i % (TONE + PAUSE) - PAUSE;
     double sample = (double)(next(noise) % 41) - 20;
     if (tone < count && inside >= 0)
@@ -38,8 +39,9 @@ static void write_samples(FILE *file, const int *tones, int count, uint32_t *noi
 int main(int argc, char **argv) {
   char path[4096];
   uint32_t random = 1, noise = 2;
-  if (argc != 3)
+  if (argc < 3)
     return 2;
+  const int silence = argc > 3 ? atoi(argv[3]) * (RATE / 10) : PAUSE;
   snprintf(path, sizeof path, "%s/list", argv[1]);
   FILE *list = fopen(path, "w");
   for (int u = 0; list && u < atoi(argv[2]); u++) {
@@ -54,8 +56,9 @@ int main(int argc, char **argv) {
       fprintf(list, " %c", 'A' + tones[i]);
     }
     fputc('\n', list);
-    write_header(file, (uint32_t)(count * (TONE + PAUSE) + PAUSE));
-    write_samples(file, tones, count, &noise);
+    const int before = argc > 3 && u > 0 ? (int)(next(&random) % (2 * (uint32_t)silence)) : 0;
+    write_header(file, (uint32_t)(before + count * (TONE + PAUSE) + silence));
+    write_samples(file, tones, count, before, silence, &noise);
     if (fclose(file) != 0)
       return 1;
   }

@@ -1,17 +1,21 @@
 /* linnet transcribe: finds phonemes or words, with times, in audio files or in the utterances of a data folder. */
 
 #include "common/beam_options.h"
+#include "common/collected.h"
 #include "common/default_model.h"
 #include "common/lattices.h"
+#include "common/live.h"
 #include "common/parallel.h"
+#include "common/recognizer_options.h"
 #include "common/results.h"
-#include "common/search_options.h"
 #include "common/word_options.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static char *model_option;
-static int phones_option;
+static int endpoints_option, live_option;
+static double speed_option = 1;
 
 struct job {
   struct linnet_recognizer *recognizer;
@@ -22,15 +26,17 @@ struct job {
 };
 
 static void put_result(struct job *job, struct linnet_context *context, size_t index,
-                       struct linnet_recognizer_stream *stream) {
+                       struct linnet_recognizer_stream *stream, const struct collected *collected) {
   struct linnet_output output;
   const struct linnet_result *result;
   inputs_describe(&job->inputs, index, stream, &output);
   bool good = linnet_recognizer_stream_result(stream, &result) == LINNET_OK;
-  if (good)
-    linnet_result_describe(result, beam_options_nbest(), &output);
-  else
+  if (!good)
     tool_fail("%s: %s", output.id, linnet_context_error(context));
+  else if (endpoints_option)
+    collected_describe(collected, &output);
+  else
+    linnet_result_describe(result, beam_options_nbest(), &output);
   good = lattices_put(&job->lattices, context, index, output.id, linnet_recognizer_stream_search(stream)) && good;
   results_put(&job->results, index, good ? &output : NULL);
 }
@@ -39,6 +45,7 @@ static int transcribe_item(void *user, size_t index, unsigned worker, struct lin
   static const struct tool_stages greedy = {0.12, 0.97, 1, 1}, searched = {0.1, 0.7, 1, 1};
   struct job *job = user;
   struct linnet_recognizer_stream *stream = NULL;
+  struct collected collected = {.words = {.spans = NULL}};
   (void)worker;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
@@ -47,16 +54,19 @@ static int transcribe_item(void *user, size_t index, unsigned worker, struct lin
   tool_progress_begin(&job->results.progress, job->searches ? &searched : &greedy);
   int code = 0;
   enum linnet_status status = linnet_recognizer_stream_create(context, job->recognizer, &stream);
+  if (status == LINNET_OK && endpoints_option)
+    status = linnet_recognizer_stream_set_hook(stream, collected_add, &collected);
   if (status == LINNET_OK)
     status = inputs_recognise(&job->inputs, context, index, stream);
   if (status == LINNET_OK) {
-    put_result(job, context, index, stream);
+    put_result(job, context, index, stream, &collected);
   } else if ((code = tool_fail_context(context)) != TOOL_INTERRUPTED) {
     code = 0;
     lattices_put(&job->lattices, context, index, NULL, NULL);
     results_put(&job->results, index, NULL);
   }
   linnet_recognizer_stream_destroy(stream);
+  collected_release(&collected);
   return code;
 }
 
@@ -70,48 +80,88 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
   return code;
 }
 
-/* Whether the options ask for words, or for other results of a recognizer. */
-static bool takes_recognizer(const char *path) {
-  return !phones_option && tool_names_recognizer(path);
-}
-
 static bool check_options(const char *path) {
-  if (phones_option && word_options_given()) {
-    tool_usage("only one of --phones and --words");
+  if (endpoints_option && (beam_options_nbest() || lattices_given())) {
+    tool_usage("--endpoints: segments are joined, so that there is one hypothesis: leave --nbest and --lattice out");
     return false;
   }
-  return search_options_check(true, takes_recognizer(path)) && (!beam_options_nbest() || results_take_alternatives());
+  return recognizer_options_check(path) && (!beam_options_nbest() || results_take_alternatives());
 }
 
-/* Loads the settings of the recognizer or model at `path` and applies the options. */
-static bool read_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
-                          struct linnet_recognizer_settings *settings, struct linnet_search_settings *search) {
-  linnet_search_settings_default(search);
-  if (!tool_load_settings(context, path, file, settings))
-    return false;
-  if (takes_recognizer(path))
-    *search = *settings->search;
-  settings->search = search;
-  return search_options_read(search, true);
+/* A file is one segment unless the options say otherwise; nobody sees partial results. */
+static void set_endpoints(struct linnet_recognizer_settings *settings, struct linnet_endpoint_settings *defaults) {
+  linnet_endpoint_settings_default(defaults);
+  if (!endpoints_option)
+    settings->endpoint = NULL;
+  else if (!settings->endpoint)
+    settings->endpoint = defaults;
+  settings->partial_interval = endpoints_option ? (double)INFINITY : 0;
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
-  struct linnet_recognizer_file *file = NULL;
-  struct linnet_search_settings search;
-  struct linnet_recognizer_settings settings;
+  struct recognizer_options options;
+  struct linnet_endpoint_settings endpoint;
   struct job job = {.recognizer = NULL};
   int code = TOOL_FAILURE;
-  if (!read_settings(context, path, &file, &settings, &search))
-    return code;
-  job.searches = search.kind != LINNET_SEARCH_GREEDY;
-  if (linnet_recognizer_create(context, &settings, &job.recognizer) != LINNET_OK)
-    tool_fail_context(context);
-  else if (lattices_open(&job.lattices, linnet_recognizer_search(job.recognizer)))
-    code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
+  if (recognizer_options_read(&options, context, path)) {
+    set_endpoints(&options.settings, &endpoint);
+    job.searches = options.search.kind != LINNET_SEARCH_GREEDY;
+    if (linnet_recognizer_create(context, &options.settings, &job.recognizer) != LINNET_OK)
+      tool_fail_context(context);
+    else if (lattices_open(&job.lattices, linnet_recognizer_search(job.recognizer)))
+      code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
+  }
   linnet_recognizer_destroy(job.recognizer);
-  linnet_recognizer_file_destroy(file);
+  recognizer_options_release(&options);
   return code;
 }
+
+/* --- live ------------------------------------------------------------------------------------------------------- */
+
+static int hear_file(struct live *live, const char **paths) {
+  struct inputs inputs;
+  struct linnet_audio *audio = NULL;
+  int code;
+  if (!inputs_open(&inputs, live->context, live->recognizer, paths, 1, &code))
+    return code;
+  if (inputs_open_audio(&inputs, live->reading, 0, &audio) == LINNET_OK)
+    code = live_run(live, audio, true);
+  else
+    code = tool_fail_context(live->reading);
+  linnet_audio_destroy(audio);
+  inputs_close(&inputs);
+  return code;
+}
+
+static bool check_live_options(size_t count, bool *json) {
+  if (!results_are_lines(json))
+    return false;
+  if (count != 1 || inputs_are_many())
+    tool_usage("--live: one file at a time");
+  else if (!(speed_option >= 0))
+    tool_usage("--live-speed %g: must be at least 0", speed_option);
+  else if (beam_options_nbest() || lattices_given())
+    tool_usage("--live: results hold the best hypothesis alone: leave --nbest and --lattice out");
+  else
+    return true;
+  return false;
+}
+
+static int run_live(const char **paths, size_t count) {
+  struct live live = {.speed = speed_option};
+  if (!check_live_options(count, &live.json))
+    return TOOL_USAGE;
+  char *path = tool_find_live_recognizer(model_option);
+  int code = path ? TOOL_USAGE : TOOL_FAILURE;
+  if (path && recognizer_options_check(path)) {
+    code = live_open(&live, path) ? hear_file(&live, paths) : TOOL_FAILURE;
+    live_close(&live);
+  }
+  free(path);
+  return code;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 static int check_and_run(const char **paths, size_t count) {
   char *path = paths ? tool_find_recognizer(model_option) : NULL;
@@ -129,7 +179,13 @@ int tool_transcribe(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"model", 'm', POPT_ARG_STRING, &model_option, 0,
        "model file (phones), or folder of a recognizer (default: the recognizer that ships)", "PATH"},
-      {"phones", 0, POPT_ARG_NONE, &phones_option, 0, "recognise phones with the model of a recognizer", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
+      {"endpoints", 0, POPT_ARG_NONE, &endpoints_option, 0,
+       "begin a new segment of the search at each pause, as for live audio: for long recordings", NULL},
+      {"live", 0, POPT_ARG_NONE, &live_option, 0,
+       "recognise one file as if it were spoken now, with results as they come; needs a causal model", NULL},
+      {"live-speed", 0, POPT_ARG_DOUBLE, &speed_option, 0,
+       "of --live: X times as fast as speech; 0: without waiting (default 1)", "X"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0,
        "Search (default: as the recognizer says; of a model alone greedy):", NULL},
@@ -141,7 +197,7 @@ int tool_transcribe(int argc, const char **argv) {
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
-  int code = check_and_run(paths, count);
+  int code = live_option && paths ? run_live(paths, count) : check_and_run(paths, count);
   poptFreeContext(parsed);
   return code;
 }

@@ -10,6 +10,7 @@
 
 #define SHIPPED_RECOGNIZER "english/recognizer.json"
 #define SHIPPED_MODEL "english/phones.safetensors"
+#define SHIPPED_LIVE "english-live/recognizer.json"
 
 enum { PATH_BYTES = 4096 };
 
@@ -44,9 +45,24 @@ bool tool_names_recognizer(const char *path) {
   return (ending && strcmp(ending, ".json") == 0) || is_folder(path);
 }
 
-char *tool_find_recognizer(const char *named) {
+/* The model that the user names, or NULL. */
+static const char *given_model(const char *named) {
   const char *given = named ? named : getenv("LINNET_MODEL");
-  if (given && *given)
+  return given && *given ? given : NULL;
+}
+
+char *tool_find_live_recognizer(const char *named) {
+  const char *given = given_model(named);
+  char *path = given ? strdup(given) : tool_find_shipped(SHIPPED_LIVE);
+  if (!path)
+    tool_fail("no model for live audio: name a causal model with --model PATH or in $LINNET_MODEL (there is no %s)",
+              LINNET_MODEL_DIR "/" SHIPPED_LIVE);
+  return path;
+}
+
+char *tool_find_recognizer(const char *named) {
+  const char *given = given_model(named);
+  if (given)
     return strdup(given);
   char *shipped = tool_find_shipped(SHIPPED_RECOGNIZER);
   if (!shipped)
@@ -106,6 +122,8 @@ struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, c
   if (!tool_load_settings(context, path, &file, &settings))
     return NULL;
   settings.search = search;
+  settings.endpoint = NULL;
+  settings.partial_interval = 0;
   if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)
     tool_fail_context(context);
   linnet_recognizer_file_destroy(file);

@@ -11,6 +11,9 @@
  * with free. NULL after printing the remedy. */
 char *tool_find_recognizer(const char *named);
 
+/* The same for live audio: what ships is the recognizer of a causal model. */
+char *tool_find_live_recognizer(const char *named);
+
 /* Whether a path names a recognizer (a folder or a settings file), not just a model. */
 bool tool_names_recognizer(const char *path);
 
@@ -31,8 +34,8 @@ char *tool_find_shipped(const char *name);
 bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
                         struct linnet_recognizer_settings *settings);
 
-/* Creates a recognizer with another search (NULL: greedy) for the model of the recognizer or model at `path`; NULL
- * after printing why it failed. */
+/* Creates a recognizer with another search (NULL: greedy), and without endpoints, for the model of the recognizer or
+ * model at `path`; NULL after printing why it failed. */
 struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
                                                const struct linnet_search_settings *search);
 

@@ -44,6 +44,10 @@ const char **inputs_arguments(poptContext parsed, size_t *count) {
   return NULL;
 }
 
+bool inputs_are_many(void) {
+  return options.data || options.recursive;
+}
+
 static bool read_audio_options(struct linnet_audio_settings *audio, double sample_rate) {
   linnet_audio_settings_default(audio);
   audio->sample_rate = sample_rate;
@@ -160,6 +164,12 @@ static struct linnet_audio_settings settings_of(const struct inputs *inputs, con
   return settings;
 }
 
+enum linnet_status inputs_open_audio(const struct inputs *inputs, struct linnet_context *context, size_t item,
+                                     struct linnet_audio **audio) {
+  const struct linnet_audio_settings settings = settings_of(inputs, inputs->paths[item]);
+  return linnet_audio_open(context, inputs->paths[item], &settings, audio);
+}
+
 /* --- audio to a stream -------------------------------------------------------------------------------------------- */
 
 static enum linnet_status feed(struct linnet_audio *audio, struct linnet_recognizer_stream *stream, float *samples) {
@@ -178,14 +188,13 @@ static enum linnet_status feed(struct linnet_audio *audio, struct linnet_recogni
   }
 }
 
-static enum linnet_status feed_file(struct linnet_context *context, const struct inputs *inputs, const char *path,
+static enum linnet_status feed_file(struct linnet_context *context, const struct inputs *inputs, size_t item,
                                     struct linnet_recognizer_stream *stream) {
   struct linnet_audio *audio = NULL;
-  const struct linnet_audio_settings settings = settings_of(inputs, path);
   float *samples = malloc(CHUNK * sizeof *samples);
   enum linnet_status status = samples ? LINNET_OK : LINNET_ERROR_MEMORY;
   if (status == LINNET_OK)
-    status = linnet_audio_open(context, path, &settings, &audio);
+    status = inputs_open_audio(inputs, context, item, &audio);
   if (status == LINNET_OK)
     status = feed(audio, stream, samples);
   linnet_audio_destroy(audio);
@@ -237,8 +246,8 @@ static enum linnet_status feed_utterance(struct linnet_context *context, const s
 
 enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_context *context, size_t item,
                                     struct linnet_recognizer_stream *stream) {
-  enum linnet_status status = inputs->folder ? feed_utterance(context, inputs, item, stream)
-                                             : feed_file(context, inputs, inputs->paths[item], stream);
+  enum linnet_status status =
+      inputs->folder ? feed_utterance(context, inputs, item, stream) : feed_file(context, inputs, item, stream);
   return status == LINNET_OK ? linnet_recognizer_stream_finish(stream) : status;
 }
 
@@ -247,8 +256,7 @@ enum linnet_status inputs_read(const struct inputs *inputs, struct linnet_contex
   struct linnet_audio *audio = NULL;
   if (inputs->folder)
     return linnet_data_folder_audio(inputs->folder, context, item, &inputs->audio, samples, count);
-  const struct linnet_audio_settings settings = settings_of(inputs, inputs->paths[item]);
-  enum linnet_status status = linnet_audio_open(context, inputs->paths[item], &settings, &audio);
+  enum linnet_status status = inputs_open_audio(inputs, context, item, &audio);
   if (status == LINNET_OK)
     status = linnet_audio_read_all(audio, samples, count);
   linnet_audio_destroy(audio);

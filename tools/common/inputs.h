@@ -30,6 +30,9 @@ const char *inputs_data_folder(void);
 /* The positional arguments that are files: at least one, none with --data. NULL after printing what is wrong. */
 const char **inputs_arguments(poptContext parsed, size_t *count);
 
+/* Whether the options name inputs other than the files of the command line. */
+bool inputs_are_many(void);
+
 /* Opens the inputs that the options name, at the sample rate of the recognizer's model. False after printing why it
  * failed; then *code is the exit code. */
 bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_recognizer *recognizer,
@@ -52,6 +55,10 @@ bool inputs_is_bare(const struct inputs *inputs);
 /* Gives the audio of one input to a stream and finishes it. */
 enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_context *context, size_t item,
                                     struct linnet_recognizer_stream *stream);
+
+/* Opens the audio of one input that is a file. */
+enum linnet_status inputs_open_audio(const struct inputs *inputs, struct linnet_context *context, size_t item,
+                                     struct linnet_audio **audio);
 
 /* All audio of one input; release it with linnet_audio_release. */
 enum linnet_status inputs_read(const struct inputs *inputs, struct linnet_context *context, size_t item,

@@ -46,6 +46,20 @@ bool results_take_alternatives(void) {
   return false;
 }
 
+bool results_are_lines(bool *json) {
+  *json = strcmp(format_name, "json") == 0;
+  if (output_path || output_folder || resume)
+    tool_usage("results that come while audio is heard go to standard output: leave %s out", output_path ? "--output"
+                                                                                             : output_folder
+                                                                                                 ? "--output-dir"
+                                                                                                 : "--resume");
+  else if (!*json && strcmp(format_name, "text") != 0)
+    tool_usage("--format %s: results that come while audio is heard are text or json", format_name);
+  else
+    return true;
+  return false;
+}
+
 /* --- a file per input --------------------------------------------------------------------------------------------- */
 
 /* Text and JSON name a file by its path. */

@@ -35,6 +35,10 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
  * unknown formats. */
 bool results_take_alternatives(void);
 
+/* For results that are printed while they come, as lines of text or JSON: false after printing which option of the
+ * table does not fit. */
+bool results_are_lines(bool *json);
+
 /* Whether an earlier run left the result of the input; then nothing remains to do for it. Once per input, before
  * results_put. */
 bool results_skip(struct results *results, size_t item);

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,11 +46,17 @@ struct poptOption tool_device_options[] = {
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_kernel_options, 0, NULL, NULL},
     POPT_TABLEEND};
 
+#define PRECISION_OPTION                                                                                               \
+  {                                                                                                                    \
+    "precision", 0, POPT_ARG_STRING, &option_precision, 0,                                                             \
+        "of matrix products: float32 (default), bfloat16, tf32 (GPU only), int8 (CPU recognition only)", "NAME"        \
+  }
+
 struct poptOption tool_common_options[] = {
-    {"precision", 0, POPT_ARG_STRING, &option_precision, 0,
-     "of matrix products: float32 (default), bfloat16, tf32 (GPU only), int8 (CPU recognition only)", "NAME"},
-    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, NULL, NULL},
-    POPT_TABLEEND};
+    PRECISION_OPTION, {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, NULL, NULL}, POPT_TABLEEND};
+
+struct poptOption tool_live_options[] = {
+    PRECISION_OPTION, {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_kernel_options, 0, NULL, NULL}, POPT_TABLEEND};
 
 /* --- messages --------------------------------------------------------------------------------------------------- */
 
@@ -231,14 +238,14 @@ static bool find_precision(enum linnet_precision *precision) {
   return false;
 }
 
-struct linnet_context *tool_context(void) {
+static struct linnet_context *create_context(linnet_cancel_fn cancel) {
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
   settings.num_threads = (unsigned)option_threads;
   settings.kernels = option_kernels;
   settings.device = option_device;
   settings.log = print_log;
-  settings.cancel = is_interrupted;
+  settings.cancel = cancel;
   settings.progress = report_stage;
   if (!find_precision(&settings.precision))
     return NULL;
@@ -252,6 +259,14 @@ struct linnet_context *tool_context(void) {
   else if (status != LINNET_OK)
     tool_fail("cannot start with %d threads: %s", option_threads, linnet_status_string(status));
   return context;
+}
+
+struct linnet_context *tool_context(void) {
+  return create_context(is_interrupted);
+}
+
+struct linnet_context *tool_context_uncancelled(void) {
+  return create_context(NULL);
 }
 
 /* --- a command ---------------------------------------------------------------------------------------------------- */
@@ -313,6 +328,33 @@ double tool_clock(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* --- a line of the terminal --------------------------------------------------------------------------------------- */
+
+/* The last `columns` characters of UTF-8. */
+static const char *end_of(const char *text, size_t columns) {
+  const char *start = text + strlen(text);
+  while (start > text && columns > 0)
+    if ((*--start & 0xC0) != 0x80)
+      columns--;
+  return start;
+}
+
+static size_t terminal_columns(void) {
+  struct winsize size;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+void tool_show_line(const char *text) {
+  static char escaped[8192];
+  clear_line();
+  if (!text || !*text || !isatty(STDERR_FILENO))
+    return;
+  terminal_escape(end_of(text, 2000), escaped, sizeof escaped);
+  fputs(end_of(escaped, terminal_columns() - 1), stderr);
+  fflush(stderr);
+  line_shown = true;
 }
 
 /* --- progress --------------------------------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ int tool_decode(int argc, const char **argv);
 int tool_features(int argc, const char **argv);
 int tool_g2p(int argc, const char **argv);
 int tool_info(int argc, const char **argv);
+int tool_listen(int argc, const char **argv);
 int tool_ngram(int argc, const char **argv);
 int tool_plot(int argc, const char **argv);
 int tool_posteriors(int argc, const char **argv);
@@ -43,6 +44,7 @@ extern struct poptOption tool_thread_options[]; /* --threads, --jobs */
 extern struct poptOption tool_kernel_options[]; /* --kernels */
 extern struct poptOption tool_device_options[]; /* --device */
 extern struct poptOption tool_common_options[]; /* --precision: for commands that run a network */
+extern struct poptOption tool_live_options[]; /* --precision and tool_kernel_options: for recognition frame by frame */
 
 /* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are
  * handed to `handle` (may be NULL if there are none) with their argument, NULL for a flag; it returns false, after
@@ -61,6 +63,9 @@ const char **tool_arguments(poptContext parsed, const char *needed, size_t max_c
 /* Creates a context from the common options; its warnings and errors go to stderr. NULL after printing why it failed.
  */
 struct linnet_context *tool_context(void);
+
+/* The same, but an interrupt does not cancel calls: for what has to be completed after it. */
+struct linnet_context *tool_context_uncancelled(void);
 
 /* A command that needs a context and positional arguments. */
 struct tool_command {
@@ -97,6 +102,10 @@ bool tool_interrupted(void);
 
 /* Seconds of a monotonic clock. */
 double tool_clock(void);
+
+/* Rewrites a line at the bottom of the terminal, of which the end is shown if it is too long; NULL clears it. Messages
+ * and progress clear it, too. Without a terminal on standard error it has no effect. */
+void tool_show_line(const char *text);
 
 /* A progress line, rewritten at most ten times a second; only if stderr is a terminal:
  * "LABEL  42/100  42%  [rate unit/s]  00:12 left". From any thread. */

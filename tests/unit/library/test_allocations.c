@@ -27,7 +27,8 @@ enum { RATE = 8000, SAMPLES = RATE, ROWS = 40, ROW_SYMBOLS = 4 };
 static const char model_path[] = FOLDER "/model.safetensors", causal_path[] = FOLDER "/causal.safetensors";
 static const char wave_path[] = FOLDER "/tone.wav", ark_path[] = FOLDER "/rows.ark", scp_path[] = FOLDER "/rows.scp";
 static const char out_path[] = FOLDER "/out";
-static const char phones_path[] = FOLDER "/phones.json", words_path[] = FOLDER "/words.json";
+static const char phones_path[] = FOLDER "/phones.json", words_path[] = FOLDER "/words.json",
+                  live_path[] = FOLDER "/live.json";
 static float rows[ROWS][ROW_SYMBOLS];
 
 /* Models of a small training, of features that are filterbanks of four bands. */
@@ -74,6 +75,9 @@ static void write_recognizers(void) {
   write_text(phones_path, "{\"model\": \"causal.safetensors\"}");
   write_text(words_path, "{\"model\": \"model.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", "
                          "\"hotwords\": \"hotwords\", \"grammar\": \"grammar\", \"num_alternatives\": 3}");
+  write_text(live_path, "{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", "
+                        "\"partial_interval\": 0.05, \"endpoint\": {\"rules\": [{\"speech\": true, \"word\": true, "
+                        "\"silence\": 0.05}, {\"length\": 0.2}]}}");
   write_text(FOLDER "/lexicon", "AB A B\nC C\nDA D A\n");
   write_text(FOLDER "/hotwords", "C AB 3\n");
   write_text(FOLDER "/grammar", "AB C\nDA\nC AB\n");
@@ -314,6 +318,10 @@ static enum linnet_status recognise_phones(struct linnet_context *context, uint6
   return recognise(context, phones_path, sum);
 }
 
+static enum linnet_status recognise_live(struct linnet_context *context, uint64_t *sum) {
+  return recognise(context, live_path, sum);
+}
+
 static enum linnet_status align_text(struct linnet_context *context, uint64_t *sum) {
   static const char *const names[] = {"<blk>", "A", "B", "C"};
   const struct linnet_align_settings jumps = {.size = sizeof jumps, .jumps = 1, .jump_cost = 60, .frame_cost = 2};
@@ -414,6 +422,7 @@ static const struct scenario {
     {"align text", 1, 1, align_text},
     {"recognise phones", 1, 1, recognise_phones},
     {"recognise words", 1, 1, recognise_words},
+    {"recognise live", 1, 1, recognise_live},
     {"archive", 1, 1, archive},
     {"average", 1, 1, average},
     {"training", 1, 7, training},

@@ -4,7 +4,7 @@
 #include "random_model.h"
 
 /* Weights are large, so that symbols change now and then. */
-static bool write_model(const char *path, bool causal, double max_silence, double edge_silence) {
+static bool write_model(const char *path, bool causal, size_t lookahead, double max_silence, double edge_silence) {
   struct linnet_context *context = test_context();
   struct linnet_config config;
   struct linnet_feature_config features;
@@ -19,7 +19,7 @@ static bool write_model(const char *path, bool causal, double max_silence, doubl
   config.outputs = 5;
   config.convolution = 5;
   if (causal)
-    config.lookahead[0] = 1, config.lookahead[1] = 0;
+    config.lookahead[0] = lookahead, config.lookahead[1] = 0;
   config.stack = 3;
   memset(config.attention, causal ? LINNET_ATTENTION_CAUSAL_LINEAR : LINNET_ATTENTION_LINEAR, config.layers);
   memset(config.attention + config.layers, 0, sizeof config.attention - config.layers);
@@ -29,9 +29,13 @@ static bool write_model(const char *path, bool causal, double max_silence, doubl
 }
 
 bool write_recognizer_model(const char *path, bool causal) {
-  return write_model(path, causal, 0, 0);
+  return write_model(path, causal, 1, 0, 0);
+}
+
+bool write_prompt_model(const char *path) {
+  return write_model(path, true, 0, 0, 0);
 }
 
 bool write_silence_model(const char *path) {
-  return write_model(path, false, 0.5, 0.2);
+  return write_model(path, false, 0, 0.5, 0.2);
 }

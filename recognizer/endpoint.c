@@ -1,0 +1,184 @@
+/* Measures silence by posteriors and by level, and applies the rules. */
+#include "recognizer/endpoint.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/settings.h"
+#include "frontend/features/speech_level.h"
+#include "recognizer/speech_detector.h"
+
+static const double rounding = 1e-6; /* seconds: sums of frames that are a minimum but for rounding reach it */
+
+struct linnet_endpoint {
+  struct linnet_context *context;
+  const struct linnet_endpoint_rules *rules;
+  struct linnet_endpoint_frames frames;
+  int *silences; /* (num_silences) */
+  size_t num_silences;
+  struct linnet_speech_detector detector;
+  unsigned char *loud;      /* (num_loud): frames of features that no row has seen yet, 1: level of speech */
+  size_t num_loud, seen;    /* the first `seen` of them have been counted */
+  size_t capacity;          /* of `loud` */
+  uint64_t heard, wanted;   /* frames of features that were counted; that the row depends on */
+  uint64_t quiet;           /* frames of features since the last loud one */
+  uint64_t silence, length; /* rows since the last symbol, and since the start of the segment */
+  bool speech;              /* the segment has symbols */
+};
+
+/* --- settings --------------------------------------------------------------------------------------------------- */
+
+static const struct linnet_endpoint_rule default_rules[] = {{.silence = 2.4},
+                                                            {.speech = 1, .word = 1, .silence = 0.2, .quiet = 0.35},
+                                                            {.speech = 1, .silence = 1.2},
+                                                            {.length = 20}};
+
+void(linnet_endpoint_settings_default)(struct linnet_endpoint_settings *settings, size_t size) {
+  static const struct linnet_endpoint_settings defaults = {.size = sizeof defaults,
+                                                           .rules = default_rules,
+                                                           .num_rules = sizeof default_rules / sizeof *default_rules,
+                                                           .silence_probability = 0.5f,
+                                                           .restart = 1};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
+}
+
+/* A rule without a minimum would end a segment at each frame. */
+static bool is_possible(const struct linnet_endpoint_rule *rule) {
+  const double all[] = {rule->silence, rule->quiet, rule->length};
+  double largest = 0;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (!(all[i] >= 0))
+      return false;
+    largest = fmax(largest, all[i]);
+  }
+  return largest > 0;
+}
+
+enum linnet_status linnet_endpoint_read(struct linnet_context *context, const struct linnet_endpoint_settings *given,
+                                        struct linnet_endpoint_rules *rules) {
+  struct linnet_endpoint_settings *s = &rules->settings;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, endpoint, given, s));
+  if (s->num_rules > LINNET_ENDPOINT_MAX_RULES || (!s->rules && s->num_rules > 0))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "endpoints: %zu rules, at most %d are possible", s->num_rules,
+                       LINNET_ENDPOINT_MAX_RULES);
+  if (!(s->silence_probability > 0 && s->silence_probability <= 1))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "endpoints: silence_probability is %g, it must be above 0 and at "
+                       "most 1",
+                       (double)s->silence_probability);
+  for (size_t i = 0; i < s->num_rules; i++) {
+    rules->rules[i] = s->rules[i];
+    if (!is_possible(&rules->rules[i]))
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                         "endpoints: rule %zu needs a silence, quiet or length above 0, and none below 0", i + 1);
+  }
+  s->rules = rules->rules;
+  return LINNET_OK;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------- */
+
+enum linnet_status linnet_endpoint_create(struct linnet_context *context, const struct linnet_endpoint_rules *rules,
+                                          const struct linnet_endpoint_frames *frames, const int *silences,
+                                          size_t num_silences, struct linnet_endpoint **endpoint) {
+  struct linnet_endpoint *e = *endpoint = linnet_calloc(context, 1, sizeof *e);
+  int *copy = linnet_alloc(context, num_silences + 1, sizeof *copy);
+  if (!e || !copy) {
+    linnet_free(context, e);
+    linnet_free(context, copy);
+    *endpoint = NULL;
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for endpoints");
+  }
+  if (num_silences > 0)
+    memcpy(copy, silences, num_silences * sizeof *copy);
+  *e = (struct linnet_endpoint){
+      .context = context, .rules = rules, .frames = *frames, .silences = copy, .num_silences = num_silences};
+  return LINNET_OK;
+}
+
+void linnet_endpoint_destroy(struct linnet_endpoint *e) {
+  if (!e)
+    return;
+  linnet_free(e->context, e->silences);
+  linnet_free(e->context, e->loud);
+  linnet_free(e->context, e);
+}
+
+static void start_segment(struct linnet_endpoint *e) {
+  e->silence = e->length = 0;
+  e->speech = false;
+}
+
+void linnet_endpoint_reset(struct linnet_endpoint *e) {
+  e->detector = (struct linnet_speech_detector){.seconds = 0};
+  e->num_loud = e->seen = 0;
+  e->heard = e->wanted = e->quiet = 0;
+  start_segment(e);
+}
+
+/* --- level ------------------------------------------------------------------------------------------------------ */
+
+enum linnet_status linnet_endpoint_hear(struct linnet_endpoint *e, const float *features, size_t frames) {
+  static const double decibels = 4.342944819032518; /* 10 / ln 10 */
+  const size_t left = e->num_loud - e->seen;
+  if (left > 0)
+    memmove(e->loud, e->loud + e->seen, left);
+  e->num_loud = left;
+  e->seen = 0;
+  unsigned char *grown = linnet_grow(e->context, e->loud, &e->capacity, left + frames, 1);
+  if (!grown && left + frames > 0)
+    return linnet_fail(e->context, LINNET_ERROR_MEMORY, "out of memory for the levels of %zu frames", frames);
+  e->loud = grown;
+  for (size_t t = 0; t < frames; t++) {
+    const double level = decibels * (double)linnet_frame_level(features + t * e->frames.dim, e->frames.dim);
+    e->loud[e->num_loud++] = linnet_speech_detect(&e->detector, level, e->frames.feature_seconds);
+  }
+  return LINNET_OK;
+}
+
+/* Counts the frames of features that the next row depends on, up to those that the network has taken. */
+static void count_quiet(struct linnet_endpoint *e, uint64_t taken) {
+  e->wanted += e->frames.stride;
+  const uint64_t end = e->wanted + e->frames.lookahead < taken ? e->wanted + e->frames.lookahead : taken;
+  for (; e->heard < end && e->seen < e->num_loud; e->heard++)
+    e->quiet = e->loud[e->seen++] ? 0 : e->quiet + 1;
+}
+
+/* --- rules ------------------------------------------------------------------------------------------------------ */
+
+static bool is_silence(const struct linnet_endpoint *e, const float *log_posteriors) {
+  double sum = exp((double)log_posteriors[0]);
+  for (size_t i = 0; i < e->num_silences; i++)
+    sum += exp((double)log_posteriors[e->silences[i]]);
+  return !(sum < (double)e->rules->settings.silence_probability); /* NaN counts as silence, as in the searches */
+}
+
+static bool holds(const struct linnet_endpoint *e, const struct linnet_endpoint_rule *rule) {
+  const double row = e->frames.feature_seconds * (double)e->frames.stride;
+  return (!rule->speech || e->speech) && (double)e->silence * row >= rule->silence - rounding &&
+         (double)e->quiet * e->frames.feature_seconds >= rule->quiet - rounding &&
+         (double)e->length * row >= rule->length - rounding;
+}
+
+static bool is_end(const struct linnet_endpoint *e, linnet_word_end_fn ends_word, void *user) {
+  for (size_t i = 0; i < e->rules->settings.num_rules; i++) {
+    const struct linnet_endpoint_rule *rule = &e->rules->rules[i];
+    if (holds(e, rule) && (!rule->word || ends_word(user)))
+      return true;
+  }
+  return false;
+}
+
+bool linnet_endpoint_step(struct linnet_endpoint *e, const float *log_posteriors, uint64_t taken,
+                          linnet_word_end_fn ends_word, void *user) {
+  const bool silence = is_silence(e, log_posteriors);
+  count_quiet(e, taken);
+  e->length++;
+  e->silence = silence ? e->silence + 1 : 0;
+  e->speech = e->speech || !silence;
+  if (!is_end(e, ends_word, user))
+    return false;
+  start_segment(e);
+  return true;
+}

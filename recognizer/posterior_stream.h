@@ -1,0 +1,23 @@
+/* What a stream on a recognizer needs of its linnet_stream beyond the public functions. */
+#ifndef LINNET_POSTERIOR_STREAM_H
+#define LINNET_POSTERIOR_STREAM_H
+
+#include <stdint.h>
+
+#include <linnet/stream.h>
+
+/* Receives features (frames, num_mel) before their normalisation, each frame before the posteriors that depend on it.
+ * Another status than LINNET_OK ends the call that took the audio. */
+typedef enum linnet_status (*linnet_feature_fn)(void *user, const float *features, size_t frames);
+
+/* NULL removes the listener. */
+void linnet_stream_set_listener(struct linnet_stream *stream, linnet_feature_fn listener, void *user);
+
+/* The number of frames of features that the network has taken since the reset. */
+uint64_t linnet_stream_num_taken(const struct linnet_stream *stream);
+
+/* From a sink: starts a causal network anew behind the row that the sink gets. Posteriors that the network still owes
+ * for earlier audio come first, so that each frame has its row. Other networks ignore the call. */
+void linnet_stream_restart_network(struct linnet_stream *stream);
+
+#endif

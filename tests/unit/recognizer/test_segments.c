@@ -1,0 +1,335 @@
+/* Streams with endpoints: events do not depend on how the audio is divided; each segment is what its part of the audio
+ * gives alone; times count from the start of the stream, also after a day; settings from JSON; what is wrong is
+ * refused.
+ */
+#include <linnet/recognizer.h>
+
+#include "recognizer/recognizer_parts.h"
+#include "recognizer_models.h"
+#include "test.h"
+
+enum { SAMPLES = 96000, EVENT_BYTES = 1 << 20, MAX_SEGMENTS = 64 };
+
+#define FOLDER TEST_BINARY_DIR "/segment_files"
+static struct linnet_context *context;
+static float samples[SAMPLES];
+
+static void save(const char *name, const char *text) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", FOLDER, name);
+  FILE *file = fopen(path, "wb");
+  REQUIRE(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
+}
+
+/* Bursts of tone, some in faint noise, with pauses of several lengths. */
+static void make_samples(void) {
+  struct test_random random = {7};
+  for (size_t i = 0; i < SAMPLES; i++) {
+    const double tone = 6000 * sin((double)i * (0.02 + 0.03 * (double)(i / 3000 % 5)));
+    samples[i] = (float)((i / 4000 % 5 < 3 ? tone : 0) + 30 * test_uniform(&random));
+  }
+}
+
+#define WORDS_OF(model)                                                                                                \
+  "\"model\": \"" model ".safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": 20"
+#define WORDS WORDS_OF("causal")
+#define RULES                                                                                                          \
+  "[{\"speech\": true, \"silence\": 0.12}, {\"speech\": true, \"word\": true, \"quiet\": 0.2}, {\"length\": 0.9}]"
+
+static void prepare(void) {
+  REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
+  make_samples();
+  REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
+  REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
+  REQUIRE(write_prompt_model(FOLDER "/prompt.safetensors"), "no causal model without look-ahead");
+  save("lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
+  save("plain.json", "{" WORDS "}");
+  save("prompt.json", "{" WORDS_OF("prompt") "}");
+  save("prompt_words.json", "{" WORDS_OF("prompt") ", \"endpoint\": {\"rules\": " RULES "}}");
+  save("prompt_going_on.json", "{" WORDS_OF("prompt") ", \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
+  save("words.json", "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"rules\": " RULES "}}");
+  save("going_on.json",
+       "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
+  save("phones.json",
+       "{\"model\": \"causal.safetensors\", \"partial_interval\": 0.03, \"endpoint\": {\"rules\": " RULES "}}");
+  save("whole.json", "{\"model\": \"model.safetensors\", \"endpoint\": {\"rules\": " RULES "}}");
+}
+
+static struct linnet_recognizer *load(const char *name) {
+  struct linnet_recognizer *recognizer = NULL;
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", FOLDER, name);
+  REQUIRE(linnet_recognizer_load(context, path, &recognizer) == LINNET_OK, "%s", linnet_context_error(context));
+  return recognizer;
+}
+
+static struct linnet_recognizer_stream *open_stream(const struct linnet_recognizer *recognizer) {
+  struct linnet_recognizer_stream *stream = NULL;
+  REQUIRE(linnet_recognizer_stream_create(context, recognizer, &stream) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  return stream;
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------- */
+
+/* All that a hook saw, as text, and the segments. */
+struct events {
+  size_t partials, finals, bytes, stop_at;
+  double end;
+  double starts[MAX_SEGMENTS], ends[MAX_SEGMENTS];
+  char finals_text[MAX_SEGMENTS][2048];
+  char text[EVENT_BYTES];
+};
+
+/* Words and phones exactly, with times from `start`, to a microsecond. */
+static size_t describe(const struct linnet_result *result, double start, char *text, size_t bytes) {
+  const struct linnet_alternative *best = result->alternatives;
+  size_t n = (size_t)snprintf(text, bytes, "%a %zu", best->score, result->num_stable);
+  for (size_t i = 0; i < best->num_words + best->num_phones && n < bytes; i++) {
+    const struct linnet_span *span = i < best->num_words ? &best->words[i] : &best->phones[i - best->num_words];
+    n += (size_t)snprintf(text + n, bytes - n, " %s %.6f %.6f %a", span->text, span->start - start, span->end - start,
+                          (double)span->confidence);
+  }
+  REQUIRE(n < bytes, "%zu bytes of a result", n);
+  return n;
+}
+
+static int see(void *user, const struct linnet_result *result) {
+  struct events *e = user;
+  const bool final = result->is_final != 0;
+  CHECK(result->segment == e->finals, "segment %zu after %zu final results", result->segment, e->finals);
+  CHECK(result->start >= e->end - 1e-9 && result->seconds >= result->start, "from %g to %g after %g", result->start,
+        result->seconds, e->end);
+  e->bytes += (size_t)snprintf(e->text + e->bytes, EVENT_BYTES - e->bytes, "\n%d %.6f %.6f ", final, result->start,
+                               result->seconds);
+  e->bytes += describe(result, 0, e->text + e->bytes, EVENT_BYTES - e->bytes);
+  e->partials += !final;
+  if (final) {
+    REQUIRE(e->finals < MAX_SEGMENTS, "%zu segments", e->finals);
+    describe(result, result->start, e->finals_text[e->finals], sizeof e->finals_text[0]);
+    e->starts[e->finals] = result->start;
+    e->end = e->ends[e->finals++] = result->seconds;
+  }
+  return e->partials + e->finals == e->stop_at;
+}
+
+static enum linnet_status feed(struct linnet_recognizer_stream *stream, size_t chunk) {
+  enum linnet_status status = LINNET_OK;
+  for (size_t done = 0; done < SAMPLES && status == LINNET_OK; done += chunk)
+    status = linnet_recognizer_stream_accept(stream, samples + done, SAMPLES - done < chunk ? SAMPLES - done : chunk);
+  return status == LINNET_OK ? linnet_recognizer_stream_finish(stream) : status;
+}
+
+static void watch(const struct linnet_recognizer *recognizer, size_t chunk, struct events *e) {
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  *e = (struct events){.partials = 0};
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK, "hook");
+  CHECK(feed(stream, chunk) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+}
+
+static struct events first, other;
+
+static void test_chunks(const char *name) {
+  static const size_t chunks[] = {37, 160, 1600, 5000, 16001, SAMPLES};
+  struct linnet_recognizer *recognizer = load(name);
+  const bool incremental = linnet_recognizer_is_incremental(recognizer);
+  watch(recognizer, 800, &first);
+  printf("%s: %zu segments, %zu partial results\n", name, first.finals, first.partials);
+  CHECK(first.finals >= 5, "%s: %zu segments", name, first.finals);
+  CHECK(!incremental || first.partials >= 5, "%s: %zu partial results", name, first.partials);
+  CHECK(fabs(first.end - SAMPLES / 16000.0) < 1e-9, "%s: the last result ends at %g", name, first.end);
+  for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+    watch(recognizer, chunks[i], &other);
+    CHECK(strcmp(first.text, other.text) == 0, "%s: chunks of %zu:%s\n800:%s", name, chunks[i], other.text, first.text);
+  }
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* --- segments alone ----------------------------------------------------------------------------------------------- */
+
+static size_t make_features(const struct linnet_model *model, float **features) {
+  const struct linnet_fbank_settings *settings = &linnet_model_features(model)->fbank;
+  struct linnet_fbank *fbank = NULL;
+  size_t frames = 0;
+  REQUIRE(linnet_fbank_create(context, settings, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
+  const size_t capacity = linnet_fbank_num_pending(fbank, SAMPLES);
+  *features = malloc(capacity * settings->num_mel * sizeof **features);
+  REQUIRE(linnet_fbank_accept(fbank, samples, SAMPLES, *features, capacity, &frames) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  linnet_fbank_destroy(fbank);
+  return frames;
+}
+
+static struct linnet_span last_word(const struct linnet_result *result) {
+  const struct linnet_alternative *best = result->alternatives;
+  return best->num_words > 0 ? best->words[best->num_words - 1] : (struct linnet_span){.text = ""};
+}
+
+/* Without look-ahead: if the network starts anew, too, a segment is the result of its features alone; if it goes on,
+ * the first one is. */
+static void test_alone(const char *name, size_t count) {
+  struct linnet_recognizer *plain = load("prompt.json"), *recognizer = load(name);
+  const struct linnet_model *model = linnet_recognizer_model(plain);
+  const size_t dim = linnet_model_features(model)->fbank.num_mel;
+  const double shift = linnet_model_frame_seconds(model) / (double)linnet_model_stride(model);
+  const struct linnet_result *result = NULL;
+  float *features;
+  size_t frames = make_features(model, &features);
+  struct linnet_recognizer_stream *stream = open_stream(plain);
+  watch(recognizer, SAMPLES, &first);
+  REQUIRE(first.finals > 5, "%zu segments", first.finals);
+  for (size_t i = 0; i < (count > 0 ? count : first.finals); i++) {
+    const size_t from = (size_t)lround(first.starts[i] / shift);
+    const size_t end = (size_t)lround(first.ends[i] / shift), to = end < frames ? end : frames;
+    char alone[2048];
+    if (from >= to)
+      continue;
+    linnet_recognizer_stream_reset(stream);
+    CHECK(linnet_recognizer_stream_accept_features(stream, features + from * dim, to - from, dim) == LINNET_OK &&
+              linnet_recognizer_stream_finish(stream) == LINNET_OK &&
+              linnet_recognizer_stream_result(stream, &result) == LINNET_OK,
+          "%s", linnet_context_error(context));
+    describe(result, 0, alone, sizeof alone);
+    CHECK(strcmp(alone, first.finals_text[i]) == 0, "%s, segment %zu alone:\n%s\nin the stream:\n%s", name, i, alone,
+          first.finals_text[i]);
+  }
+  free(features);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  linnet_recognizer_destroy(plain);
+}
+
+/* --- a day -------------------------------------------------------------------------------------------------------- */
+
+/* Rows of which the search makes the same words at every time of a recording; times are exact to a microsecond. */
+static void test_day(void) {
+  struct linnet_recognizer *plain = load("plain.json");
+  struct linnet_search_stream *search = NULL;
+  const struct linnet_result *result = NULL;
+  const uint64_t firsts[] = {0, 2880000, (uint64_t)1 << 33}; /* of 0.03 s: 24 hours, eight years */
+  const double row = 0.03;
+  const int best[] = {0, 1, 0, 2, 0, 3, 0, 0};
+  float rows[8][5];
+  for (int t = 0; t < 8; t++)
+    for (int k = 0; k < 5; k++)
+      rows[t][k] = best[t] == k ? -0.01f : -6;
+  REQUIRE(linnet_search_stream_create(context, linnet_recognizer_search(plain), &search) == LINNET_OK, "search");
+  for (size_t i = 0; i < 3; i++) {
+    const double start = (double)firsts[i] * row;
+    linnet_search_stream_reset_at(search, firsts[i]);
+    CHECK(linnet_search_stream_accept(search, rows[0], 8) == LINNET_OK &&
+              linnet_search_stream_finish(search) == LINNET_OK &&
+              linnet_search_stream_result(search, row, &result) == LINNET_OK,
+          "%s", linnet_context_error(context));
+    const struct linnet_span word = last_word(result);
+    CHECK(strcmp(word.text, "C") == 0 && result->alternatives->num_words == 2, "words: %s", word.text);
+    CHECK(fabs(word.start - start - 5 * row) < 1e-6 && fabs(word.end - start - 6 * row) < 1e-6, "%.9f to %.9f",
+          word.start, word.end);
+    CHECK(result->start == start && fabs(result->seconds - start - 8 * row) < 1e-6, "%.9f to %.9f", result->start,
+          result->seconds);
+  }
+  linnet_search_stream_reset(search);
+  CHECK(linnet_search_stream_result(search, row, &result) == LINNET_OK && result->start == 0, "reset");
+  linnet_search_stream_destroy(search);
+  linnet_recognizer_destroy(plain);
+}
+
+/* --- the hook, settings ------------------------------------------------------------------------------------------- */
+
+/* The hook can stop the call at each result, also at one in the middle of the audio of a call; the stream then works.
+ */
+static void test_stopped(void) {
+  struct linnet_recognizer *recognizer = load("words.json");
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  watch(recognizer, SAMPLES, &first);
+  for (size_t stop = 1; stop < first.partials + first.finals; stop += 3) {
+    other = (struct events){.stop_at = stop};
+    CHECK(linnet_recognizer_stream_set_hook(stream, see, &other) == LINNET_OK, "hook");
+    CHECK(feed(stream, SAMPLES) == LINNET_ERROR_CANCELLED, "result %zu does not stop the call", stop);
+    CHECK(strstr(linnet_context_error(context), "asked to stop"), "%s", linnet_context_error(context));
+    linnet_recognizer_stream_reset(stream);
+  }
+  other = (struct events){.stop_at = 0};
+  CHECK(feed(stream, 5000) == LINNET_OK && strcmp(first.text, other.text) == 0, "after cancelled calls");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+static void test_silence(void) {
+  static float nothing[SAMPLES];
+  struct linnet_recognizer *recognizer = load("phones.json");
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct events *e = &first;
+  *e = (struct events){.partials = 0};
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK, "hook");
+  CHECK(linnet_recognizer_stream_accept(stream, nothing, 0) == LINNET_OK, "no samples");
+  CHECK(linnet_recognizer_stream_finish(stream) == LINNET_OK && e->finals == 1 && e->partials == 0,
+        "%zu results of nothing", e->finals);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+static void test_settings(void) {
+  struct linnet_recognizer *recognizer = load("words.json");
+  const struct linnet_endpoint_settings *s = &recognizer->endpoints.settings;
+  CHECK(recognizer->has_endpoints && s->num_rules == 3 && s->restart == 1 && recognizer->partial_interval == 0.1,
+        "words");
+  CHECK(s->rules[0].speech && !s->rules[0].word && s->rules[0].silence == 0.12 && s->rules[0].quiet == 0, "rule 1");
+  CHECK(s->rules[1].word && s->rules[1].quiet == 0.2 && s->rules[2].length == 0.9, "rules 2, 3");
+  linnet_recognizer_destroy(recognizer);
+  save("defaults.json", "{" WORDS ", \"endpoint\": {\"silence_probability\": 0.25}}");
+  recognizer = load("defaults.json");
+  s = &recognizer->endpoints.settings;
+  CHECK(s->num_rules == 4 && s->silence_probability == 0.25f && s->rules[3].length == 20, "defaults");
+  CHECK(recognizer->partial_interval == 0, "an interval");
+  linnet_recognizer_destroy(recognizer);
+  recognizer = load("plain.json");
+  CHECK(!recognizer->has_endpoints, "endpoints that nobody asked for");
+  linnet_recognizer_destroy(recognizer);
+}
+
+static void test_refused(void) {
+  static const struct {
+    const char *json, *message;
+  } cases[] = {{"\"partial_interval\": -1", "partial_interval is -1"},
+               {"\"partial_interval\": \"x\"", "partial_interval"},
+               {"\"endpoint\": 1", "endpoint is not a JSON object"},
+               {"\"endpoint\": {\"rule\": []}", "unknown key \"rule\""},
+               {"\"endpoint\": {\"rules\": {}}", "\"rules\" is not a list"},
+               {"\"endpoint\": {\"rules\": [1]}", "a rule of endpoint is not a JSON object"},
+               {"\"endpoint\": {\"rules\": [{\"noise\": 1}]}", "unknown key \"noise\""},
+               {"\"endpoint\": {\"rules\": [{\"speech\": 1}]}", "speech"},
+               {"\"endpoint\": {\"rules\": [{\"length\": 1}, {\"speech\": true}]}", "rule 2 needs"},
+               {"\"endpoint\": {\"restart\": 2}", "restart"},
+               {"\"endpoint\": {\"silence_probability\": 2}", "silence_probability is 2"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct linnet_recognizer *recognizer = NULL;
+    char json[512];
+    snprintf(json, sizeof json, "{" WORDS ", %s}", cases[i].json);
+    save("bad.json", json);
+    CHECK(linnet_recognizer_load(context, FOLDER "/bad.json", &recognizer) != LINNET_OK && !recognizer, "%s loads",
+          json);
+    CHECK(strstr(linnet_context_error(context), cases[i].message), "%s: '%s', expected '%s'", json,
+          linnet_context_error(context), cases[i].message);
+    CHECK(strstr(linnet_context_error(context), "bad.json"), "%s: %s", json, linnet_context_error(context));
+  }
+}
+
+int main(void) {
+  context = test_context();
+  prepare();
+  test_chunks("words.json");
+  test_chunks("going_on.json");
+  test_chunks("phones.json");
+  test_chunks("whole.json");
+  test_alone("prompt_words.json", 0);
+  test_alone("prompt_going_on.json", 1);
+  test_day();
+  test_stopped();
+  test_silence();
+  test_settings();
+  test_refused();
+  linnet_context_destroy(context);
+  return test_result();
+}

@@ -1,0 +1,107 @@
+/* linnet listen: words or phones while somebody speaks, from a microphone or a pipe. */
+
+#include "common/beam_options.h"
+#include "common/default_model.h"
+#include "common/live.h"
+#include "common/microphone.h"
+#include "common/word_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char *model_option, *format_option = "text", *raw_option, *device_option;
+static int channels_option = 1, list_option;
+static double rate_option = 16000;
+
+static int hear_microphone(struct live *live) {
+  struct linnet_audio *audio = NULL;
+  struct microphone *microphone = microphone_open(live->reading, device_option, live_rate(live), &audio);
+  const int code = microphone ? live_run(live, audio, false) : TOOL_FAILURE;
+  microphone_close(microphone);
+  return code;
+}
+
+static int hear_pipe(struct live *live) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  linnet_audio_settings_default(&settings);
+  settings.sample_rate = live_rate(live);
+  settings.raw_format = linnet_sample_format_find(raw_option);
+  settings.raw_rate = rate_option;
+  settings.num_raw_channels = channels_option > 0 ? (size_t)channels_option : 0;
+  const int code = linnet_audio_open(live->reading, "-", &settings, &audio) == LINNET_OK
+                       ? live_run(live, audio, false)
+                       : tool_fail_context(live->reading);
+  linnet_audio_destroy(audio);
+  return code;
+}
+
+static int run(const char *path, bool pipe) {
+  struct live live = {.json = strcmp(format_option, "json") == 0, .speed = 1};
+  int code = TOOL_FAILURE;
+  if (live_open(&live, path))
+    code = pipe ? hear_pipe(&live) : hear_microphone(&live);
+  live_close(&live);
+  return code;
+}
+
+/* False after printing what is wrong. */
+static bool check_options(const char *const *arguments, bool pipe) {
+  if (strcmp(format_option, "text") != 0 && strcmp(format_option, "json") != 0)
+    tool_usage("--format %s: must be text or json", format_option);
+  else if (pipe && strcmp(arguments[0], "-") != 0)
+    tool_usage("%s: listen hears a microphone, or '-', a pipe; for a file use linnet transcribe --live", arguments[0]);
+  else if (pipe && !raw_option)
+    tool_usage("'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it comes");
+  else if (!pipe && raw_option)
+    tool_usage("--raw %s is for a pipe: add '-', or leave it out to hear a microphone", raw_option);
+  else if (raw_option && linnet_sample_format_find(raw_option) == LINNET_SAMPLE_NONE)
+    tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option);
+  else if (pipe && device_option)
+    tool_usage("--device %s is a microphone, and '-' a pipe: choose one of them", device_option);
+  else if (beam_options_nbest())
+    tool_usage("--nbest: live results hold the best hypothesis alone");
+  else
+    return true;
+  return false;
+}
+
+static int check_and_run(const char **arguments, size_t count) {
+  if (list_option)
+    return microphone_list();
+  if (!check_options(arguments, count > 0))
+    return TOOL_USAGE;
+  char *path = tool_find_live_recognizer(model_option);
+  const int code = !path ? TOOL_FAILURE : recognizer_options_check(path) ? run(path, count > 0) : TOOL_USAGE;
+  free(path);
+  return code;
+}
+
+int tool_listen(int argc, const char **argv) {
+  const struct poptOption table[] = {
+      {"model", 'm', POPT_ARG_STRING, &model_option, 0,
+       "file of a causal model (phones), or folder of a recognizer with one (default: english-live, if it is "
+       "installed)",
+       "PATH"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
+      {"format", 'f', POPT_ARG_STRING, &format_option, 0,
+       "text: a line per pause (default); json: an event per line, partial results, too", "FORMAT"},
+      {"device", 0, POPT_ARG_STRING, &device_option, 0,
+       "microphone: a number or a part of a name that --list-devices prints (default: that of the system)", "NAME"},
+      {"list-devices", 0, POPT_ARG_NONE, &list_option, 0, "print the microphones and end", NULL},
+      {"raw", 0, POPT_ARG_STRING, &raw_option, 0,
+       "format of the samples on the pipe: s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", "FORMAT"},
+      {"rate", 0, POPT_ARG_DOUBLE, &rate_option, 0, "sample rate of --raw audio (default 16000)", "HZ"},
+      {"channels", 0, POPT_ARG_INT, &channels_option, 0, "channels of --raw audio (default 1)", "N"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Search (default: as the recognizer says):", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_live_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed =
+      tool_parse(argc, argv, table, "[OPTIONS] [-]   ('-' is raw audio on standard input)", NULL, NULL);
+  size_t count = 0;
+  const char **arguments = parsed ? tool_arguments(parsed, "", 1, &count) : NULL;
+  const int code = arguments ? check_and_run(arguments, count) : TOOL_USAGE;
+  poptFreeContext(parsed);
+  return code;
+}

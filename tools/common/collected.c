@@ -1,0 +1,42 @@
+/* Puts the best alternatives of segments one behind the other. */
+#include "collected.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int add(struct collected_tier *tier, const struct linnet_span *spans, size_t count) {
+  if (tier->count + count > tier->capacity || !tier->spans) {
+    const size_t capacity = 2 * tier->capacity + count + 1;
+    struct linnet_span *grown = realloc(tier->spans, capacity * sizeof *grown);
+    if (!grown)
+      return 1;
+    tier->spans = grown;
+    tier->capacity = capacity;
+  }
+  if (count > 0)
+    memcpy(tier->spans + tier->count, spans, count * sizeof *spans);
+  tier->count += count;
+  return 0;
+}
+
+int collected_add(void *user, const struct linnet_result *result) {
+  struct collected *collected = user;
+  const struct linnet_alternative *best = result->alternatives;
+  if (!result->is_final)
+    return 0;
+  return (best->words && add(&collected->words, best->words, best->num_words) != 0) ||
+         add(&collected->phones, best->phones, best->num_phones) != 0;
+}
+
+void collected_describe(const struct collected *collected, struct linnet_output *output) {
+  output->words = collected->words.spans;
+  output->num_words = collected->words.count;
+  output->phones = collected->phones.spans;
+  output->num_phones = collected->phones.count;
+  output->num_alternatives = 0;
+}
+
+void collected_release(struct collected *collected) {
+  free(collected->words.spans);
+  free(collected->phones.spans);
+}

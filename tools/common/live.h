@@ -1,0 +1,36 @@
+/* Recognition of audio while it comes, with results as they come: lines of text, events in JSON, or a line of a
+ * terminal that is rewritten. */
+#ifndef LINNET_TOOL_LIVE_H
+#define LINNET_TOOL_LIVE_H
+
+#include <linnet/audio.h>
+#include <linnet/recognizer.h>
+
+#include "recognizer_options.h"
+#include "tool.h"
+
+struct live {
+  struct linnet_context *context; /* of the recognizer: an interrupt does not cancel it */
+  struct linnet_context *reading; /* of the audio: an interrupt does */
+  struct recognizer_options options;
+  struct linnet_recognizer *recognizer;
+  struct linnet_recognizer_stream *stream;
+  bool json;
+  double speed;   /* of audio that is there already: 1 as if it were spoken now; 0 as fast as possible */
+  double started; /* on the clock: the start of the audio */
+  double heard;   /* seconds of audio so far */
+};
+
+/* Loads the recognizer at `path` with the options of the command line, with endpoints and partial results if it does
+ * not say otherwise. False after printing why it failed. Close it in either case. */
+bool live_open(struct live *live, const char *path);
+void live_close(struct live *live);
+
+/* The sample rate of the model. */
+double live_rate(const struct live *live);
+
+/* Recognises the audio up to its end or an interrupt, after which what was heard has its final result, too. `paced`:
+ * the audio does not come by itself at its speed, so that live->speed applies. Returns the exit code. */
+int live_run(struct live *live, struct linnet_audio *audio, bool paced);
+
+#endif

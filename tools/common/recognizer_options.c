@@ -1,0 +1,40 @@
+/* Reads the settings of a recognizer and applies the options of a command to them. */
+#include "recognizer_options.h"
+
+#include "default_model.h"
+#include "search_options.h"
+#include "tool.h"
+#include "word_options.h"
+
+static int phones_option;
+
+struct poptOption recognizer_options_table[] = {
+    {"phones", 0, POPT_ARG_NONE, &phones_option, 0, "recognise phones with the model of a recognizer", NULL},
+    POPT_TABLEEND};
+
+/* Whether the options ask for words, or for other results of a recognizer. */
+static bool takes_recognizer(const char *path) {
+  return !phones_option && tool_names_recognizer(path);
+}
+
+bool recognizer_options_check(const char *path) {
+  if (phones_option && word_options_given()) {
+    tool_usage("only one of --phones and --words");
+    return false;
+  }
+  return search_options_check(true, takes_recognizer(path));
+}
+
+bool recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path) {
+  linnet_search_settings_default(&options->search);
+  if (!tool_load_settings(context, path, &options->file, &options->settings))
+    return false;
+  if (takes_recognizer(path))
+    options->search = *options->settings.search;
+  options->settings.search = &options->search;
+  return search_options_read(&options->search, true);
+}
+
+void recognizer_options_release(struct recognizer_options *options) {
+  linnet_recognizer_file_destroy(options->file);
+}
