@@ -16,11 +16,24 @@ static int take(void *search, const float *log_posteriors, size_t first, size_t 
   return linnet_search_stream_accept(search, log_posteriors, frames) != LINNET_OK;
 }
 
-/* Reads all numbers from standard input; NULL without memory. */
+/* Reads a number from standard input: 1, 0 at the end, -1 after a message about a word that is none. */
+static int read_number(float *number) {
+  char word[64], *end;
+  if (scanf("%63s", word) != 1)
+    return 0;
+  *number = strtof(word, &end);
+  if (*end == '\0')
+    return 1;
+  fprintf(stderr, "features: not a number: %s\n", word);
+  return -1;
+}
+
+/* Reads all numbers from standard input; NULL after a message. */
 static float *read_numbers(size_t *count) {
   size_t capacity = 1 << 16;
   float *numbers = malloc(capacity * sizeof *numbers);
-  for (*count = 0; numbers && scanf("%f", &numbers[*count]) == 1;) {
+  int more = 1;
+  for (*count = 0; numbers && (more = read_number(&numbers[*count])) > 0;) {
     if (++*count < capacity)
       continue;
     float *grown = realloc(numbers, (capacity *= 2) * sizeof *numbers);
@@ -28,7 +41,12 @@ static float *read_numbers(size_t *count) {
       free(numbers);
     numbers = grown;
   }
-  return numbers;
+  if (!numbers)
+    fputs("features: out of memory\n", stderr);
+  if (more == 0)
+    return numbers;
+  free(numbers);
+  return NULL;
 }
 
 /* Applies global mean and variance if the model has them. */
@@ -73,11 +91,14 @@ int main(int argc, char **argv) {
   struct linnet_search_stream *stream = NULL;
   const struct linnet_result *result;
   size_t count = 0;
-  if (argc != 2 || linnet_context_create(NULL, &context) != LINNET_OK)
+  if (argc != 2)
     return 2;
   float *features = read_numbers(&count);
-  enum linnet_status status = features ? linnet_model_load(context, argv[1], &model) : LINNET_ERROR_MEMORY;
-  if (status == LINNET_OK && (status = linnet_encoder_create(context, model, &encoder)) == LINNET_OK &&
+  if (!features)
+    return 1;
+  enum linnet_status status = linnet_context_create(NULL, &context);
+  if (status == LINNET_OK && (status = linnet_model_load(context, argv[1], &model)) == LINNET_OK &&
+      (status = linnet_encoder_create(context, model, &encoder)) == LINNET_OK &&
       (status = make_search(context, model, &search)) == LINNET_OK)
     status = linnet_search_stream_create(context, search, &stream);
   if (status == LINNET_OK) {

@@ -153,6 +153,9 @@ enum linnet_status linnet_lattice_write(const struct linnet_lattice *lattice,
     return LINNET_ERROR_ARGUMENT;
   if (!lattice->finished)
     return linnet_fail(lattice->context, LINNET_ERROR_STATE, "linnet_lattice_write: finish the lattice first");
+  if (strncmp(id, "\037\213", 2) == 0)
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_lattice_write: the id begins as gzip data do, so the text could not be read again");
   struct job job = {lattice, id, names, {.write = write, .user = user}};
   format->write(&job);
   return job.sink.failed ? linnet_fail(lattice->context, LINNET_ERROR_IO, "cannot write the lattice of '%.100s'", id)

@@ -126,7 +126,7 @@ enum linnet_status linnet_kaldi_read_key(struct linnet_kaldi_input *input) {
   if (c == EOF && !ferror(input->stream))
     return LINNET_END;
   for (; c != EOF && c != ' ' && c != '\t'; c = getc(input->stream)) {
-    if (c == '\0' || c == '\n' || n == LINNET_KALDI_MAX_KEY)
+    if (c == '\0' || is_space(c) || n == LINNET_KALDI_MAX_KEY)
       return fail(input, LINNET_ERROR_FORMAT, "a key is missing: is this a Kaldi archive?");
     input->key[n++] = (char)c;
   }

@@ -76,6 +76,8 @@ if [ -x "$command" ]; then
 	"$command" features --text --out rows tones/0.wav 2> err || fail "$(cat err)"
 	tr -d '[]' < rows | sed 's/^0 //' | build/features model/model.safetensors > features
 	expect 'features' 'A B C D' "$(awk '{ print $3 }' features | paste -sd ' ')"
+	printf '1 2.5 [\n' | build/features model/model.safetensors 2> err && fail 'features: a bracket was taken for a number'
+	grep -q 'not a number: \[' err || fail "features: $(cat err)"
 fi
 
 data=${LINNET_DATA-}

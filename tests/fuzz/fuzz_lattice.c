@@ -71,7 +71,7 @@ static void read_again(const struct text *text, double best) {
   check(linnet_lattice_reader_open_memory(context, text->bytes, text->size, "FILE", NULL, &reader) == LINNET_OK &&
             linnet_lattice_reader_next(reader, &id, lattice) == LINNET_OK &&
             linnet_lattice_finish(lattice, NULL) == LINNET_OK,
-        "what was written cannot be read");
+        linnet_context_error(context));
   if (fabs(best) < 1e6)
     check(fabs(check_paths(lattice) - best) < 1e-2, "what was read is another");
   linnet_lattice_reader_destroy(reader);

@@ -42,6 +42,7 @@ def main():
              for a in range(8) for b in range(a + 1, 9) if rng.random() < 0.6]
     write("lattice", "ambiguous", "u\n" + "".join(steps) + "8\n")
     write("lattice", "cycle", "u \n0\t1\t1\t0,0,\n1\t0\t2\t0,0,\n1\n\n")
+    write("lattice", "gzip_id", b"u \n0\t1\t1\t0,0,\n1\n\n\x1f\x8bv \n0\t1\t1\t0,0,\n1\n\n")
     write("text", "words", "It’s “one” — two… three-four\nNASA FBI A.B.C. café\u00a0Mr. R2D2 O’Neil\n")
     write("text", "numbers", "25 1984 1,000,000 -5 3.14 £5.50 50% 3rd 1990s 1/2 2½ 2:30 7pm 10–12 12/25/2024 007 #1\n")
     write("text", "addresses", "https://example.com/a_b?c=d me@example.com AT&T C++ 1.2.3 \U0001F642 ===== 'tis\n")

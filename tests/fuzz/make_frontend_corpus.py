@@ -38,6 +38,8 @@ def make_ark():
     with open(os.path.join(corpus("ark"), "statistics.ark"), "wb") as file:
         statistics = np.array([[1, 2, 3], [4, 5, 0]], dtype="<f8")
         file.write(b"speaker \0BDM \4\2\0\0\0\4\3\0\0\0" + statistics.tobytes())
+    with open(os.path.join(corpus("ark"), "return_in_key.ark"), "wb") as file:
+        file.write(b"a\rb  [ 1 2 ]\n")
 
 
 def make_chunks():

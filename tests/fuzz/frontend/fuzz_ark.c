@@ -11,9 +11,9 @@
 
 static struct linnet_context *context;
 
-static void demand(int condition) {
-  if (!condition)
-    abort();
+/* Aborts with the message of the context unless the status is LINNET_OK. */
+static void demand(enum linnet_status status) {
+  check(status == LINNET_OK, linnet_context_error(context));
 }
 
 /* Writes a matrix as float and reads it back. */
@@ -24,14 +24,15 @@ static void check_round_trip(const char *key, const struct linnet_matrix *matrix
   struct linnet_matrix again = {0};
   const char *found;
   snprintf(path, sizeof path, "fuzz_ark_%ld.tmp", (long)getpid());
-  demand(linnet_ark_writer_create(context, path, NULL, LINNET_KALDI_FLOAT, &writer) == LINNET_OK);
-  demand(linnet_ark_write(writer, key, matrix->values, matrix->rows, matrix->cols) == LINNET_OK);
-  demand(linnet_ark_writer_commit(writer) == LINNET_OK);
+  demand(linnet_ark_writer_create(context, path, NULL, LINNET_KALDI_FLOAT, &writer));
+  demand(linnet_ark_write(writer, key, matrix->values, matrix->rows, matrix->cols));
+  demand(linnet_ark_writer_commit(writer));
   linnet_ark_writer_destroy(writer);
-  demand(linnet_ark_open(context, path, &ark) == LINNET_OK);
-  demand(linnet_ark_next(ark, &found, &again) == LINNET_OK && strcmp(found, key) == 0);
-  demand(again.rows == matrix->rows && again.cols == matrix->cols);
-  demand(memcmp(again.values, matrix->values, matrix->rows * matrix->cols * sizeof(float)) == 0);
+  demand(linnet_ark_open(context, path, &ark));
+  demand(linnet_ark_next(ark, &found, &again));
+  check(strcmp(found, key) == 0, "another key");
+  check(again.rows == matrix->rows && again.cols == matrix->cols, "another size");
+  check(memcmp(again.values, matrix->values, matrix->rows * matrix->cols * sizeof(float)) == 0, "other values");
   linnet_matrix_release(context, &again);
   linnet_ark_destroy(ark);
   remove(path);
@@ -41,7 +42,7 @@ static void read_matrices(const uint8_t *data, size_t size, int check) {
   struct linnet_ark *ark = NULL;
   struct linnet_matrix matrix = {0};
   const char *key;
-  demand(linnet_ark_open_memory(context, data, size, "fuzz", &ark) == LINNET_OK);
+  demand(linnet_ark_open_memory(context, data, size, "fuzz", &ark));
   while (linnet_ark_next(ark, &key, &matrix) == LINNET_OK)
     if (check && matrix.rows * matrix.cols < 100)
       check_round_trip(key, &matrix);
@@ -53,9 +54,9 @@ static void read_statistics(const uint8_t *data, size_t size) {
   struct linnet_ark *ark = NULL;
   struct linnet_cmvn cmvn;
   const char *key;
-  demand(linnet_ark_open_memory(context, data, size, "fuzz", &ark) == LINNET_OK);
+  demand(linnet_ark_open_memory(context, data, size, "fuzz", &ark));
   while (linnet_ark_next_cmvn(ark, &key, &cmvn) == LINNET_OK)
-    demand(cmvn.dim >= 1 && cmvn.dim <= LINNET_CMVN_MAX_DIM && cmvn.count >= 0);
+    check(cmvn.dim >= 1 && cmvn.dim <= LINNET_CMVN_MAX_DIM && cmvn.count >= 0, "statistics");
   linnet_ark_destroy(ark);
 }
 
@@ -63,12 +64,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static unsigned runs;
   if (!context)
     context = budget_context();
-  demand(context != NULL);
+  check(context != NULL, "no context");
   size_t before = budget.live;
   budget.limit = before + 16 * size + (1 << 20);
   read_matrices(data, size, runs++ % 64 == 0); /* files are slow */
   read_statistics(data, size);
   budget.limit = 0;
-  demand(!budget.exceeded && budget.live == before);
+  check(!budget.exceeded, "asked for more memory than such a file deserves");
+  check(budget.live == before, "memory was not released");
   return 0;
 }
