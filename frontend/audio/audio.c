@@ -257,11 +257,14 @@ static void mix_channels(const float *interleaved, size_t channels, size_t frame
   }
 }
 
-static enum linnet_status check_finite(const struct linnet_audio *audio, size_t n) {
+/* Full scale is 32768. Above this bound, resampling and power spectra overflow. */
+static const float MAX_SAMPLE = 1e12f;
+
+static enum linnet_status check_samples(const struct linnet_audio *audio, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (!isfinite(audio->mono[i]))
-      return linnet_fail(audio->context, LINNET_ERROR_FORMAT, "%s: the sample at %.4f seconds is not finite",
-                         audio->bytes.name, (double)(audio->frames + i) / audio->input.rate);
+    if (!(fabsf(audio->mono[i]) <= MAX_SAMPLE))
+      return linnet_fail(audio->context, LINNET_ERROR_FORMAT, "%s: the sample at %.4f seconds is %g: not audio",
+                         audio->bytes.name, (double)(audio->frames + i) / audio->input.rate, (double)audio->mono[i]);
   return LINNET_OK;
 }
 
@@ -280,7 +283,7 @@ static enum linnet_status decode(struct linnet_audio *audio) {
   else
     pick_channel(audio->interleaved, channels, audio->settings.channel < 0 ? 0 : (size_t)audio->settings.channel, got,
                  audio->mono);
-  LINNET_TRY(check_finite(audio, got));
+  LINNET_TRY(check_samples(audio, got));
   audio->frames += got;
   size_t dropped = audio->skip < (int64_t)got ? (size_t)audio->skip : got;
   audio->skip -= (int64_t)dropped;

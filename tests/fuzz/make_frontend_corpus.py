@@ -30,6 +30,8 @@ def make_audio():
         soundfile.write(os.path.join(corpus("audio"), name), samples, 16000, subtype=subtype, format=form)
     for name in ("shorten_v2_stereo.sph", "shorten_v1.sph", "shorten_v2_ulaw_zeros.sph"):
         shutil.copy(os.path.join(HERE, "..", "golden", name), corpus("audio"))
+    with open(os.path.join(corpus("audio"), "huge_floats.raw"), "wb") as file:
+        file.write(b"l" * 2 + b"w" * 103)
 
 
 def make_ark():

@@ -398,16 +398,20 @@ static void test_bad_settings(void) {
   linnet_audio_destroy(NULL);
 }
 
-static void test_not_finite(void) {
-  float bad[100] = {0};
-  bad[50] = NAN;
-  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_FLOAT, 16000, 1, bad, 100);
-  float *samples;
-  size_t n;
-  CHECK(read_memory(&file, NULL, &samples, &n) == LINNET_ERROR_FORMAT && !samples &&
-            strstr(linnet_context_error(context), "not finite"),
-        "%s", linnet_context_error(context));
-  free(file.data);
+/* Samples that are no numbers, or so large that resampling and power spectra overflow. */
+static void test_impossible_samples(void) {
+  static const float values[] = {NAN, INFINITY, -1e30f};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    float bad[100] = {0};
+    bad[50] = values[i];
+    struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_FLOAT, 16000, 1, bad, 100);
+    float *samples;
+    size_t n;
+    CHECK(read_memory(&file, NULL, &samples, &n) == LINNET_ERROR_FORMAT && !samples &&
+              strstr(linnet_context_error(context), "not audio"),
+          "%g: %s", (double)values[i], linnet_context_error(context));
+    free(file.data);
+  }
 }
 
 static void test_rates_of_files(void) {
@@ -587,7 +591,7 @@ int main(void) {
   test_part_of_pipe();
   test_bad_paths();
   test_bad_settings();
-  test_not_finite();
+  test_impossible_samples();
   test_rates_of_files();
   test_hostile(signal);
   test_constant_memory();
