@@ -30,8 +30,9 @@ try() {
 
 tone
 model=$here/../../models/english/phones.safetensors
-good=0 refused=0 loaded=''
+good=0 refused=0
 for kernels in auto cblas; do
+  loaded=''
   for ((size = 16; size <= 640; size += size / 8)); do
     status=$(try $((size * 1024)) "$kernels")
     case $status in
