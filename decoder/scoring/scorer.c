@@ -198,7 +198,7 @@ static void add_to_sum(struct linnet_score_sum *sum, const struct linnet_scored 
   sum->score.num_deletions += s->num_deletions;
   sum->num_utterances++;
   sum->num_wrong += s->num_substitutions + s->num_insertions + s->num_deletions > 0;
-  sum->num_missing += u->lost;
+  sum->num_missing += u->missing;
 }
 
 /* Adds the names of the utterance and its speaker. After this nothing can fail. */
@@ -229,14 +229,14 @@ static enum linnet_status commit(struct linnet_scorer *scorer, const char *id, c
 
 static enum linnet_status add_utterance(struct linnet_scorer *scorer, const char *id, const char *speaker,
                                         const char *const *reference, size_t num_reference,
-                                        const char *const *hypothesis, size_t num_hypothesis, bool lost) {
+                                        const char *const *hypothesis, size_t num_hypothesis, bool missing) {
   if (!scorer)
     return LINNET_ERROR_ARGUMENT;
   if (!id || (!reference && num_reference > 0) || (!hypothesis && num_hypothesis > 0))
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_add: an argument is NULL");
   if (linnet_names_find(&scorer->ids, id, strlen(id)) != LINNET_NOT_FOUND)
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "utterance '%.100s' was added before", id);
-  struct linnet_scored u = {.token = scorer->token_count, .edit = scorer->edit_count, .lost = lost};
+  struct linnet_scored u = {.token = scorer->token_count, .edit = scorer->edit_count, .missing = missing};
   LINNET_TRY(append_tokens(scorer, u.token, reference, num_reference, &u.num_reference));
   LINNET_TRY(append_tokens(scorer, u.token + u.num_reference, hypothesis, num_hypothesis, &u.num_hypothesis));
   LINNET_TRY(align_utterance(scorer, &u));
@@ -280,7 +280,7 @@ struct linnet_scored_utterance linnet_scorer_utterance(const struct linnet_score
       .id = linnet_names_text(&scorer->ids, index),
       .speaker = u->speaker == LINNET_NOT_FOUND ? NULL : linnet_names_text(&scorer->speakers, u->speaker),
       .score = u->score,
-      .missing = u->lost,
+      .missing = u->missing,
       .num_pairs = u->edit_count,
   };
 }

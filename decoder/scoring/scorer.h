@@ -35,7 +35,7 @@ struct linnet_scored {
   size_t token, num_reference, num_hypothesis;
   size_t edit, edit_count;
   struct linnet_score score;
-  bool lost;
+  bool missing;
 };
 
 struct linnet_scorer {

@@ -88,7 +88,7 @@ static enum linnet_status measure_step(const struct bench_side_options *o, const
 
 static void print_step_header(void) {
   printf("%-8s %-8s %7s %5s %9s %9s %9s %8s %6s %8s %6s %6s %8s %8s %9s %8s %6s %6s\n", "encoder", "products", "frames",
-         "utts", "ms", "queued", "kframe/s", "TFLOP/s", "limit", "GB/s", "limit", "floor", "kB moved", "kB kept",
+         "utts", "ms", "queued", "kframe/s", "TFLOP/s", "limit", "GB/s", "limit", "floor", "kB moved", "kB saved",
          "Mframes", "epoch s", "times", "paper");
 }
 

@@ -17,7 +17,7 @@ static void check_model(const struct linnet_model *model) {
     check(linnet_model_symbol(model, i)[0] != '\0', "an empty symbol");
   for (size_t i = 0; i < model->parameters->size; i++)
     check(isfinite(model->weights[i]), "a weight that is not finite");
-  check(linnet_model_num_parameters(model) <= model->parameters->size, "more parameters than there is room for");
+  check(linnet_model_num_parameters(model) <= model->parameters->size, "more parameters than the capacity");
   const enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
   check((cmvn == LINNET_CMVN_GLOBAL || cmvn == LINNET_CMVN_RUNNING) == (linnet_model_cmvn(model) != NULL),
         "statistics without need, or none in need");

@@ -48,7 +48,7 @@ check 1 'nowhere/x: cannot write' "$linnet" score --per-utt nowhere/x ref hyp
 check 1 'cannot write' bash -c '"$1" score ref hyp > /dev/full' bash "$linnet"
 check 0 '%PER 83.33' bash -c '"$1" score ref - < hyp' bash "$linnet"
 check 0 '"percent": 83.33333333' "$linnet" score --json ref hyp
-check 0 '"lost": ["u2"]' "$linnet" score --json ref hyp
+check 0 '"missing": ["u2"]' "$linnet" score --json ref hyp
 
 "$linnet" score ref hyp --utt2spk utt2spk --per-utt per_utt --per-speaker per_speaker --confusions confusions \
   --trn files > first
@@ -62,7 +62,7 @@ u1 #csid 1 2 0 0
 u2 ref c   "d
 u2 hyp *** ***
 u2 op  D   D
-u2 #csid 0 0 0 2 lost
+u2 #csid 0 0 0 2 missing
 u3 ref e ***
 u3 hyp e x
 u3 op  C I

@@ -220,7 +220,7 @@ struct run {
   struct features_job *job;
   enum pass pass;
   struct linnet_context *context; /* of the writer */
-  bool *lost;                     /* (count): in an earlier pass, which reported it */
+  bool *failed;                   /* (count): in an earlier pass, which reported it */
   pthread_mutex_t mutex;          /* protects what follows */
   struct features *waiting;       /* (count) */
   size_t next, done, frames;
@@ -241,7 +241,7 @@ static bool needs_statistics_first(const struct features_job *job) {
 /* The next utterance in order. */
 static void deliver(struct run *run, size_t i, const struct features *features) {
   struct features_job *job = run->job;
-  run->lost[i] = features->values == NULL;
+  run->failed[i] = features->values == NULL;
   if (!features->values || run->broken)
     return;
   run->done++;
@@ -274,7 +274,7 @@ static int run_task(void *user, size_t i, unsigned worker, struct linnet_context
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
   struct features features = {.done = true};
-  if (!run->lost[i])
+  if (!run->failed[i])
     features = process(context, run->job, i);
   if (!features.values && tool_interrupted())
     return TOOL_INTERRUPTED;
@@ -300,8 +300,8 @@ static int judge(const struct run *run, int result) {
   return run->done < count ? tool_fail("%zu of %zu utterances failed", count - run->done, count) : TOOL_OK;
 }
 
-static int run_pass(struct linnet_context *context, struct features_job *job, enum pass pass, bool *lost) {
-  struct run run = {.job = job, .pass = pass, .context = context, .lost = lost};
+static int run_pass(struct linnet_context *context, struct features_job *job, enum pass pass, bool *failed) {
+  struct run run = {.job = job, .pass = pass, .context = context, .failed = failed};
   run.waiting = calloc(job->input.count, sizeof *run.waiting);
   if (!run.waiting)
     return tool_fail("out of memory for %zu utterances", job->input.count);
@@ -320,15 +320,15 @@ static int run_pass(struct linnet_context *context, struct features_job *job, en
 }
 
 int features_run(struct linnet_context *context, struct features_job *job) {
-  bool *lost = calloc(job->input.count, sizeof *lost);
-  if (!lost)
+  bool *failed = calloc(job->input.count, sizeof *failed);
+  if (!failed)
     return tool_fail("out of memory for %zu utterances", job->input.count);
   tool_catch_interrupt();
-  int code = needs_statistics_first(job) ? run_pass(context, job, PASS_STATISTICS, lost) : TOOL_OK;
+  int code = needs_statistics_first(job) ? run_pass(context, job, PASS_STATISTICS, failed) : TOOL_OK;
   if (code == TOOL_OK)
-    code = run_pass(context, job, PASS_FEATURES, lost);
+    code = run_pass(context, job, PASS_FEATURES, failed);
   else
     job->written = 0;
-  free(lost);
+  free(failed);
   return code;
 }

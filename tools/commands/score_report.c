@@ -56,7 +56,7 @@ static bool write_utterance(FILE *stream, const struct linnet_scorer *scorer, si
     write_row(stream, u.id, pairs, u.num_pairs, row);
   fprintf(stream, "%s #csid %zu %zu %zu %zu%s\n", u.id,
           u.score.num_reference - u.score.num_substitutions - u.score.num_deletions, u.score.num_substitutions,
-          u.score.num_insertions, u.score.num_deletions, u.missing ? " lost" : "");
+          u.score.num_insertions, u.score.num_deletions, u.missing ? " missing" : "");
   free(pairs);
   return true;
 }
@@ -140,7 +140,7 @@ bool report_write_hypothesis_trn(const struct report *report, FILE *stream) {
 
 /* --- summary ---------------------------------------------------------------------------------------------------- */
 
-static void write_lost(const struct report *report, FILE *stream, size_t lost) {
+static void write_missing(const struct report *report, FILE *stream, size_t missing) {
   size_t listed = 0;
   fprintf(stream, "Missing utterances, counted as deleted:");
   for (size_t i = 0; i < linnet_scorer_num_utterances(report->scorer) && listed < MAX_LISTED; i++) {
@@ -150,8 +150,8 @@ static void write_lost(const struct report *report, FILE *stream, size_t lost) {
     fprintf(stream, " %s", u.id);
     listed++;
   }
-  if (lost > listed)
-    fprintf(stream, " and %zu more (--per-utt lists all)", lost - listed);
+  if (missing > listed)
+    fprintf(stream, " and %zu more (--per-utt lists all)", missing - listed);
   putc('\n', stream);
 }
 
@@ -168,7 +168,7 @@ bool report_write_summary(const struct report *report, FILE *stream) {
           sum.num_utterances);
   fprintf(stream, "Scored %zu utterances, %zu not present in hyp.\n", sum.num_utterances, sum.num_missing);
   if (sum.num_missing > 0)
-    write_lost(report, stream, sum.num_missing);
+    write_missing(report, stream, sum.num_missing);
   return true;
 }
 
@@ -180,9 +180,9 @@ static void write_number(FILE *stream, const char *name, double value) {
     fprintf(stream, ", \"%s\": null", name);
 }
 
-static void write_json_lost(const struct report *report, FILE *stream) {
+static void write_json_missing(const struct report *report, FILE *stream) {
   bool first = true;
-  fprintf(stream, ", \"lost\": [");
+  fprintf(stream, ", \"missing\": [");
   for (size_t i = 0; i < linnet_scorer_num_utterances(report->scorer); i++) {
     struct linnet_scored_utterance u = linnet_scorer_utterance(report->scorer, i);
     if (!u.missing)
@@ -210,7 +210,7 @@ bool report_write_json(const struct report *report, FILE *stream) {
     fprintf(stream, ", \"bootstrap\": {\"unit\": \"%s\", \"resamples\": %ld, \"seed\": %ld}",
             report->by_speaker ? "speaker" : "utterance", report->resamples, report->seed);
   }
-  write_json_lost(report, stream);
+  write_json_missing(report, stream);
   fputs("}\n", stream);
   return true;
 }

@@ -108,8 +108,8 @@ locate_text() {
 # Prints the transcripts of utterances that have several.
 contradictions() {
 	sort -u "$work/transcripts" | awk '
-		$1 == last {print (told ? "" : before "\n") $0}
-		{told = $1 == last; last = $1; before = $0}'
+		$1 == last {print (printed ? "" : before "\n") $0}
+		{printed = $1 == last; last = $1; before = $0}'
 }
 
 # Turns "utterance file" into wav.scp

@@ -141,9 +141,9 @@ static void check_memory(const struct linnet_ops *ops, enum linnet_attention_kin
   const size_t one = attention_ops->work_bytes(a, 1), many = attention_ops->work_bytes(a, 1000000);
   CHECK(one == many, "%s, %s: %zu bytes of work for 1 frame, %zu for 1 000 000", ops->name, form, one, many);
   const size_t saved = attention_ops->saved_bytes(a, 1, 1), saved_many = attention_ops->saved_bytes(a, 1000000, 1);
-  CHECK(saved == saved_many, "%s, %s: forward keeps %zu bytes of 1 frame, %zu of 1 000 000", ops->name, form, saved,
+  CHECK(saved == saved_many, "%s, %s: forward saves %zu bytes of 1 frame, %zu of 1 000 000", ops->name, form, saved,
         saved_many);
-  CHECK(saved == 0 || kind != LINNET_ATTENTION_CAUSAL_LINEAR, "%s, %s: forward keeps %zu bytes", ops->name, form,
+  CHECK(saved == 0 || kind != LINNET_ATTENTION_CAUSAL_LINEAR, "%s, %s: forward saves %zu bytes", ops->name, form,
         saved);
 }
 

@@ -134,8 +134,8 @@ static void test_all_paths(void) {
 
 /* --- long inputs -------------------------------------------------------------------------------------------------- */
 
-/* Posteriors that give labels[i] at frame place[i] a probability of about 0.9, and otherwise the blank. With `r`, one
- * frame in 50 is random. */
+/* Posteriors that give labels[i] at frame positions[i] a probability of about 0.9, and otherwise the blank. With `r`,
+ * one frame in 50 is random. */
 static void synthesise(struct test_random *r, const int *labels, const size_t *positions, size_t count, size_t frames,
                        size_t symbols, float *rows) {
   size_t next = 0;

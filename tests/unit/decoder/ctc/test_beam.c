@@ -288,7 +288,7 @@ static void test_arguments(struct linnet_context *context) {
   CHECK(linnet_beam_accept(NULL, NULL, 0) == LINNET_ERROR_ARGUMENT, "no beam");
   CHECK(linnet_beam_finish(NULL) == LINNET_ERROR_ARGUMENT, "no beam");
   CHECK(linnet_beam_hypothesis(beam, 1, &h) == LINNET_ERROR_ARGUMENT, "too many");
-  CHECK(linnet_beam_hypothesis(beam, 0, NULL) == LINNET_ERROR_ARGUMENT, "no place");
+  CHECK(linnet_beam_hypothesis(beam, 0, NULL) == LINNET_ERROR_ARGUMENT, "NULL result");
   linnet_beam_destroy(beam);
   linnet_beam_destroy(NULL);
 }

@@ -240,7 +240,8 @@ static void check_oracle(struct test_random *r, struct linnet_lattice *lattice, 
   struct string path = {.length = nearest.num_symbols};
   memcpy(path.symbols, nearest.symbols, nearest.num_symbols * sizeof(int));
   CHECK(find_string(strings, &path) != NULL, "the oracle's path is not in the lattice");
-  CHECK(distance(path.symbols, path.length, reference, count, labels) == minimum, "the oracle's path is not as told");
+  CHECK(distance(path.symbols, path.length, reference, count, labels) == minimum,
+        "the oracle's path differs from the reported path");
 }
 
 static void test_random_graphs(void) {

@@ -574,7 +574,7 @@ static void test_oracle_cycle(struct linnet_context *context) {
   REQUIRE(scorer, "%s", linnet_context_error(context));
   CHECK(score_oracles(context, "u3 \n0 1 e\n1\n\nu1 \n0 1 a\n1 0 b\n1\n\n", scorer) == LINNET_ERROR_ARGUMENT,
         "a cycle");
-  CHECK(strcmp(linnet_context_error(context), "utterance 'u1': the lattice has a cycle") == 0, "told as: %s",
+  CHECK(strcmp(linnet_context_error(context), "utterance 'u1': the lattice has a cycle") == 0, "reported as: %s",
         linnet_context_error(context));
   linnet_scorer_destroy(scorer);
 }

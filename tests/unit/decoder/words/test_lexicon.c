@@ -342,7 +342,7 @@ static void test_pronounce(struct linnet_context *context) {
   CHECK(linnet_lexicon_pronounce(l, words, 5, 77, NULL, NULL, phones, 8, &length) == LINNET_OK, "unknown phone");
   CHECK(length == 7 && phones[1] == 77 && phones[5] == 77 && phones[6] == a, "%zu phones", length);
   CHECK(linnet_lexicon_pronounce(l, words, 5, -1, NULL, NULL, phones, 4, &length) == LINNET_ERROR_LIMIT && length == 5,
-        "no room");
+        "the array is too small");
   CHECK(linnet_lexicon_pronounce(l, words, 5, -1, NULL, NULL, NULL, 0, &length) == LINNET_ERROR_LIMIT && length == 5,
         "asking for the length");
   CHECK(linnet_lexicon_pronounce(l, NULL, 0, -1, NULL, NULL, NULL, 0, &length) == LINNET_OK && length == 0, "no words");

@@ -211,7 +211,7 @@ static void check_chunks(struct linnet_fbank *fbank, const float *signal, const 
       CHECK(linnet_fbank_accept(fbank, signal + done, now, features + got * dim, pending - 1, &made) ==
                     LINNET_ERROR_LIMIT &&
                 made == 0,
-            "too little room was enough");
+            "an array that is too small was accepted");
     CHECK(linnet_fbank_accept(fbank, signal + done, now, features + got * dim, pending, &made) == LINNET_OK &&
               made == pending,
           "%zu frames of %zu", made, pending);
