@@ -40,8 +40,8 @@ struct linnet_ops {
   const struct linnet_attention_ops *attention[LINNET_ATTENTION_KINDS];
 
   /* --- parts from which devices compose their ops */
-  /* ops/activation.h without dropout, ops/lstm.h over spans, ops/ctc.h for one sequence, ops/consistency.h for one pair,
-   * ops/optimizer.h without clipping, ops/vector.h */
+  /* ops/activation.h without dropout, ops/lstm.h over spans, ops/ctc.h for one sequence, ops/consistency.h for one
+   * pair, ops/optimizer.h without clipping, ops/vector.h */
   void (*activation_forward)(enum linnet_activation f, size_t n, const real *x, real *y);
   void (*activation_backward)(enum linnet_activation f, size_t n, real scale, const real *x, const real *dy, real *dx);
   void (*lstm_forward)(const struct linnet_lstm *l, real *gates, real *cells, real *state, real *h, real *work);
