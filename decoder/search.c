@@ -173,7 +173,7 @@ static enum linnet_status open_words(struct linnet_search *s, const struct linne
   return linnet_word_search_create(s->context, s->vocabulary.lexicon, s->num_symbols, &s->words, &s->first);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static enum linnet_status open_symbols(struct linnet_search *s, const struct linnet_search_settings *settings,
                                        size_t beam) {

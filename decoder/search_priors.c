@@ -6,7 +6,7 @@
 
 #include "decoder/base/characters.h"
 #include "decoder/base/text_file.h"
-#include "decoder/ctc/row_priors.h"
+#include "decoder/ctc/beam_parts.h"
 
 enum { MAX_BYTES = 1 << 26 };
 

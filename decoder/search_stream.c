@@ -18,7 +18,7 @@ struct linnet_search_stream {
   double frame_seconds; /* of `result` */
 };
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static enum linnet_status create_decoder(struct linnet_search_stream *s) {
   const struct linnet_search *search = s->search;

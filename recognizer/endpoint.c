@@ -21,7 +21,8 @@ struct linnet_endpoint {
   unsigned char *loud;      /* (num_loud): frames of features that no row has seen yet, 1: level of speech */
   size_t num_loud, seen;    /* the first `seen` of them have been counted */
   size_t capacity;          /* of `loud` */
-  uint64_t heard, wanted;   /* frames of features that were counted; that the row depends on */
+  uint64_t num_counted;     /* frames of features that were counted */
+  uint64_t num_needed;      /* frames of features that the row depends on, without the look-ahead */
   uint64_t quiet;           /* frames of features since the last loud one */
   uint64_t silence, length; /* rows since the last symbol, and since the start of the segment */
   bool speech;              /* the segment has symbols */
@@ -77,7 +78,7 @@ enum linnet_status linnet_endpoint_read(struct linnet_context *context, const st
   return LINNET_OK;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 enum linnet_status linnet_endpoint_create(struct linnet_context *context, const struct linnet_endpoint_rules *rules,
                                           const struct linnet_endpoint_frames *frames, const int *silences,
@@ -113,7 +114,7 @@ static void start_segment(struct linnet_endpoint *e) {
 void linnet_endpoint_reset(struct linnet_endpoint *e) {
   e->detector = (struct linnet_speech_detector){.seconds = 0};
   e->num_loud = e->seen = 0;
-  e->heard = e->wanted = e->quiet = 0;
+  e->num_counted = e->num_needed = e->quiet = 0;
   start_segment(e);
 }
 
@@ -139,9 +140,9 @@ enum linnet_status linnet_endpoint_hear(struct linnet_endpoint *e, const float *
 
 /* Counts the frames of features that the next row depends on, up to those that the network has taken. */
 static void count_quiet(struct linnet_endpoint *e, uint64_t taken) {
-  e->wanted += e->frames.stride;
-  const uint64_t end = e->wanted + e->frames.lookahead < taken ? e->wanted + e->frames.lookahead : taken;
-  for (; e->heard < end && e->seen < e->num_loud; e->heard++)
+  e->num_needed += e->frames.stride;
+  const uint64_t end = e->num_needed + e->frames.lookahead < taken ? e->num_needed + e->frames.lookahead : taken;
+  for (; e->num_counted < end && e->seen < e->num_loud; e->num_counted++)
     e->quiet = e->loud[e->seen++] ? 0 : e->quiet + 1;
 }
 

@@ -1,4 +1,4 @@
-/* What a stream on a recognizer needs of its linnet_stream beyond the public functions. */
+/* Internal functions of linnet_stream for recognizer streams. */
 #ifndef LINNET_POSTERIOR_STREAM_H
 #define LINNET_POSTERIOR_STREAM_H
 
@@ -16,8 +16,8 @@ void linnet_stream_set_listener(struct linnet_stream *stream, linnet_feature_fn 
 /* The number of frames of features that the network has taken since the reset. */
 uint64_t linnet_stream_num_taken(const struct linnet_stream *stream);
 
-/* From a sink: starts a causal network anew behind the row that the sink gets. Posteriors that the network still owes
- * for earlier audio come first, so that each frame has its row. Other networks ignore the call. */
+/* From a sink: restarts a causal network after the row that the sink receives. The posteriors still pending for earlier
+ * audio come first, so that each frame has its row. Other networks ignore the call. */
 void linnet_stream_restart_network(struct linnet_stream *stream);
 
 #endif

@@ -19,7 +19,7 @@ struct linnet_recognizer_stream {
   linnet_result_fn hook; /* may be NULL */
   void *hook_user;
   enum linnet_status searching; /* the status with which the search stopped the network */
-  bool heard;                   /* frames came since the hook saw a result */
+  bool has_new_frames;          /* since the hook saw a result */
   bool finished;
   struct linnet_endpoint *endpoint; /* NULL: the utterance is one segment */
   uint64_t partial_rows;            /* rows between partial results; 0: they come after each call */
@@ -68,13 +68,13 @@ static bool is_news(const struct linnet_recognizer_stream *s, const struct linne
 
 static enum linnet_status call_hook(struct linnet_recognizer_stream *s) {
   const struct linnet_result *result;
-  if (!s->hook || !s->heard)
+  if (!s->hook || !s->has_new_frames)
     return LINNET_OK;
   LINNET_TRY(linnet_recognizer_stream_result(s, &result));
   const struct linnet_alternative *best = result->alternatives;
   const struct linnet_span *spans = best->words ? best->words : best->phones;
   const size_t count = best->words ? best->num_words : best->num_phones;
-  s->heard = false;
+  s->has_new_frames = false;
   if (!is_news(s, result, spans, count))
     return LINNET_OK;
   s->segment += result->is_final != 0;
@@ -96,7 +96,7 @@ static enum linnet_status end_segment(struct linnet_recognizer_stream *s) {
   LINNET_TRY(call_hook(s));
   linnet_search_stream_reset_at(s->search, s->row);
   s->num_shown = 0;
-  s->heard = false;
+  s->has_new_frames = false;
   if (s->recognizer->endpoints.settings.restart)
     linnet_stream_restart_network(s->audio);
   return LINNET_OK;
@@ -105,7 +105,7 @@ static enum linnet_status end_segment(struct linnet_recognizer_stream *s) {
 /* --- posteriors ------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status search(struct linnet_recognizer_stream *s, const float *log_posteriors, size_t frames) {
-  s->heard = true;
+  s->has_new_frames = true;
   s->row += frames;
   return linnet_search_stream_accept(s->search, log_posteriors, frames);
 }
@@ -202,7 +202,7 @@ enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stre
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(after_audio(s, linnet_stream_finish(s->audio)));
   LINNET_TRY(linnet_search_stream_finish(s->search));
-  s->heard = s->finished = true;
+  s->has_new_frames = s->finished = true;
   return call_hook(s);
 }
 
@@ -269,7 +269,7 @@ double linnet_recognizer_stream_seconds(const struct linnet_recognizer_stream *s
   return linnet_stream_seconds(s->audio);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static enum linnet_status create_endpoint(struct linnet_recognizer_stream *s) {
   const struct linnet_recognizer *r = s->recognizer;
@@ -326,7 +326,7 @@ void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
   if (s->endpoint)
     linnet_endpoint_reset(s->endpoint);
   s->searching = LINNET_OK;
-  s->heard = s->finished = false;
+  s->has_new_frames = s->finished = false;
   s->num_shown = s->segment = 0;
   s->row = 0;
 }

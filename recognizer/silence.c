@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/numbers.h"
 #include "frontend/features/speech_level.h"
 
 static const double silence_range = 35; /* dB below the level of the utterance */
@@ -16,7 +17,7 @@ struct linnet_silence {
   struct linnet_context *context;
   size_t stride, groups, next; /* number of output frames, and the index of the next one for the sink */
   size_t skipped, blank;       /* frames, and output frames, before the first whole one; below `stride`, 0 or 1 */
-  unsigned char *heard;        /* (groups) */
+  unsigned char *selected;     /* (groups): 0 for those left out */
   float *blanks;               /* (BLANK_ROWS, symbols), created when first needed */
 };
 
@@ -38,7 +39,7 @@ static void mark(struct linnet_silence *s, size_t first, size_t last) {
   size_t from = (first - s->skipped) / s->stride + s->blank, to = (last - s->skipped) / s->stride + s->blank;
   to = to < s->groups ? to : s->groups - 1;
   if (from <= to)
-    memset(s->heard + from, 1, to - from + 1);
+    memset(s->selected + from, 1, to - from + 1);
 }
 
 struct frames {
@@ -76,7 +77,7 @@ static bool find_speech(const struct utterance *u, struct frames *speech) {
   return first < last;
 }
 
-static void mark_heard(struct linnet_silence *s, const struct utterance *u, const struct linnet_silence_rule *rule) {
+static void mark_selected(struct linnet_silence *s, const struct utterance *u, const struct linnet_silence_rule *rule) {
   struct frames speech, limit = {0, u->frames - 1};
   if (!find_speech(u, &speech))
     return;
@@ -87,28 +88,28 @@ static void mark_heard(struct linnet_silence *s, const struct utterance *u, cons
   }
   for (size_t t = speech.first; rule->keep > 0 && t <= speech.last; t++)
     if (has_speech(u, t)) {
-      struct frames heard = widen((struct frames){t, t}, rule->keep / 2, limit);
-      mark(s, heard.first, heard.last);
+      struct frames selected = widen((struct frames){t, t}, rule->keep / 2, limit);
+      mark(s, selected.first, selected.last);
     }
 }
 
 enum linnet_status linnet_silence_find(struct linnet_context *context, const float *features, size_t frames, size_t dim,
                                        struct linnet_silence_rule rule, struct linnet_silence **silence) {
   const struct utterance u = {features, frames, dim, linnet_speech_threshold(features, frames, dim, silence_range)};
-  size_t groups = (frames + rule.stride - 1) / rule.stride;
+  size_t groups = linnet_divide_up(frames, rule.stride);
   struct linnet_silence *s = linnet_calloc(context, 1, sizeof *s);
   *silence = NULL;
   if (s)
     *s = (struct linnet_silence){
-        .context = context, .stride = rule.stride, .groups = groups, .heard = linnet_calloc(context, groups, 1)};
-  if (!s || !s->heard) {
+        .context = context, .stride = rule.stride, .groups = groups, .selected = linnet_calloc(context, groups, 1)};
+  if (!s || !s->selected) {
     linnet_free(context, s);
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu frames", frames);
   }
   if (rule.edges)
     align(s, linnet_loudest_frame(features, frames, dim));
-  mark_heard(s, &u, &rule);
-  if (memchr(s->heard, 0, groups) || s->skipped > 0)
+  mark_selected(s, &u, &rule);
+  if (memchr(s->selected, 0, groups) || s->skipped > 0)
     *silence = s;
   else
     linnet_silence_destroy(s);
@@ -118,7 +119,7 @@ enum linnet_status linnet_silence_find(struct linnet_context *context, const flo
 void linnet_silence_destroy(struct linnet_silence *s) {
   if (!s)
     return;
-  linnet_free(s->context, s->heard);
+  linnet_free(s->context, s->selected);
   linnet_free(s->context, s->blanks);
   linnet_free(s->context, s);
 }
@@ -126,7 +127,7 @@ void linnet_silence_destroy(struct linnet_silence *s) {
 size_t linnet_silence_remove(const struct linnet_silence *s, float *features, size_t frames, size_t dim) {
   size_t left = 0;
   for (size_t g = 0; g < s->groups; g++) {
-    if (!s->heard[g])
+    if (!s->selected[g])
       continue;
     size_t first = first_frame(s, g), count = frames - first < s->stride ? frames - first : s->stride;
     memmove(features + left * dim, features + first * dim, count * dim * sizeof *features);
@@ -147,10 +148,10 @@ static bool make_blanks(struct linnet_silence *s, size_t symbols) {
   return s->blanks != NULL;
 }
 
-/* The number of consecutive groups, from the next one on, that are all heard or all left out. */
-static size_t count_groups(const struct linnet_silence *s, bool heard, size_t max_groups) {
+/* The number of consecutive groups, from the next one on, that are all selected or all left out. */
+static size_t count_groups(const struct linnet_silence *s, bool selected, size_t max_groups) {
   size_t count = 0;
-  while (count < max_groups && s->next + count < s->groups && (s->heard[s->next + count] != 0) == heard)
+  while (count < max_groups && s->next + count < s->groups && (s->selected[s->next + count] != 0) == selected)
     count++;
   return count;
 }

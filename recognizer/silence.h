@@ -10,16 +10,20 @@
 struct linnet_silence; /* the output frames of an utterance that are left out */
 
 struct linnet_silence_rule {
-  size_t keep;   /* Of a silence longer than this many frames, half of it stays at each end; 0: all silences stay */
-  bool edges;    /* Whether the beginning and the end of the utterance have a rule of their own: */
-  size_t edge;   /* this many frames stay before the first and after the last frame with speech, */
-                 /* and an output frame begins at the middle of the loudest 20 frames. */
-  size_t stride; /* input frames of an output frame */
+  /* A silence longer than this many frames is shortened to them, half of them at each end. 0: all silences stay. */
+  size_t keep;
+  /* Whether the silences at the beginning and at the end of the utterance are shortened to `edge` frames. Then an
+   * output frame begins at the middle of the loudest 20 frames. */
+  bool edges;
+  /* With `edges`, this many frames stay before the first frame with speech and after the last one. */
+  size_t edge;
+  /* The number of input frames of an output frame. */
+  size_t stride;
 };
 
-/* Finds silences in features (frames, dim), which are log-mel energies before normalisation. With `edges`, what the
- * network gets does not depend on the length of the silence around speech, if this length is a whole number of frames
- * above `edge`; less than `stride` frames at either end may be left out although they are close to speech, and an
+/* Finds silences in features (frames, dim), which are log-mel energies before normalisation. With `edges`, the input of
+ * the network does not depend on the length of the silence around speech. For this, the length must be a whole number
+ * of frames above `edge`. Less than `stride` frames at either end may be left out although they are close to speech. An
  * output frame is then up to `stride` / 2 frames early or late. *silence is NULL if nothing is left out. Release it
  * with linnet_silence_destroy. */
 enum linnet_status linnet_silence_find(struct linnet_context *context, const float *features, size_t frames, size_t dim,

@@ -13,7 +13,7 @@ may include its own layer, and those that the arrows of the drawing lead to, dir
 
 Each line of the drawing is
 
-  NAME PATTERN... -> NAME...                   (a line that begins with a space goes on with the one before it)
+  NAME PATTERN... -> NAME...                   (a line that begins with a space continues the one before it)
 
 A PATTERN is a folder that ends in a slash, a file, or FOLDER/*.SUFFIX; the longest that fits a file decides. A layer
 stands below those that it may include, so that the drawing itself has no circle.

@@ -1,4 +1,4 @@
-/* What forced alignment found, as the output formats take it. */
+/* Converts an alignment to the spans and jumps of the output formats. */
 #include <string.h>
 #include <strings.h>
 
@@ -77,7 +77,7 @@ static bool make_words(struct linnet_aligned_text *t) {
 
 /* --- jumps -------------------------------------------------------------------------------------------------------- */
 
-/* The index in the text of a word to align, or of what follows the last. */
+/* The index in the text of an aligned word; after the last one, the index of the next token. */
 static size_t index_of(const struct linnet_aligned_text *t, size_t word) {
   return word < t->num_words ? linnet_aligned_text_index(t, word)
          : word > 0          ? linnet_aligned_text_index(t, word - 1) + 1

@@ -130,7 +130,7 @@ static enum linnet_status read_phones(struct linnet_aligned_text *t, const char 
   return LINNET_OK;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static enum linnet_status create(struct linnet_context *context, const struct linnet_text_aligner *aligner,
                                  const char *text, const char *name, bool words, struct linnet_aligned_text **result) {

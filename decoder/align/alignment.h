@@ -83,7 +83,7 @@ enum linnet_status linnet_align_viterbi(const struct linnet_align_problem *probl
 
 /* --- one frame (align_frame.c) ------------------------------------------------------------------------------------ */
 
-/* The search for the best path from within: the values of one frame, and the step to the next. */
+/* Internals of the search for the best path: the values of one frame, and the step to the next. */
 
 /* Where the best path to a state came from: a number of states back within the chain, or LINNET_FROM_ARC + the number
  * of the arc. LINNET_FROM_OUTSIDE: to an anchor, from the state outside the text at the same frame. */
@@ -119,7 +119,7 @@ void linnet_align_advance(struct linnet_align_search *search, size_t t, size_t l
 
 /* --- the alignment (align.c) -------------------------------------------------------------------------------------- */
 
-/* An alignment from within: the data of its search, and the object that holds the result. */
+/* Internals of an alignment: the data of its search, and the object that holds the result. */
 
 struct linnet_alignment {
   struct linnet_context *context;

@@ -1,4 +1,4 @@
-/* The object of the prefix beam search: its memory, what goes in, and what comes out. */
+/* The prefix beam search: creation, memory, and access to hypotheses. */
 #include <math.h>
 
 #include "base/settings.h"
@@ -39,7 +39,7 @@ static enum linnet_status allocate(struct linnet_beam *b) {
   return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a beam of %zu prefixes", b->beam);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static enum linnet_status check(struct linnet_context *context, size_t symbols, const struct linnet_beam_settings *s) {
   if (!context || symbols < 1 || symbols > MAX_SYMBOLS)

@@ -1,5 +1,5 @@
-/* The parts that the prefix beam search and the search for words share: a frame's row of log-posteriors, sorted
- * candidates, prefixes as a trie, tokens, which hold the best alignment of each, and the arrays of a beam. */
+/* The parts that the prefix beam search and the search for words share: sorted candidates, label priors, a frame's row
+ * of log-posteriors, prefixes as a trie, tokens, which hold the best alignment of each, and the arrays of a beam. */
 #ifndef LINNET_BEAM_PARTS_H
 #define LINNET_BEAM_PARTS_H
 
@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/base.h"
 #include "decoder/base/tree_pool.h"
-#include "decoder/ctc/row_priors.h"
 
 /* --- exponentials ------------------------------------------------------------------------------------------------- */
 
@@ -38,6 +38,30 @@ static inline bool linnet_candidate_before(const struct linnet_candidate *a, con
 
 /* Moves the `keep` best of `count` candidates to the front, sorted; returns the smaller of the two numbers. */
 size_t linnet_candidates_rank(struct linnet_candidate *candidates, size_t count, size_t keep);
+
+/* --- label priors (row_priors.c) ---------------------------------------------------------------------------------- */
+
+/* The priors by which a search divides the posteriors of each frame (beam.h). */
+
+/* All zeros: none. */
+struct linnet_row_priors {
+  float *priors;  /* (symbols); NULL: none. The arrays below are NULL then, too */
+  float *logs;    /* (symbols): scale * log prior */
+  double *powers; /* (symbols): prior^scale */
+  float *row;     /* (symbols): the present row after the division */
+};
+
+/* LINNET_ERROR_ARGUMENT unless each prior (symbols) is above 0, their sum is 1, and the scale is 0 to 2. `priors` NULL
+ * means none: then the scale alone is checked. `name` is the prefix of the sentence. */
+enum linnet_status linnet_row_priors_check(struct linnet_context *context, const char *name, const float *priors,
+                                           size_t symbols, float scale);
+
+/* Checks the priors and copies them. `priors` NULL: none. Release the structure even after a failure. */
+enum linnet_status linnet_row_priors_create(struct linnet_row_priors *p, struct linnet_context *context,
+                                            const char *name, const float *priors, size_t symbols, float scale);
+void linnet_row_priors_destroy(struct linnet_row_priors *p, struct linnet_context *context);
+
+size_t linnet_row_priors_memory(const struct linnet_row_priors *p, size_t symbols);
 
 /* --- rows of posteriors ------------------------------------------------------------------------------------------- */
 

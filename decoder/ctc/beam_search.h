@@ -1,4 +1,4 @@
-/* The prefix beam search from within: the prefixes of the beam, and one frame of the search.
+/* Internals of the prefix beam search: the prefixes of the beam, and one frame of the search.
  *
  * Probabilities are doubles relative to that of the best prefix; the logarithm of the scale is stored separately (as
  * for the forward variables of Rabiner 1989, III.A). So alignments are added without a logarithm in the inner loop,

@@ -1,8 +1,8 @@
 /* Label priors of a search: checks, and their powers. */
-#include "decoder/ctc/row_priors.h"
-
 #include <math.h>
 #include <string.h>
+
+#include "decoder/ctc/beam_parts.h"
 
 /* Posteriors are divided by no smaller prior: the symbol would win by noise alone. */
 static const double min_prior = 1e-8;

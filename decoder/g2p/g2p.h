@@ -1,4 +1,4 @@
-/* The joint-sequence model from within.
+/* Internals of the joint-sequence model.
  *
  * A unit is one or two letters with zero, one or two phones: "ph" with F, "x" with K S, "e" with nothing. One sequence
  * of units spells a word and its pronunciation, and an n-gram model gives the probability of the sequence. Letters and

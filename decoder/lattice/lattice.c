@@ -230,7 +230,7 @@ enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice, stru
   return status;
 }
 
-/* --- what is in it ------------------------------------------------------------------------------------------------ */
+/* --- contents ----------------------------------------------------------------------------------------------------- */
 
 const struct linnet_lattice_state *linnet_lattice_states(const struct linnet_lattice *lattice, size_t *count) {
   *count = lattice->graph.state_count;

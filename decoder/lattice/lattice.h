@@ -1,4 +1,4 @@
-/* A lattice from within, and the passes that finish it. Each pass needs an ordered graph (linnet_lattice_order). */
+/* Internals of a lattice, and the passes that finish it. Each pass needs an ordered graph (linnet_lattice_order). */
 #ifndef LINNET_LATTICE_INTERNAL_H
 #define LINNET_LATTICE_INTERNAL_H
 

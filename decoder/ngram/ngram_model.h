@@ -4,9 +4,9 @@
  * each level sorted by (parent, word), so that the children of a node are one range and the ranges follow one another.
  * A child is its parent with one more word at the end. Nodes below the last level are `inner`: they can be contexts.
  *
- *   base[0] = 0   base[1] = 1            base[2]              ...         base[order]            base[order + 1] =
- * total | empty       | words (counts[0])    | bigrams (counts[1])| ...       | last level           |
- *   |<------------------------------- inner nodes ---------------------->|
+ *   base[0] = 0   base[1] = 1         base[2]                     base[order]   base[order + 1] = total
+ *   | empty       | words (counts[0]) | bigrams (counts[1]) | ... | last level  |
+ *   |<------------------------ inner nodes ---------------------->|
  *
  * A context matters if it has children or a back-off weight other than 0. The link of a node is the longest proper
  * suffix of its words that is a node and matters (0 if there is none). Bit 31 of the link says that the node itself

@@ -346,11 +346,11 @@ static enum linnet_status add_transcript(struct linnet_scorer *scorer, const str
   const char *id = linnet_transcripts_id(reference, index), *speaker;
   LINNET_TRY(linnet_scorer_find_speaker(scorer, speakers, id, &speaker));
   size_t n, m = 0, other = linnet_transcripts_find(hypothesis, id);
-  const char *const *said = linnet_transcripts_tokens(reference, index, &n);
+  const char *const *reference_tokens = linnet_transcripts_tokens(reference, index, &n);
   if (other == LINNET_NOT_FOUND)
-    return linnet_scorer_add_missing(scorer, id, speaker, said, n);
-  const char *const *heard = linnet_transcripts_tokens(hypothesis, other, &m);
-  return linnet_scorer_add(scorer, id, speaker, said, n, heard, m);
+    return linnet_scorer_add_missing(scorer, id, speaker, reference_tokens, n);
+  const char *const *hypothesis_tokens = linnet_transcripts_tokens(hypothesis, other, &m);
+  return linnet_scorer_add(scorer, id, speaker, reference_tokens, n, hypothesis_tokens, m);
 }
 
 enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer *scorer,

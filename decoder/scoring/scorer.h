@@ -1,4 +1,4 @@
-/* Scoring from within: what a scorer collects, and the edit distance. */
+/* Internals of scoring: what a scorer collects, and the edit distance. */
 #ifndef LINNET_SCORER_H
 #define LINNET_SCORER_H
 
@@ -26,7 +26,7 @@ void linnet_count_edits(const uint8_t *edits, size_t count, struct linnet_score 
 
 /* --- the scorer --------------------------------------------------------------------------------------------------- */
 
-/* A scorer from within. scorer.c and scorer_oracle.c fill it, scorer_statistics.c evaluates it. */
+/* Internals of a scorer. scorer.c and scorer_oracle.c fill it, scorer_statistics.c evaluates it. */
 
 /* An utterance: the offsets of its tokens and its alignment. The tokens of the hypothesis follow those of the
  * reference. */

@@ -14,9 +14,9 @@ struct oracle {
   struct linnet_lattice *lattice;
   struct linnet_segment *segments; /* of one hypothesis of an n-best list */
   int *labels;                     /* (symbols): index in the vocabulary + 1, 0: dropped; those up to `labelled` */
-  int *said;                       /* of one reference, as labels */
-  const char **heard;              /* of one path */
-  size_t labelled, label_capacity, said_capacity, heard_capacity, segment_capacity;
+  int *reference_labels;           /* of one reference */
+  const char **hypothesis_tokens;  /* of one path */
+  size_t labelled, label_capacity, reference_capacity, hypothesis_capacity, segment_capacity;
 };
 
 static enum linnet_status out_of_memory(const struct oracle *o) {
@@ -35,8 +35,8 @@ static void close_oracle(struct oracle *o) {
   linnet_lattice_destroy(o->lattice);
   linnet_free(context, o->segments);
   linnet_free(context, o->labels);
-  linnet_free(context, o->said);
-  linnet_free(context, o->heard);
+  linnet_free(context, o->reference_labels);
+  linnet_free(context, o->hypothesis_tokens);
 }
 
 /* --- tokens as they are compared ---------------------------------------------------------------------------------- */
@@ -64,10 +64,10 @@ static enum linnet_status label_symbols(struct oracle *o) {
 
 /* The reference as labels, without dropped tokens. */
 static enum linnet_status label_reference(struct oracle *o, const char *const *tokens, size_t count, size_t *kept) {
-  int *grown = linnet_grow(o->scorer->context, o->said, &o->said_capacity, count + 1, sizeof *grown);
+  int *grown = linnet_grow(o->scorer->context, o->reference_labels, &o->reference_capacity, count + 1, sizeof *grown);
   if (!grown)
     return out_of_memory(o);
-  o->said = grown;
+  o->reference_labels = grown;
   *kept = 0;
   for (size_t i = 0; i < count; i++) {
     int label = 0;
@@ -93,11 +93,11 @@ static enum linnet_status check_symbols(const struct oracle *o, const char *id) 
 /* --- one utterance ------------------------------------------------------------------------------------------------ */
 
 static enum linnet_status name_path(struct oracle *o, const struct linnet_lattice_nearest *nearest) {
-  const char **grown =
-      linnet_grow(o->scorer->context, (void *)o->heard, &o->heard_capacity, nearest->num_symbols + 1, sizeof *grown);
+  const char **grown = linnet_grow(o->scorer->context, (void *)o->hypothesis_tokens, &o->hypothesis_capacity,
+                                   nearest->num_symbols + 1, sizeof *grown);
   if (!grown)
     return out_of_memory(o);
-  o->heard = grown;
+  o->hypothesis_tokens = grown;
   for (size_t i = 0; i < nearest->num_symbols; i++)
     grown[i] = linnet_symbols_name(o->symbols, nearest->symbols[i]);
   return LINNET_OK;
@@ -121,7 +121,7 @@ static enum linnet_status find_nearest(struct oracle *o, const char *const *toke
     return LINNET_OK;
   LINNET_TRY(label_symbols(o));
   LINNET_TRY(label_reference(o, tokens, count, &kept));
-  return linnet_lattice_oracle(o->lattice, o->labels, o->said, kept, nearest);
+  return linnet_lattice_oracle(o->lattice, o->labels, o->reference_labels, kept, nearest);
 }
 
 /* Scores the lattice as it was filled, for an utterance of the reference. */
@@ -138,7 +138,7 @@ static enum linnet_status score_lattice(struct oracle *o, size_t index) {
   if (states == 0)
     return linnet_scorer_add_missing(o->scorer, id, speaker, tokens, count);
   LINNET_TRY(name_path(o, &nearest));
-  return linnet_scorer_add(o->scorer, id, speaker, tokens, count, o->heard, nearest.num_symbols);
+  return linnet_scorer_add(o->scorer, id, speaker, tokens, count, o->hypothesis_tokens, nearest.num_symbols);
 }
 
 static enum linnet_status add_rest(const struct oracle *o) {

@@ -1,4 +1,4 @@
-/* A text with pronunciations from within. */
+/* Internals of a text with pronunciations. */
 #ifndef LINNET_PRONOUNCED_TEXT_INTERNAL_H
 #define LINNET_PRONOUNCED_TEXT_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* The word search from within: the word sequences, the states of the beam, and one frame of the search.
+/* Internals of the word search: the word sequences, the states of the beam, and one frame of the search.
  *
  * A state is a pair of a word sequence and a node of the tree (word_tree.h). The words of the sequence are complete.
  * The node is a phone of the next word, or a silence, or the root, where the search begins. The search adds a word to

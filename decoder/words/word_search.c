@@ -47,7 +47,7 @@ static enum linnet_status allocate(struct linnet_word_search *s) {
   return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a search for words of %zu states", s->beam);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static enum linnet_status check_weights(struct linnet_context *context, const struct linnet_word_search_settings *s) {
   if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0) || !(s->unknown_penalty >= 0))

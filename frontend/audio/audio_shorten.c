@@ -13,7 +13,7 @@
 
 enum command { DIFF0, DIFF1, DIFF2, DIFF3, QUIT, BLOCKSIZE, BITSHIFT, QLPC, ZERO, VERBATIM };
 
-/* ULAW is linear samples of 13 bits, what is left of mu-law; the others of mu-law are its codes (shorten_ulaw.h). */
+/* ULAW: linear samples of 13 bits, converted from mu-law. ULAW_CODES and ULAW_CODES_ZEROS: mu-law codes (mu_law.h). */
 enum sample_type { ULAW_CODES, S8, U8, S16HL, U16HL, S16LH, U16LH, ULAW, ULAW_CODES_ZEROS, TYPES };
 
 /* Widths of the codes. */
@@ -44,7 +44,7 @@ struct linnet_decoder {
   size_t channels, block, order, means, shift;
   struct channel *state; /* (channels) */
   int64_t *samples;      /* (HISTORY + block): of the running channel */
-  float ulaw[256];       /* of shorten_ulaw.h, for the shift */
+  float ulaw[256];       /* of mu_law.h, for the shift */
   float *frames;         /* (block, channels): decoded, on the int16 scale */
   size_t ready, taken;   /* of these */
   size_t running;        /* channel whose block comes next */
@@ -52,8 +52,7 @@ struct linnet_decoder {
   int64_t stated, decoded; /* frames: by the SPHERE header (-1: not said), so far */
 };
 
-/* --- bits: after a failure everything reads as 0, and `status` says so
- * ------------------------------------------------ */
+/* --- bits: after a failure everything reads as 0, and `status` says so -------------------------------------------- */
 
 static void fail(struct linnet_decoder *d, const char *what) {
   if (d->status == LINNET_OK)
@@ -114,8 +113,7 @@ static size_t read_limited(struct linnet_decoder *d, uint32_t value, size_t low,
   return value < low ? low : value;
 }
 
-/* --- the header
- * ------------------------------------------------------------------------------------------------------- */
+/* --- the header --------------------------------------------------------------------------------------------------- */
 
 static void read_header(struct linnet_decoder *d) {
   static const char magic[] = "ajkg";
@@ -148,8 +146,7 @@ static enum linnet_status allocate(struct linnet_decoder *d) {
   return LINNET_OK;
 }
 
-/* --- blocks
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
 
 /* Division as C rounds it, towards 0; version 2 rounds to the nearest by adding half before. */
 static int64_t mean_of(const struct linnet_decoder *d, const int64_t *x, size_t n) {
@@ -336,8 +333,7 @@ static void read_commands(struct linnet_decoder *d) {
   }
 }
 
-/* --- the decoder
- * ------------------------------------------------------------------------------------------------------ */
+/* --- the decoder -------------------------------------------------------------------------------------------------- */
 
 static void shorten_destroy(struct linnet_decoder *d) {
   struct linnet_context *context = d->bytes->context;

@@ -71,8 +71,7 @@ enum linnet_status linnet_cmvn_add(struct linnet_cmvn *cmvn, const struct linnet
   return LINNET_OK;
 }
 
-/* --- normalising ----------------------------------------------------------------------------------------------------
- */
+/* --- normalising -------------------------------------------------------------------------------------------------- */
 
 /* y = scale * x - offset */
 struct line {
@@ -99,8 +98,7 @@ enum linnet_status linnet_cmvn_apply(const struct linnet_cmvn *cmvn, int varianc
   return LINNET_OK;
 }
 
-/* --- running statistics ---------------------------------------------------------------------------------------------
- */
+/* --- running statistics ------------------------------------------------------------------------------------------- */
 
 static const double speech_mean = -1; /* of normalised values: a frame above it is speech */
 

@@ -3,7 +3,7 @@
  *
  *   samples (window) -> window -> time (fft) -> linnet_fft -> spectrum (fft / 2, complex) -> power -> power (fft / 2)
  *
- * and LANES frames go on side by side, one per lane:
+ * and LANES frames continue side by side, one per lane:
  *
  *   power (LANES, stride) -> mel -> features (LANES, num_mel)
  *

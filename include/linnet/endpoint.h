@@ -37,9 +37,9 @@ struct linnet_endpoint_settings {
                                                  0      0      0        0      20     the longest segment */
   size_t num_rules;                         /* at most LINNET_ENDPOINT_MAX_RULES */
   float silence_probability; /* minimum probability of blank and silences in a frame of silence (default 0.5) */
-  int restart; /* 1 (default): at an endpoint, a causal model starts anew, too. Its state then never stands for more
-                  audio than the longest segment, as in training; the positions and the sums of linear attention would
-                  otherwise leave the range that the model knows. 0: the state goes on. Other models ignore it */
+  int restart; /* 1 (default): an endpoint also restarts a causal model. Its state then never stands for more audio than
+                  the longest segment, as in training; the positions and the sums of linear attention would otherwise
+                  leave the range that the model knows. 0: the state continues. Other models ignore it */
 };
 
 LINNET_API void linnet_endpoint_settings_default(struct linnet_endpoint_settings *settings, size_t size);

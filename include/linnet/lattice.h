@@ -93,7 +93,7 @@ LINNET_API void linnet_lattice_reset(struct linnet_lattice *lattice);
 /* Destroys the object; NULL is allowed. */
 LINNET_API void linnet_lattice_destroy(struct linnet_lattice *lattice);
 
-/* --- what is in it, once finished ------------------------------------------------------------------------------ */
+/* --- contents, once finished ------------------------------------------------------------------------------------ */
 
 struct linnet_lattice_state {
   size_t frame;               /* its frame on the best path through it */

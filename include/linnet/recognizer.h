@@ -19,7 +19,7 @@
  *   linnet_recognizer_stream_finish(stream);
  *   linnet_recognizer_stream_reset(stream);                                      // ready for the next utterance
  *
- * With endpoints (endpoint.h) a stream can go on for days: each pause of the speaker ends a segment, whose final result
+ * With endpoints (endpoint.h) a stream can run for days: each pause of the speaker ends a segment, whose final result
  * the hook receives, and all times count from the start of the stream.
  *
  * If the model is causal and its features need no statistics of the whole utterance, results come while audio arrives

@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-/* --- what is searched for --------------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------------------------- */
 
 enum linnet_search_kind {
   LINNET_SEARCH_GREEDY = 0,  /* the best symbol of each frame */
@@ -52,17 +52,18 @@ struct linnet_search_settings {
                                    settings */
   size_t num_alternatives;      /* the maximum in a result, at least 1 (default 1) */
   size_t beam;                  /* 0 (default): 50, or num_alternatives if that is more */
-  size_t top_symbols;           /* this and the next six: see beam.h and word_search.h, which have the same defaults */
-  float symbol_threshold;       /* */
-  float score_threshold;        /* */
-  float language_model_weight;  /* model_weight there */
-  float insertion_bonus;        /* LINNET_SEARCH_SYMBOLS alone */
-  float word_bonus;             /* LINNET_SEARCH_WORDS alone, like all that follow except language_model and
-                                   calibrations, priors and prior_scale */
-  float unknown_penalty;        /* */
-  int lattice;                  /* 1: the search does not recombine hypotheses, so that a lattice holds all of them;
-                                   default 0 */
-  struct linnet_source lexicon; /* required for words. Stress digits are removed unless the symbols have them */
+  /* The defaults of the next seven are those of beam.h and word_search.h. */
+  size_t top_symbols;          /* number of most probable symbols by which a frame extends hypotheses; 0: all */
+  float symbol_threshold;      /* and by none whose log-posterior is more than this below that of the best symbol */
+  float score_threshold;       /* the search drops hypotheses whose score is more than this below the best */
+  float language_model_weight; /* model_weight in beam.h and word_search.h */
+  float insertion_bonus;       /* added for each symbol; only for LINNET_SEARCH_SYMBOLS */
+  /* Only for LINNET_SEARCH_WORDS, like all that follow except language_model, calibrations, priors and prior_scale: */
+  float word_bonus;      /* added for each word */
+  float unknown_penalty; /* for each symbol of an unknown word; infinity: the search finds only words of the lexicon */
+  int lattice;           /* 1: the search does not recombine hypotheses, so that a lattice holds all of them;
+                            default 0 */
+  struct linnet_source lexicon;        /* required for words. Stress digits are removed unless the symbols have them */
   struct linnet_source language_model; /* n-grams over symbols, or over words (ngram.h) */
   struct linnet_source grammar;        /* instead of a language model (grammar.h) */
   struct linnet_source hotwords;       /* (hotwords.h) */

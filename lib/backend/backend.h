@@ -39,8 +39,9 @@ struct linnet_ops {
   /* --- ops/attention.h: one row for each kind, by enum linnet_attention_kind */
   const struct linnet_attention_ops *attention[LINNET_ATTENTION_KINDS];
 
-  /* --- parts from which devices compose their ops: ops/activation.h without dropout, ops/lstm.h over spans, ops/ctc.h
-   * for one sequence, ops/consistency.h for one pair, ops/optimizer.h without clipping, ops/vector.h */
+  /* --- parts from which devices compose their ops */
+  /* ops/activation.h without dropout, ops/lstm.h over spans, ops/ctc.h for one sequence, ops/consistency.h for one
+   * pair, ops/optimizer.h without clipping, ops/vector.h */
   void (*activation_forward)(enum linnet_activation f, size_t n, const real *x, real *y);
   void (*activation_backward)(enum linnet_activation f, size_t n, real scale, const real *x, const real *dy, real *dx);
   void (*lstm_forward)(const struct linnet_lstm *l, real *gates, real *cells, real *state, real *h, real *work);
@@ -50,7 +51,8 @@ struct linnet_ops {
   void (*update)(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m, real *v);
   double (*sum_of_squares)(size_t n, const real *x);
 
-  /* --- only for inference: weights in the layout that the kernels read, for products that use the same weights often.
+  /* --- only for inference */
+  /* Weights in the layout that the kernels read, for products that use the same weights often.
    * pack_b is NULL if the table does not support this. */
   size_t (*pack_b_size)(size_t k, size_t n);
   void (*pack_b)(bool transpose_b, size_t k, size_t n, const real *b, size_t ldb, real *packed);

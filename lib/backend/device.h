@@ -69,7 +69,8 @@ struct linnet_device_ops {
   size_t (*free_bytes)(struct linnet_device *d);
   size_t (*peak_bytes)(struct linnet_device *d);
 
-  /* --- memory: alloc returns NULL if none is available. Copies are queued; their host memory must stay valid until
+  /* --- memory */
+  /* alloc returns NULL if none is available. Copies are queued; their host memory must stay valid until
    * `wait`. `wait` returns when all queued work is done, and reports failures in `context`. */
   void *(*alloc)(struct linnet_device *d, size_t bytes);
   void (*free)(struct linnet_device *d, void *memory);
@@ -88,7 +89,8 @@ struct linnet_device_ops {
   size_t (*gemm_work)(struct linnet_device *d); /* elements, as in linnet_ops */
   size_t (*feature_map_work)(struct linnet_device *d);
 
-  /* --- only where activations are not reals. activations_of makes `rounded` from `weights` (size). After use_weights,
+  /* --- only where activations are not reals */
+  /* activations_of makes `rounded` from `weights` (size). After use_weights,
    * products that get weights from this range read `rounded` instead, until the next use_weights. */
   void (*use_weights)(struct linnet_device *d, size_t size, const real *weights, const void *rounded);
   /* y (n) = x, converted to the type of activations */
@@ -139,7 +141,8 @@ struct linnet_device_ops {
   bool (*lstm_layer_backward)(struct linnet_device *d, const struct linnet_lstm_layer *l, const struct linnet_pack *p,
                               const void *x, const void *dout, void *saved, void *dx, real *gradients_add, void *work);
 
-  /* --- the loss and the update. squares: the sum of squares of all gradients. If it is not finite, nothing changes.
+  /* --- the loss and the update */
+  /* squares: the sum of squares of all gradients. If it is not finite, nothing changes.
    * Gradients are multiplied by clip / (norm + 1e-6) if this factor is below 1 (clip 0: never). */
   size_t (*ctc_work_bytes)(struct linnet_device *d, const struct linnet_batch_ctc *c);
   void (*ctc)(struct linnet_device *d, const struct linnet_batch_ctc *c, void *work);

@@ -3,7 +3,7 @@
  *   base                        used                      size
  *   | a | b |  c     | d |  ... |  free                   |      every piece starts at a multiple of 64 bytes
  *
- * With base NULL nothing is handed out and `used` counts what would have been. */
+ * If base is NULL, it returns no memory; `used` still counts the bytes. */
 #ifndef LINNET_ARENA_H
 #define LINNET_ARENA_H
 

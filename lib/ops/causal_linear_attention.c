@@ -319,7 +319,9 @@ static void load(const struct sequence *s, enum operand o, size_t first, size_t 
   }
 }
 
-/* --- passes. `begin` computes the operands of a block and the initial values that its products are added to; `end`
+/* --- passes ------------------------------------------------------------------------------------------------------- */
+
+/* `begin` computes the operands of a block and the initial values that its products are added to; `end`
  * stores the results. */
 
 static void clear(real *x, size_t n) {

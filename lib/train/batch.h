@@ -26,7 +26,7 @@ struct linnet_batches {
   size_t utterances, batches;
 };
 
-/* Room for `utterances`. */
+/* Allocates arrays for `utterances` utterances. */
 enum linnet_status linnet_batches_create(struct linnet_context *context, size_t utterances,
                                          struct linnet_batches *batches);
 void linnet_batches_destroy(struct linnet_context *context, struct linnet_batches *batches);

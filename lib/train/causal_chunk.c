@@ -57,7 +57,8 @@ static double once(struct trial *t, size_t chunk) {
   return now() - start;
 }
 
-/* The candidate with the shortest time: what disturbs only adds. Rounds go through all of them in turn. */
+/* The candidate with the shortest time. Interference only lengthens a run, so the minimum of all rounds counts. Each
+ * round measures every candidate once. */
 static size_t fastest(struct trial *t) {
   double shortest[CANDIDATES];
   size_t best = 0;

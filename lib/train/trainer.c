@@ -89,7 +89,7 @@ static enum linnet_status copy_cmvn(struct linnet_trainer *t, const struct linne
   return LINNET_OK;
 }
 
-/* Of "auto": the chunk that the training was begun with, or the fastest. */
+/* For "auto": the chunk of the interrupted training, or the fastest one. */
 static enum linnet_status choose_chunk(struct linnet_trainer *t) {
   struct linnet_config stored;
   bool found = false;

@@ -125,7 +125,7 @@ if runs 5; then
 	"$linnet" train --threads "$jobs" --device "$device" --precision "$precision" --train "$feats/$train" --dev "$feats/$dev" \
 		--exp "$out" --config "$conf" --symbols "$exp/lang/units" --set "seed=$seed" ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
-	# what the training was begun with: train refuses to go on with another
+	# what the training was begun with: train refuses to continue with another
 	[ -e "$out/settings" ] ||
 		into "$out/settings" echo "$train, chosen on $dev, seed $seed, device $device, $precision, commit $(commit)"
 fi

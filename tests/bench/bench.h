@@ -62,7 +62,9 @@ static inline double bench_time(bench_fn *body, void *user, double seconds) {
 
 #define BENCH_UNROLL _Pragma("GCC unroll 16")
 
-/* --- The core's multiply-add peak, with the widest registers that the table uses: of float32, of bfloat16 pairs or
+/* --- the multiply-add peak ---------------------------------------------------------------------------------------- */
+
+/* The core's multiply-add peak, with the widest registers that the table uses: of float32, of bfloat16 pairs or
  * of 8-bit integers. */
 
 enum { BENCH_PEAK_STEPS = 20000, BENCH_PEAK_CHAINS = 12 };

@@ -135,8 +135,7 @@ static void run_destroy(struct run *r) {
   linnet_pass_destroy(r->pass);
 }
 
-/* --- one step -------------------------------------------------------------------------------------------------------
- */
+/* --- one step ----------------------------------------------------------------------------------------------------- */
 
 /* Losses, and their gradient times `scale`; returns the sum of the finite ones. *labels counts theirs. */
 static double losses(struct run *r, float scale, size_t *labels) {
@@ -186,8 +185,7 @@ static double step_update(struct run *r, enum linnet_optimizer kind, uint64_t st
   return norm;
 }
 
-/* --- checks ---------------------------------------------------------------------------------------------------------
- */
+/* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static void check_bound(const struct run *r, const char *what, double error, double bound) {
   char name[64], *dot;

@@ -140,8 +140,7 @@ static void glu_backward(struct problem *p) {
   p->ops->glu_backward(p->shape->rows, p->shape->width, p->inputs[0].x, p->dout, p->inputs[0].gradient);
 }
 
-/* --- dropout: its backward is itself, with the same counters --------------------------------------------------------
- */
+/* --- dropout: its backward is itself, with the same counters ------------------------------------------------------ */
 
 static const struct shape dropout_shapes[] = {{1, 5, 0, {0}, 10}, {7, 9, 0, {0}, 10}, {7, 9, 0, {0}, 50}, {0}};
 
@@ -166,8 +165,7 @@ static void dropout_backward(struct problem *p) {
   memcpy(p->inputs[1].gradient, p->dout, p->num_outputs * sizeof(real));
 }
 
-/* --- depthwise convolution; variant: frames of left context --------------------------------------------------------
- */
+/* --- depthwise convolution; variant: frames of left context ------------------------------------------------------- */
 
 static const struct shape conv_shapes[] = {{1, 3, 3, {1}, 1},           {1, 3, 15, {1, 2, 1}, 7},
                                            {1, 4, 5, {6, 1, 11, 2}, 2}, {1, 5, 15, {20, 1, 7}, 7},
@@ -199,8 +197,7 @@ static void conv_backward(struct problem *p) {
                         p->inputs[1].gradient, p->inputs[2].gradient);
 }
 
-/* --- attention: q, k, v (or q, v where queries are keys) side by side as in the network, `variant` spare columns ----
- */
+/* --- attention: q, k, v (or q, v where queries are keys) side by side as in the network, `variant` spare columns -- */
 
 #define ATTENTION_SHAPES                                                                                               \
   {1, 1, 1, {1}, 0}, {1, 4, 1, {1, 1}, 0}, {1, 4, 3, {9, 1, 14}, 0}, {                                                 \
@@ -274,9 +271,7 @@ static void attention_backward(struct problem *p) {
     }
 }
 
-/* --- LSTM: sums of the gates to h; variant: 1 reverse, 2 a spare column in h
- * ------------------------------------------
- */
+/* --- LSTM: sums of the gates to h; variant: 1 reverse, 2 a spare column in h -------------------------------------- */
 
 static const struct shape lstm_shapes[] = {
     {1, 1, 0, {1}, 0}, {1, 3, 0, {4}, 1}, {1, 4, 0, {5, 1, 9, 5}, 0}, {1, 5, 0, {2, 1, 6, 1}, 3}, {0}};
@@ -335,9 +330,7 @@ static void lstm_backward(struct problem *p) {
   free(work);
 }
 
-/* --- feature maps: variant is the map, inner the heads, lengths[0] the random directions
- * -------------------------------
- */
+/* --- feature maps: variant is the map, inner the heads, lengths[0] the random directions -------------------------- */
 
 static const struct shape map_shapes[] = {
     {1, 1, 1, {0}, LINNET_MAP_RELU},       {5, 6, 3, {0}, LINNET_MAP_RELU},     {1, 1, 2, {0}, LINNET_MAP_POLYNOMIAL},
@@ -381,8 +374,7 @@ static void map_backward(struct problem *p) {
     }
 }
 
-/* --- products: dA = dC op(B)^T and dB = op(A)^T dC, transposed where A and B are ------------------------------------
- */
+/* --- products: dA = dC op(B)^T and dB = op(A)^T dC, transposed where A and B are ---------------------------------- */
 
 /* rows m, width n, inner k; variant: 1 A is transposed, 2 B is transposed, 4 no bias, and the product is added to C. */
 static const struct shape gemm_shapes[] = {{1, 1, 1, {0}, 0}, {3, 4, 5, {0}, 0}, {3, 4, 5, {0}, 1}, {3, 4, 5, {0}, 2},
@@ -488,8 +480,7 @@ static void gemm_backward(struct problem *p) {
     p->ops->column_sum(p->shape->rows, p->shape->width, p->dout, p->inputs[2].gradient);
 }
 
-/* --- the check ------------------------------------------------------------------------------------------------------
- */
+/* --- the check ---------------------------------------------------------------------------------------------------- */
 
 #define ATTENTION attention_setup, attention_forward, attention_backward
 #define CAUSAL(name, of, rows)                                                                                         \

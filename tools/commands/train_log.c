@@ -1,4 +1,4 @@
-/* Prints the progress of a training and writes log.jsonl and batches.txt; a resumed training goes on in both. */
+/* Prints the progress of a training and writes log.jsonl and batches.txt; a resumed training continues both. */
 #include "train_parts.h"
 
 #include <errno.h>

@@ -86,7 +86,7 @@ static int put_event(void *user, const struct linnet_result *result) {
   return fflush(stdout) != 0;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static bool check_causal(const struct live *live, const char *path) {
   const struct linnet_recognizer *recognizer = live->recognizer;

@@ -1,8 +1,10 @@
 /* Writes packed batches in the form that kernels read. */
 #include "backend/cuda/launch.h"
 
+#include "base/numbers.h"
+
 static size_t pieces_of(size_t rows) {
-  return (rows + LINNET_CUDA_PIECE - 1) / LINNET_CUDA_PIECE;
+  return linnet_divide_up(rows, LINNET_CUDA_PIECE);
 }
 
 static size_t count_pieces(const struct linnet_pack *p) {

@@ -15,7 +15,7 @@ static const struct linnet_encoder_ops *const kinds[] = {
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 static size_t aligned(size_t elements) {
-  return (elements + 15) / 16 * 16;
+  return linnet_round_up(elements, 16);
 }
 
 enum linnet_status linnet_encoder_create_scratch(struct linnet_encoder *e, unsigned threads, size_t rows) {
@@ -160,8 +160,7 @@ static void task_output(void *user, size_t task, unsigned worker) {
                             e->log_p + (r.first - chunk.first) * e->model->config.outputs);
 }
 
-/* --- loops that can be cancelled -----------------------------------------------------------------------------------
- */
+/* --- loops that can be cancelled ---------------------------------------------------------------------------------- */
 
 void linnet_encoder_loop(struct linnet_encoder *e, double from, double to, size_t units, size_t tasks,
                          linnet_task_fn body) {

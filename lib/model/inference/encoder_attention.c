@@ -79,8 +79,7 @@ static const real *linear_heads(const struct linnet_encoder *e, const struct scr
   return s->narrow2;
 }
 
-/* --- other kinds ----------------------------------------------------------------------------------------------------
- */
+/* --- other kinds -------------------------------------------------------------------------------------------------- */
 
 /* One head of a layer. */
 static struct linnet_attention head_attention(const struct linnet_encoder *e, size_t layer) {
@@ -158,8 +157,7 @@ static const real *whole_heads(const struct linnet_encoder *e, struct rows r) {
   return (const real *)e->whole.heads.data + r.first * e->model->config.width;
 }
 
-/* --- either ---------------------------------------------------------------------------------------------------------
- */
+/* --- either ------------------------------------------------------------------------------------------------------- */
 
 /* With a state: each group of blocks sums keys and values of x into its state (S, z); then the states of the groups are
  * summed in order. Otherwise: each block computes its queries, keys and values of x, which all stay in memory; then

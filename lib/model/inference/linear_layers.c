@@ -2,6 +2,7 @@
 #include "model/inference/linear_layers.h"
 
 #include "base/base.h"
+#include "base/numbers.h"
 
 /* Goes through all linear layers twice. The first time, without memory for packed weights, it only counts. */
 struct packer {
@@ -14,7 +15,7 @@ struct packer {
 /* Takes `size` elements; NULL when counting. */
 static real *take(struct packer *p, size_t size) {
   real *piece = p->memory ? p->memory + p->used : NULL;
-  p->used += (size + 15) / 16 * 16;
+  p->used += linnet_round_up(size, 16);
   return piece;
 }
 

@@ -1,9 +1,9 @@
 /* Inference frame by frame: runs the sublayers of the encoder on one row, with a state for each sublayer that needs
  * earlier rows.
  *
- * A convolution that looks ahead lets a row through when it has got as many later ones. So the sublayers after it run
- * on an earlier row than those before it. At the end of the utterance, each such convolution gets rows of zeros, from
- * the lowest one upwards. */
+ * A convolution that looks ahead by a number of rows outputs a row as soon as it has received that number of later
+ * rows. So the sublayers after it run on an earlier row than those before it. At the end of the utterance, each such
+ * convolution gets rows of zeros, from the lowest one upwards. */
 #include <linnet/recurrence.h>
 
 #include <string.h>
@@ -36,7 +36,7 @@ struct linnet_recurrence {
   bool finished;
 };
 
-/* --- making ------------------------------------------------------------------------------------------------------- */
+/* --- layers ------------------------------------------------------------------------------------------------------- */
 
 static const struct linnet_config *config_of(const struct linnet_recurrence *r) {
   return &r->rows.model->config;
@@ -88,8 +88,7 @@ static size_t num_sublayers(const struct linnet_recurrence *r) {
   return r->rows.model->parameters->num_sublayers;
 }
 
-/* --- the size of the state ------------------------------------------------------------------------------------------
- */
+/* --- the size of the state ---------------------------------------------------------------------------------------- */
 
 static size_t attention_state(const struct linnet_recurrence *r, size_t layer, size_t frame) {
   const struct linnet_attention a = linnet_layer_attention(config_of(r), layer);
@@ -136,7 +135,7 @@ static enum linnet_status reserve(struct linnet_recurrence *r) {
   return LINNET_OK;
 }
 
-/* --- making ------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static size_t max_mapped_columns(const struct linnet_config *config) {
   size_t maximum = 0;

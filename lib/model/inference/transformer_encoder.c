@@ -1,10 +1,10 @@
 /* The transformer in inference: the sublayers of the network one after the other; all threads share the blocks of rows
- * of each. What lives through the run is x (T, D), changed in place.
+ * of each. Only x (T, D) is stored for the whole run, and changed in place.
  *
  * Sublayers whose rows see no others run on a block while it is in the cache, right behind the sublayer before them: a
  * stage is a sublayer with all of those that follow it. In a stage
  *
- *   prepare   attention: what is needed of all rows (encoder_attention.c)
+ *   prepare   attention computes sums over all rows (encoder_attention.c)
  *   run       per block: its sublayers; the rows at the block's edges are saved if a convolution follows */
 #include <string.h>
 

@@ -69,8 +69,7 @@ struct copy {
   bool training;
 };
 
-/* --- data ----------------------------------------------------------------------------------------------------------
- */
+/* --- data --------------------------------------------------------------------------------------------------------- */
 
 /* The random counters of sequence `index` of batch `batch` do not overlap with others; batch 0 is for evaluation. */
 static uint32_t draw(uint64_t batch, size_t index, size_t i) {
@@ -104,8 +103,7 @@ static void fill_batch(struct copy *c, uint64_t batch) {
     add_sequence(c, &c->shards[i % EXPERIMENT_SHARDS], batch, i);
 }
 
-/* --- loss ----------------------------------------------------------------------------------------------------------
- */
+/* --- loss --------------------------------------------------------------------------------------------------------- */
 
 /* Cross entropy of one row, whose logits become the gradient times `scale`. */
 static double cross_entropy(const struct copy *c, int target, double scale, real *row, bool *missed) {
@@ -144,8 +142,7 @@ static double shard_loss(void *user, size_t index, const real *weights, real *gr
   return loss;
 }
 
-/* --- the run -------------------------------------------------------------------------------------------------------
- */
+/* --- the run ------------------------------------------------------------------------------------------------------ */
 
 static void check(enum linnet_status status, const struct linnet_context *context) {
   if (status != LINNET_OK)

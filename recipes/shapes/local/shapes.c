@@ -31,8 +31,7 @@ static const struct poptOption option_table[] = {
 
 enum { LENGTH = 100, CHANNELS = 64, KERNEL = 5, LAYERS = 5, SHAPES = 4, TEST = 1000, EXAMPLES = 4 };
 
-/* --- signals -------------------------------------------------------------------------------------------------------
- */
+/* --- signals ------------------------------------------------------------------------------------------------------ */
 
 static const double min_height = 1, max_height = 25, min_width = 5, max_width = 11, scale = 10; /* of the network's
                                                                                                   input, output */
@@ -87,8 +86,7 @@ static void make_signal(uint64_t set, size_t index, struct signal *signal) {
   }
 }
 
-/* --- the network: each layer is a convolution over time, or attention with its three maps
- * ------------------------------ */
+/* --- the network: each layer is a convolution over time, or attention with its three maps ------------------------- */
 
 struct layer {
   size_t in, out, weight, bias;
@@ -150,8 +148,8 @@ static void scatter_columns(const struct shard *s, size_t channels, const real *
 }
 
 /* y (T, out) = x (T, in) W^T + b. */
-static void map_forward(const struct net *n, size_t shard, size_t in, size_t out, const real *x, const real *weight,
-                        const real *bias, enum linnet_activation activation, real *y) {
+static void linear_forward(const struct net *n, size_t shard, size_t in, size_t out, const real *x, const real *weight,
+                           const real *bias, enum linnet_activation activation, real *y) {
   const struct shard *s = &n->shards[shard];
   struct linnet_gemm g = {.transpose_b = true,
                           .m = s->offsets[s->sequences],
@@ -169,8 +167,8 @@ static void map_forward(const struct net *n, size_t shard, size_t in, size_t out
 }
 
 /* dW += dy^T x, and dx = dy W unless it is NULL. */
-static void map_backward(const struct net *n, size_t shard, size_t in, size_t out, const real *x, const real *weight,
-                         const real *dy, real *dweight_add, real *dx) {
+static void linear_backward(const struct net *n, size_t shard, size_t in, size_t out, const real *x, const real *weight,
+                            const real *dy, real *dweight_add, real *dx) {
   const struct shard *s = &n->shards[shard];
   size_t rows = s->offsets[s->sequences];
   struct linnet_gemm g = {.transpose_a = true,
@@ -197,7 +195,8 @@ static void layer_forward(const struct net *n, size_t shard, size_t l, const rea
   const struct linnet_pack pack = pack_of(s);
   if (layer->attention) {
     real *qkv = s->columns[l];
-    map_forward(n, shard, layer->in, 3 * layer->out, s->values[l], weights + layer->weight, NULL, LINNET_IDENTITY, qkv);
+    linear_forward(n, shard, layer->in, 3 * layer->out, s->values[l], weights + layer->weight, NULL, LINNET_IDENTITY,
+                   qkv);
     n->attention->forward(&(struct linnet_attention_call){.attention = &n->terms,
                                                           .pack = &pack,
                                                           .q = qkv,
@@ -209,8 +208,8 @@ static void layer_forward(const struct net *n, size_t shard, size_t l, const rea
     return;
   }
   gather_columns(s, layer->in, s->values[l], s->columns[l]);
-  map_forward(n, shard, KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight, weights + layer->bias,
-              layer->relu ? LINNET_RELU : LINNET_IDENTITY, s->values[l + 1]);
+  linear_forward(n, shard, KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight,
+                 weights + layer->bias, layer->relu ? LINNET_RELU : LINNET_IDENTITY, s->values[l + 1]);
 }
 
 /* Replaces s->gradient, the gradient of the layer's output, by that of its input. */
@@ -235,22 +234,21 @@ static void layer_backward(const struct net *n, size_t shard, size_t l, const re
                                                            .dq = d,
                                                            .dk = d + layer->out,
                                                            .dv = d + 2 * layer->out});
-    map_backward(n, shard, layer->in, 3 * layer->out, s->values[l], weights + layer->weight, d,
-                 gradient_add + layer->weight, s->gradient);
+    linear_backward(n, shard, layer->in, 3 * layer->out, s->values[l], weights + layer->weight, d,
+                    gradient_add + layer->weight, s->gradient);
     return;
   }
   if (layer->relu)
     ops->activation_backward(LINNET_RELU, rows * layer->out, 1, s->values[l + 1], s->gradient, s->gradient);
   ops->column_sum(rows, layer->out, s->gradient, gradient_add + layer->bias);
   real *columns = l > 0 ? s->wide : NULL;
-  map_backward(n, shard, KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight, s->gradient,
-               gradient_add + layer->weight, columns);
+  linear_backward(n, shard, KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight, s->gradient,
+                  gradient_add + layer->weight, columns);
   if (columns)
     scatter_columns(s, layer->in, columns, s->gradient);
 }
 
-/* --- loss: the mean squared error of the batch
- * ------------------------------------------------------------------------- */
+/* --- loss: the mean squared error of the batch -------------------------------------------------------------------- */
 
 static void load_shard(struct net *n, size_t shard) {
   struct shard *s = &n->shards[shard];
@@ -281,8 +279,7 @@ static double shard_loss(void *user, size_t shard, const real *weights, real *gr
   return loss;
 }
 
-/* --- the run
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- the run ------------------------------------------------------------------------------------------------------ */
 
 /* The networks of the slides: 62 337 parameters without attention, 54 081 with it. */
 static void describe(struct net *n) {

@@ -4,8 +4,7 @@
 #include "base/base.h"
 #include "tables.h"
 
-/* --- settings
- * --------------------------------------------------------------------------------------------------------- */
+/* --- settings ----------------------------------------------------------------------------------------------------- */
 
 static const struct settings_case {
   const char *name;
@@ -144,8 +143,7 @@ static void check_kernels(const struct linnet_ops *ops) {
   linnet_context_destroy(context);
 }
 
-/* --- failing allocations
- * ---------------------------------------------------------------------------------------------- */
+/* --- failing allocations ------------------------------------------------------------------------------------------ */
 
 static struct linnet_context_settings two_threads(struct failing_allocator *heap) {
   struct linnet_context_settings settings = failing_settings(heap);
@@ -197,8 +195,7 @@ static void check_failing_share(void) {
   CHECK(heap.live == 0, "%zu blocks left", heap.live);
 }
 
-/* --- handles
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- handles ------------------------------------------------------------------------------------------------------ */
 
 static void check_handles(void) {
   struct failing_allocator heap;
@@ -254,8 +251,7 @@ static void check_status_strings(void) {
   CHECK(strcmp(linnet_version(), LINNET_VERSION) == 0, "version %s", linnet_version());
 }
 
-/* --- memory
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 static void check_blocks(void) {
   static const size_t sizes[] = {0, 1, 63, 64, 65, 4095, 1000000};
@@ -335,8 +331,7 @@ static void check_strdup(void) {
   linnet_context_destroy(context);
 }
 
-/* --- log
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- log ---------------------------------------------------------------------------------------------------------- */
 
 struct heard {
   int lines;

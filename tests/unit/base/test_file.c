@@ -309,8 +309,7 @@ static void check_pipe(void) {
   remove(path);
 }
 
-/* --- without memory ------------------------------------------------------------------------------------------------
- */
+/* --- without memory ----------------------------------------------------------------------------------------------- */
 
 static void check_failing_read(void) {
   struct failing_allocator heap;

@@ -19,8 +19,7 @@ static struct linnet_context *context_with(unsigned threads) {
   return context;
 }
 
-/* --- every task once ------------------------------------------------------------------------------------------------
- */
+/* --- every task once ---------------------------------------------------------------------------------------------- */
 
 struct loop {
   unsigned threads;
@@ -70,8 +69,7 @@ static void check_loops(unsigned threads) {
   linnet_context_destroy(context);
 }
 
-/* --- side by side
- * ----------------------------------------------------------------------------------------------------- */
+/* --- side by side ------------------------------------------------------------------------------------------------- */
 
 enum { PATIENCE = 20 }; /* seconds until a thread counts as missing */
 
@@ -103,8 +101,7 @@ static void check_meeting(unsigned threads) {
   linnet_context_destroy(context);
 }
 
-/* --- loops inside loops
- * ----------------------------------------------------------------------------------------------- */
+/* --- loops inside loops ------------------------------------------------------------------------------------------- */
 
 struct nest {
   struct linnet_context *context;
@@ -139,8 +136,7 @@ static void check_nesting(unsigned threads) {
   linnet_context_destroy(nest.context);
 }
 
-/* --- shared handles
- * ----------------------------------------------------------------------------------------------------- */
+/* --- shared handles ----------------------------------------------------------------------------------------------- */
 
 struct sharer {
   struct linnet_context *context;

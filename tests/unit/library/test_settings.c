@@ -25,8 +25,7 @@ static struct linnet_text_normalizer *normalizer;
 
 enum { MAX_MEMBERS = 20, BYTES = 2048, SPARE = 24 };
 
-/* --- a call that takes each structure ------------------------------------------------------------------------------
- */
+/* --- a call that takes each structure ----------------------------------------------------------------------------- */
 
 #define CALL(name, object, create, destroy)                                                                            \
   static enum linnet_status name(const void *settings) {                                                               \
@@ -120,8 +119,7 @@ static enum linnet_status call_padding(const void *settings) {
   return linnet_padding_check(settings);
 }
 
-/* --- the structures ------------------------------------------------------------------------------------------------
- */
+/* --- the structures ----------------------------------------------------------------------------------------------- */
 
 /* `fill` is ..._default with the caller's size; `ready` makes the defaults acceptable to the call. */
 #define FILL(kind)                                                                                                     \
@@ -366,8 +364,7 @@ static const struct structure {
 #undef S
 };
 
-/* --- checks --------------------------------------------------------------------------------------------------------
- */
+/* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static union {
   max_align_t align;

@@ -306,8 +306,7 @@ static void check_long(const struct linnet_ops *ops) {
     check_long_case(ops, &long_cases[i], 2000 + i);
 }
 
-/* --- degenerate input ----------------------------------------------------------------------------------------------
- */
+/* --- degenerate input --------------------------------------------------------------------------------------------- */
 
 #define NONE SIZE_MAX
 

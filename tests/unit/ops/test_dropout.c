@@ -23,8 +23,7 @@ static void check_philox(void) {
   CHECK(linnet_philox_uniform(0) == 0 && linnet_philox_uniform(UINT32_MAX) < 1, "uniform");
 }
 
-/* --- the mask --------------------------------------------------------------------------------------------------------
- */
+/* --- the mask ----------------------------------------------------------------------------------------------------- */
 
 /* As lib/ops/dropout.c describes it. */
 static bool is_kept(const struct linnet_dropout *d, uint64_t element) {
@@ -109,8 +108,7 @@ static void check_shards(const struct linnet_ops *ops, size_t width) {
   free(parts);
 }
 
-/* --- statistics
- * -------------------------------------------------------------------------------------------------------- */
+/* --- statistics --------------------------------------------------------------------------------------------------- */
 
 enum { DRAWS = 1 << 20 };
 

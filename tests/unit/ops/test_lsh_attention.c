@@ -429,8 +429,7 @@ static void check_case(const struct lsh_case *c) {
   problem_destroy(&problem);
 }
 
-/* --- the limit of many rounds --------------------------------------------------------------------------------------
- */
+/* --- the limit of many rounds ------------------------------------------------------------------------------------- */
 
 /* With two buckets and one chunk, i and j meet in a round with probability 1 - angle / pi (Charikar 2002), so
  * weights tend to (1 - angle / pi) exp(s_ij): full attention with less weight for other directions. */

@@ -64,8 +64,7 @@ static void check_limits(void) {
   CHECK(before > 0.999999, "the rectification ends at %.9g", before);
 }
 
-/* --- updates -------------------------------------------------------------------------------------------------------
- */
+/* --- updates ------------------------------------------------------------------------------------------------------ */
 
 struct vectors {
   float x[MAX_SIZE], m[MAX_SIZE], v[MAX_SIZE];

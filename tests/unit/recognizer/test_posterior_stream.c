@@ -69,8 +69,7 @@ static void feed(struct linnet_stream *stream, const float *samples, size_t coun
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
 }
 
-/* --- posteriors -----------------------------------------------------------------------------------------------------
- */
+/* --- posteriors --------------------------------------------------------------------------------------------------- */
 
 enum { MAX_ROWS = 400, SYMBOLS = 5 };
 

@@ -166,8 +166,8 @@ static struct linnet_span last_word(const struct linnet_result *result) {
   return best->num_words > 0 ? best->words[best->num_words - 1] : (struct linnet_span){.text = ""};
 }
 
-/* Without look-ahead: if the network starts anew, too, a segment is the result of its features alone; if it goes on,
- * the first one is. */
+/* Without look-ahead: if the network also restarts, a segment is the result of its features alone; if it
+ * continues, the first one is. */
 static void test_alone(const char *name, size_t count) {
   struct linnet_recognizer *plain = load("prompt.json"), *recognizer = load(name);
   const struct linnet_model *model = linnet_recognizer_model(plain);

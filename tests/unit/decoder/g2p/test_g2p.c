@@ -157,8 +157,7 @@ static void test_alignment(struct linnet_context *context, uint64_t seed, unsign
   linnet_g2p_alignments_clear(context, &alignments);
 }
 
-/* --- the search against all sequences of units ---------------------------------------------------------------------
- */
+/* --- the search against all sequences of units -------------------------------------------------------------------- */
 
 enum { MAX_FOUND = 20000 };
 

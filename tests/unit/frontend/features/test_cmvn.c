@@ -133,8 +133,7 @@ static void test_speech_frames(void) {
   CHECK(linnet_cmvn_accumulate_frames(&padded, LINNET_CMVN_SPEECH_FRAMES, NULL, 3) == LINNET_ERROR_ARGUMENT, "NULL");
 }
 
-/* --- running statistics ---------------------------------------------------------------------------------------------
- */
+/* --- running statistics ------------------------------------------------------------------------------------------- */
 
 enum { PRIOR = 100 };
 

@@ -131,8 +131,7 @@ static void test_golden(void) {
   linnet_matrix_release(context, &source);
 }
 
-/* --- There and back ------------------------------------------------------------------------------------------------
- */
+/* --- There and back ----------------------------------------------------------------------------------------------- */
 
 /* The largest error that a form may make, relative to the range of the matrix plus one. Between the quantiles of a
  * column CM has 64, 128 and 63 steps. */
@@ -218,8 +217,7 @@ static void test_close_values(void) {
   remove(path);
 }
 
-/* --- Frame shifts ---------------------------------------------------------------------------------------------------
- */
+/* --- Frame shifts ------------------------------------------------------------------------------------------------- */
 
 /* Writes an archive of one matrix; seconds 0: without a frame shift. */
 static void write_shifted(const char *path, const char *scp_path, double seconds) {
@@ -329,8 +327,7 @@ static void test_pipe(void) {
   free(data);
 }
 
-/* --- CMVN statistics ------------------------------------------------------------------------------------------------
- */
+/* --- CMVN statistics ---------------------------------------------------------------------------------------------- */
 
 static void make_cmvn(struct linnet_cmvn *cmvn) {
   static float features[30 * 7];
@@ -380,8 +377,7 @@ static void test_cmvn(void) {
   remove(path);
 }
 
-/* --- Refusals --------------------------------------------------------------------------------------------------------
- */
+/* --- Refusals ----------------------------------------------------------------------------------------------------- */
 
 static void test_refusals(void) {
   struct linnet_ark_writer *writer = NULL;
@@ -425,8 +421,7 @@ static void test_bad_scps(void) {
   expect_scp("a x.ark:5[0:3]\n", LINNET_ERROR_UNSUPPORTED, "range of rows");
 }
 
-/* --- Hostile files
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Hostile files ------------------------------------------------------------------------------------------------ */
 
 /* Reads all it can; returns the matrices read. */
 static size_t read_all(const void *data, size_t size, enum linnet_status *status) {
@@ -553,8 +548,7 @@ static void test_texts(void) {
   expect_text(long_key + 1989 - LINNET_KALDI_MAX_KEY, LINNET_ERROR_FORMAT);
 }
 
-/* --- Failing allocations
- * ------------------------------------------------------------------------------------------------ */
+/* --- Failing allocations ------------------------------------------------------------------------------------------ */
 
 /* Where the script file cannot be written, the archive does not appear. */
 static void test_full_disk(void) {
