@@ -120,7 +120,7 @@ void linnet_endpoint_reset(struct linnet_endpoint *e) {
 
 /* --- level ------------------------------------------------------------------------------------------------------ */
 
-enum linnet_status linnet_endpoint_hear(struct linnet_endpoint *e, const float *features, size_t frames) {
+enum linnet_status linnet_endpoint_accept_features(struct linnet_endpoint *e, const float *features, size_t frames) {
   static const double decibels = 4.342944819032518; /* 10 / ln 10 */
   const size_t left = e->num_loud - e->seen;
   if (left > 0)

@@ -36,7 +36,8 @@ void linnet_endpoint_destroy(struct linnet_endpoint *endpoint);
 
 /* Takes features (frames, dim): log energies before normalisation. They come before the posteriors that depend on
  * them. */
-enum linnet_status linnet_endpoint_hear(struct linnet_endpoint *endpoint, const float *features, size_t frames);
+enum linnet_status linnet_endpoint_accept_features(struct linnet_endpoint *endpoint, const float *features,
+                                                   size_t frames);
 
 /* Whether the last word is complete; asked only if all other conditions of a rule hold. */
 typedef bool (*linnet_word_end_fn)(void *user);

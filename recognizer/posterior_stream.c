@@ -281,17 +281,17 @@ void linnet_stream_restart_network(struct linnet_stream *s) {
   s->restarts = s->recurrence != NULL;
 }
 
-static int decode_heard(void *user, const float *log_posteriors, size_t first, size_t frames) {
+static int decode_selected(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_stream *s = user;
   (void)first;
   return linnet_silence_restore(s->silence, log_posteriors, frames, linnet_model_num_symbols(s->model), decode, s);
 }
 
 /* Runs the frames that remain without long silences; there may be none. */
-static enum linnet_status run_heard(struct linnet_stream *s) {
+static enum linnet_status run_selected(struct linnet_stream *s) {
   size_t left = linnet_silence_remove(s->silence, s->features, s->frames, num_mel(s));
-  LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, decode_heard, s));
-  if (decode_heard(s, NULL, 0, 0) != 0 && s->decoding == LINNET_OK)
+  LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, decode_selected, s));
+  if (decode_selected(s, NULL, 0, 0) != 0 && s->decoding == LINNET_OK)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for blanks");
   return LINNET_OK;
 }
@@ -312,7 +312,7 @@ static enum linnet_status run_encoder(struct linnet_stream *s) {
   normalise(s);
   s->taken = s->frames;
   enum linnet_status status =
-      s->silence ? run_heard(s) : linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
+      s->silence ? run_selected(s) : linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
   linnet_silence_destroy(s->silence);
   s->silence = NULL;
   return status;

@@ -138,9 +138,9 @@ static int search_frames(void *user, const float *log_posteriors, size_t first, 
   return s->sink ? s->sink(s->sink_user, log_posteriors, first, frames) : 0;
 }
 
-static enum linnet_status hear_features(void *user, const float *features, size_t frames) {
+static enum linnet_status accept_features(void *user, const float *features, size_t frames) {
   const struct linnet_recognizer_stream *s = user;
-  return linnet_endpoint_hear(s->endpoint, features, frames);
+  return linnet_endpoint_accept_features(s->endpoint, features, frames);
 }
 
 /* Returns the status of the search if the search stopped the call. Also drops the segments of greedy decoding, which
@@ -283,7 +283,7 @@ static enum linnet_status create_endpoint(struct linnet_recognizer_stream *s) {
                                                     linnet_model_frame_seconds(r->model) / (double)stride};
   LINNET_TRY(linnet_endpoint_create(s->context, &r->endpoints, &frames, r->search->words.silences,
                                     r->search->words.num_silences, &s->endpoint));
-  linnet_stream_set_listener(s->audio, hear_features, s);
+  linnet_stream_set_listener(s->audio, accept_features, s);
   return LINNET_OK;
 }
 

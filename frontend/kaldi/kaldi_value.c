@@ -186,7 +186,8 @@ static enum linnet_status read_token(struct linnet_kaldi_input *input, enum linn
       *vector = tokens[i].vector;
       return LINNET_OK;
     }
-  return fail(input, LINNET_ERROR_UNSUPPORTED, "its type is none of float, double and compressed matrix, and vector");
+  return fail(input, LINNET_ERROR_UNSUPPORTED,
+              "its type is unknown: Linnet reads float, double and compressed matrices, and vectors");
 }
 
 static enum linnet_status read_binary_header(struct linnet_kaldi_input *input, struct header *header) {

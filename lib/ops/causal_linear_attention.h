@@ -16,7 +16,7 @@
 
 enum {
   LINNET_CAUSAL_LINEAR_CHUNK = 16, /* default of `chunk` */
-  LINNET_CAUSAL_LINEAR_ROWS = 64 /* rows of a block: operands are computed and multiplied for so many rows at a time */
+  LINNET_CAUSAL_LINEAR_ROWS = 64   /* rows in a block: operands are computed and multiplied a block at a time */
 };
 
 /* "chunked", "state", "parallel-state", "attention". */

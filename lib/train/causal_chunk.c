@@ -1,6 +1,4 @@
 /* The fastest "causal_chunk" of a network on this machine, found by a short measurement. */
-#include <time.h>
-
 #include "model/attention.h"
 #include "train/trainer.h"
 
@@ -15,12 +13,6 @@ struct trial {
   real *rows; /* q, k, dq, dk, then v, out, dout, dv, each dense */
   void *work;
 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Elements of queries or keys, and of values or outputs. */
 static size_t key_elements(const struct trial *t) {
@@ -40,7 +32,7 @@ static double once(struct trial *t, size_t chunk) {
   real *v = dk + keys, *out = v + values, *dout = out + values, *dv = dout + values;
   t->a.form = chunk > 0 ? LINNET_CAUSAL_LINEAR_CHUNKED : LINNET_CAUSAL_LINEAR_STATE;
   t->a.chunk = chunk;
-  double start = now();
+  double start = linnet_train_clock();
   t->attention->forward(&(struct linnet_attention_call){
       .attention = &t->a, .pack = &pack, .q = q, .k = k, .v = v, .out = out, .work = t->work});
   t->attention->backward(&(struct linnet_attention_call){.attention = &t->a,
@@ -54,7 +46,7 @@ static double once(struct trial *t, size_t chunk) {
                                                          .dq = dq,
                                                          .dk = dk,
                                                          .dv = dv});
-  return now() - start;
+  return linnet_train_clock() - start;
 }
 
 /* The candidate with the shortest time. Interference only lengthens a run, so the minimum of all rounds counts. Each

@@ -94,6 +94,9 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
 enum linnet_status linnet_fingerprint_config(struct linnet_context *context, const char *name, char *text,
                                              struct linnet_config *config);
 
+/* Seconds of a clock that never goes back (trainer_run.c). */
+double linnet_train_clock(void);
+
 /* --- the fastest "causal_chunk" (causal_chunk.c) ------------------------------------------------------------------ */
 
 /* Measures forward and backward of a layer's causal linear attention, some milliseconds for each candidate; *chunk is

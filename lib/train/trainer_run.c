@@ -9,7 +9,7 @@
 #include "ops/optimizer.h"
 #include "train/trainer.h"
 
-static double clock_seconds(void) {
+double linnet_train_clock(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
@@ -99,7 +99,7 @@ static enum linnet_status compute_gradient(struct linnet_trainer *t, const struc
 
 static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
-  double started = clock_seconds(), rate = current_rate(t);
+  double started = linnet_train_clock(), rate = current_rate(t);
   size_t begin = t->batches.starts[s->epoch_step], end = t->batches.starts[s->epoch_step + 1];
   struct linnet_gradient_result result;
   enum linnet_status computed = compute_gradient(t, events);
@@ -114,7 +114,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   if (ahead != LINNET_ERROR_CANCELLED)
     LINNET_TRY(ahead);
   size_t frames = nominal_frames(t, begin, end);
-  double seconds = clock_seconds() - started;
+  double seconds = linnet_train_clock() - started;
   s->step++;
   s->epoch_step++;
   average_weights(t);
@@ -146,7 +146,7 @@ static double ratio(double sum, double count) {
 static enum linnet_status save_checkpoint(struct linnet_trainer *t) {
   LINNET_TRY(linnet_trainer_download(t));
   LINNET_TRY(linnet_trainer_save_checkpoint(t));
-  t->saved_at = clock_seconds();
+  t->saved_at = linnet_train_clock();
   return LINNET_OK;
 }
 
@@ -154,7 +154,7 @@ static enum linnet_status save_checkpoint(struct linnet_trainer *t) {
  * with this validation. */
 static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
-  double started = clock_seconds();
+  double started = linnet_train_clock();
   struct linnet_evaluation dev;
   enum linnet_status status =
       linnet_evaluate(t->context, &t->network, t->workers, t->average ? t->device.average : t->device.weights, &t->dev,
@@ -170,7 +170,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .dev_error = t->dev.count_errors ? 100 * ratio((double)dev.errors, (double)dev.reference) : -1,
       .learning_rate = current_rate(t),
       .train_seconds = s->sums.seconds,
-      .dev_seconds = clock_seconds() - started,
+      .dev_seconds = linnet_train_clock() - started,
       .total_seconds = s->total_seconds,
       .num_frames = (size_t)s->sums.frames,
       .num_infeasible = (size_t)s->sums.infeasible,
@@ -184,7 +184,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   LINNET_TRY(linnet_trainer_save_models(t, s->epoch, measure, report.best));
   *stop = events->epoch && events->epoch(events->user, &report) != 0;
   LINNET_TRY(linnet_trainer_save_checkpoint(t));
-  t->saved_at = clock_seconds();
+  t->saved_at = linnet_train_clock();
   linnet_trainer_prune_models(t, s->epoch);
   return LINNET_OK;
 }
@@ -198,7 +198,7 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
     return linnet_fail(t->context, LINNET_ERROR_FORMAT, "%s: the checkpoint is beyond the end of its epoch", t->folder);
   while (s->epoch_step < t->batches.batches) {
     LINNET_TRY(run_step(t, events, stop));
-    if (*stop || clock_seconds() - t->saved_at > t->settings.checkpoint_seconds)
+    if (*stop || linnet_train_clock() - t->saved_at > t->settings.checkpoint_seconds)
       LINNET_TRY(save_checkpoint(t));
     if (*stop)
       return LINNET_OK;
@@ -218,7 +218,7 @@ enum linnet_status linnet_trainer_run(struct linnet_trainer *t, const struct lin
   if (!t)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(linnet_settings_read(t->context, "struct linnet_train_events", events, &own, sizeof own));
-  t->saved_at = clock_seconds();
+  t->saved_at = linnet_train_clock();
   begin_polling(t);
   enum linnet_status status = LINNET_OK;
   struct linnet_device *device = t->network.device;

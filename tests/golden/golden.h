@@ -35,6 +35,20 @@ static inline const char *golden_text(const struct golden *g, const char *key) {
   return text;
 }
 
+/* The main function of a test whose file has a number of "cases": reads and checks each. */
+static inline int golden_each_case(const char *file, void (*check)(const struct golden *g, size_t index)) {
+  struct linnet_context *context = test_context();
+  struct golden g;
+  golden_open(&g, context, file);
+  size_t cases = strtoul(golden_text(&g, "cases"), NULL, 10);
+  REQUIRE(cases > 0, "no cases");
+  for (size_t i = 0; i < cases; i++)
+    check(&g, i);
+  golden_close(&g);
+  linnet_context_destroy(context);
+  return test_result();
+}
+
 static inline const struct linnet_tensor *golden_tensor(const struct golden *g, const char *prefix, const char *name) {
   char full[160];
   snprintf(full, sizeof full, "%s%s", prefix, name);

@@ -66,19 +66,13 @@ static void check_case(struct linnet_context *context, const struct beam_case *c
   linnet_beam_destroy(beam);
 }
 
+static void check(const struct golden *g, size_t index) {
+  struct beam_case c;
+  read_case(&c, g, index);
+  check_case(g->context, &c, strtoul(golden_text(g, "beam"), NULL, 10));
+  free_case(&c);
+}
+
 int main(void) {
-  struct linnet_context *context = test_context();
-  struct golden g;
-  golden_open(&g, context, "beam.safetensors");
-  size_t cases = strtoul(golden_text(&g, "cases"), NULL, 10), width = strtoul(golden_text(&g, "beam"), NULL, 10);
-  REQUIRE(cases > 0, "no cases");
-  for (size_t i = 0; i < cases; i++) {
-    struct beam_case c;
-    read_case(&c, &g, i);
-    check_case(context, &c, width);
-    free_case(&c);
-  }
-  golden_close(&g);
-  linnet_context_destroy(context);
-  return test_result();
+  return golden_each_case("beam.safetensors", check);
 }

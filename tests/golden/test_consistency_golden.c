@@ -8,9 +8,7 @@ struct consistency_case {
   float *a, *b, *loss, *gradient_a, *gradient_b;
 };
 
-enum { MAX_CASES = 64 };
-static struct consistency_case cases[MAX_CASES];
-static size_t num_cases;
+static struct consistency_case now; /* for check_table */
 
 static void read_case(struct consistency_case *c, const struct golden *g, size_t index) {
   char prefix[32], key[48];
@@ -51,22 +49,15 @@ static void check_case(const struct linnet_ops *ops, const struct consistency_ca
 }
 
 static void check_table(const struct linnet_ops *ops) {
-  for (size_t i = 0; i < num_cases; i++)
-    check_case(ops, &cases[i]);
+  check_case(ops, &now);
+}
+
+static void check(const struct golden *g, size_t index) {
+  read_case(&now, g, index);
+  test_each_table(check_table);
+  free_case(&now);
 }
 
 int main(void) {
-  struct linnet_context *context = test_context();
-  struct golden g;
-  golden_open(&g, context, "consistency.safetensors");
-  num_cases = strtoul(golden_text(&g, "cases"), NULL, 10);
-  REQUIRE(num_cases > 0 && num_cases <= MAX_CASES, "%zu cases", num_cases);
-  for (size_t i = 0; i < num_cases; i++)
-    read_case(&cases[i], &g, i);
-  test_each_table(check_table);
-  for (size_t i = 0; i < num_cases; i++)
-    free_case(&cases[i]);
-  golden_close(&g);
-  linnet_context_destroy(context);
-  return test_result();
+  return golden_each_case("consistency.safetensors", check);
 }

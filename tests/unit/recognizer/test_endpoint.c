@@ -68,7 +68,7 @@ static void hear(struct linnet_endpoint *endpoint, const char *rows, size_t firs
   size_t n = 0;
   for (size_t t = first; t < first + count && t / STRIDE < num_rows; t++)
     make_features(rows[t / STRIDE], features + n++ * DIM);
-  CHECK(linnet_endpoint_hear(endpoint, features, n) == LINNET_OK, "hear");
+  CHECK(linnet_endpoint_accept_features(endpoint, features, n) == LINNET_OK, "hear");
 }
 
 /* The rows after which there are endpoints, as "12 40 ". Features come `chunk` frames at a time, each chunk before the

@@ -154,44 +154,34 @@ static void test_moving_average(void) {
   CHECK(parts > 4, "only %u interruptions", parts - 1);
 }
 
-static void test_average_settings(void) {
-  static const double bad[] = {-0.1, 1, NAN};
+/* Settings that are 0 unless a method is used: bad values are refused, and so is another value when a training
+ * continues. */
+static void test_method_settings(void) {
+  static const struct {
+    size_t member;
+    const char *name, *key;
+    double bad[3], good, other;
+  } settings[] = {{offsetof(struct run, average_decay), "average decay", "average_decay=", {-0.1, 1, NAN}, 0.9, 0},
+                  {offsetof(struct run, consistency), "consistency", "consistency=", {-0.1, 101, NAN}, 0.2, 0.3}};
   char folder[64];
-  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+  for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
     struct run run = make_run(transformer, 1, 1);
-    run.average_decay = bad[i];
+    double *value = (double *)(void *)((char *)&run + settings[s].member);
+    for (size_t i = 0; i < 3; i++) {
+      *value = settings[s].bad[i];
+      train(&run, make_folder(folder));
+      CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, settings[s].name), "%g: status %d: %s",
+            settings[s].bad[i], run.status, run.error);
+      remove_folder(folder);
+    }
+    *value = settings[s].good;
     train(&run, make_folder(folder));
-    CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "average decay"), "%g: status %d: %s", bad[i],
-          run.status, run.error);
+    *value = settings[s].other;
+    train(&run, folder);
+    CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, settings[s].key), "status %d: %s", run.status,
+          run.error);
     remove_folder(folder);
   }
-  struct run run = make_run(transformer, 1, 1);
-  run.average_decay = 0.9;
-  train(&run, make_folder(folder));
-  run.average_decay = 0;
-  train(&run, folder);
-  CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, "average_decay="), "status %d: %s", run.status,
-        run.error);
-  remove_folder(folder);
-}
-
-static void test_consistency_settings(void) {
-  static const double bad[] = {-0.1, 101, NAN};
-  char folder[64];
-  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    struct run run = make_run(transformer, 1, 1);
-    run.consistency = bad[i];
-    train(&run, make_folder(folder));
-    CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "consistency"), "%g: status %d: %s", bad[i],
-          run.status, run.error);
-    remove_folder(folder);
-  }
-  struct run run = consistent_run(transformer, 1, 1);
-  train(&run, make_folder(folder));
-  run.consistency = 0.3;
-  train(&run, folder);
-  CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, "consistency="), "status %d: %s", run.status, run.error);
-  remove_folder(folder);
 }
 
 static void test_other_settings(void) {
@@ -373,9 +363,8 @@ int main(void) {
   test_consistency(&networks[0]);
   test_consistency(&networks[7]);
   test_equal_views();
-  test_consistency_settings();
+  test_method_settings();
   test_moving_average();
-  test_average_settings();
   test_other_settings();
   test_not_finite();
   test_bad_labels();
