@@ -420,8 +420,8 @@ static void refuse_pronunciations(void) {
   REFUSES(linnet_pronounced_text_create(f.context, NULL, "x", NULL, (void *)&out));
   REFUSES(linnet_pronounced_text_create(f.context, "x", NULL, NULL, (void *)&out));
   REFUSES(linnet_pronounced_text_create(f.context, "x", "x", NULL, NULL));
-  REFUSES(linnet_pronounced_text_place(NULL, NULL, 1, NULL, 0, &number));
-  REFUSES(linnet_pronounced_text_place(f.pronounced_text, NULL, 1, NULL, 0, &number));
+  REFUSES(linnet_pronounced_text_word_times(NULL, NULL, 1, NULL, 0, &number));
+  REFUSES(linnet_pronounced_text_word_times(f.pronounced_text, NULL, 1, NULL, 0, &number));
 }
 
 static void refuse_decoding(void) {
