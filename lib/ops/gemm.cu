@@ -75,9 +75,8 @@ void multiply(struct linnet_device *device, const struct linnet_gemm *g, P opera
                                                 g->ldc,
                                                 g->accumulate,
                                                 g->activation};
-  LINNET_LAUNCH(device, gemm_kernel,
-                dim3((unsigned)((g->m + TILE_ROWS - 1) / TILE_ROWS), linnet_blocks(g->n, TILE_ROWS)), TILE_THREADS,
-                2 * TILE_SIZE * sizeof(float), p);
+  LINNET_LAUNCH(device, gemm_kernel, dim3((unsigned)linnet_divide_up(g->m, TILE_ROWS), linnet_blocks(g->n, TILE_ROWS)),
+                TILE_THREADS, 2 * TILE_SIZE * sizeof(float), p);
 }
 
 } // namespace

@@ -407,7 +407,7 @@ static void gemm_pack(const struct gemm_operands *operands, bool transpose_b, si
 }
 
 static float *gemm_align(float *work) {
-  return (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+  return linnet_align_up(work, 64);
 }
 
 static void gemm_multiply(const struct gemm_operands *operands, const struct linnet_gemm *g, float *work) {

@@ -18,6 +18,7 @@
 #include "backend/cuda/cudnn_api.h"
 #include "base/arena.h"
 #include "base/base.h"
+#include "base/numbers.h"
 
 enum { PLANS = 8, ALIGNMENT = 256, GATES = 4, DIRECTIONS = 2 };
 
@@ -255,15 +256,10 @@ static bool describe(struct linnet_device *device, const struct linnet_lstm_laye
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* The next multiple of ALIGNMENT bytes; NULL stays NULL. */
-static void *aligned(void *memory) {
-  unsigned char *bytes = memory;
-  return bytes ? bytes + (ALIGNMENT - (uintptr_t)bytes % ALIGNMENT) % ALIGNMENT : NULL;
-}
-
 static void *take(struct linnet_arena *arena, size_t bytes) {
   size_t padded;
-  return aligned(linnet_arena_take(arena, linnet_add_size(bytes, ALIGNMENT, &padded) ? padded : SIZE_MAX, 1));
+  void *memory = linnet_arena_take(arena, linnet_add_size(bytes, ALIGNMENT, &padded) ? padded : SIZE_MAX, 1);
+  return linnet_align_up(memory, ALIGNMENT);
 }
 
 static void *take_rows(const struct call *call, struct linnet_arena *arena, size_t width) {

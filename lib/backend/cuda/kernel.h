@@ -29,12 +29,8 @@ extern "C" {
 /* The maximum of a grid's first dimension. Kernels with more work loop in steps of the grid. */
 enum { LINNET_CUDA_BLOCKS = 1 << 20 };
 
-static __host__ __device__ __forceinline__ size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 static inline unsigned linnet_blocks(size_t n, size_t per_block) {
-  return (unsigned)smaller((n + per_block - 1) / per_block, LINNET_CUDA_BLOCKS);
+  return (unsigned)linnet_min_size(linnet_divide_up(n, per_block), LINNET_CUDA_BLOCKS);
 }
 
 static __device__ __forceinline__ float warp_sum(float x) {

@@ -199,12 +199,12 @@ static __device__ __forceinline__ tile_rows block_tile(const struct linnet_cuda_
 }
 
 static __device__ __forceinline__ tile_rows rows_from(const tile_rows &like, size_t first, size_t end) {
-  const tile_rows t = {like.frames, like.head, first, (int)smaller(end - first, TILE_ROWS), nullptr};
+  const tile_rows t = {like.frames, like.head, first, (int)linnet_min_size(end - first, TILE_ROWS), nullptr};
   return t;
 }
 
 static inline unsigned column_tiles(size_t width) {
-  return (unsigned)((width + TILE_COLUMNS - 1) / TILE_COLUMNS);
+  return (unsigned)linnet_divide_up(width, TILE_COLUMNS);
 }
 
 #endif

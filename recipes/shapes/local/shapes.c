@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/philox.h"
 #include "common/experiment.h"
 
@@ -354,7 +355,7 @@ static void create(struct net *n, struct linnet_context *context) {
   initialise(n);
   size_t largest = (size_t)(options.batch > TEST ? options.batch : TEST);
   for (size_t i = 0; i < EXPERIMENT_SHARDS; i++)
-    create_shard(n, context, i, (largest + EXPERIMENT_SHARDS - 1) / EXPERIMENT_SHARDS);
+    create_shard(n, context, i, linnet_divide_up(largest, EXPERIMENT_SHARDS));
 }
 
 static double run_epoch(struct net *n, const struct signal *signals, size_t *order, int epoch) {
