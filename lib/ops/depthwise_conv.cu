@@ -128,11 +128,10 @@ void linnet_cuda_conv_forward(struct linnet_device *device, const struct linnet_
 }
 
 void linnet_cuda_conv_backward(struct linnet_device *device, const struct linnet_conv *c,
-                               const struct linnet_cuda_pack *p, const void *x, const float *w, const void *dy,
-                               void *dx, float *dw_add, float *dbias_add) {
+                               const struct linnet_cuda_pack *p, const struct linnet_conv_gradients *g) {
   for_activations(device, [&](auto as) {
-    const auto t = terms_of(c, p, as(x), w, nullptr, as(dy), as(dx));
+    const auto t = terms_of(c, p, as(g->x), g->w, nullptr, as(g->dy), as(g->dx));
     run(device, t, true);
-    run_weights(device, t, dw_add, dbias_add);
+    run_weights(device, t, g->dw_add, g->dbias_add);
   });
 }

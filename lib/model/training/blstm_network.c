@@ -163,8 +163,9 @@ static void backward_layer(struct linnet_pass *pass, size_t l, const void *x, co
   const struct layer *layer = &b->layers[l];
   struct linnet_device *device = pass->network->device;
   struct linnet_lstm_layer whole = whole_layer(pass, l);
-  if (layer->whole && device->ops->lstm_layer_backward(device, &whole, &pass->shard->pack, x, dy, layer->saved, dx,
-                                                       pass->gradients, pass->work))
+  const struct linnet_lstm_layer_gradients gradients = {
+      .x = x, .dout = dy, .saved = layer->saved, .dx = dx, .gradients_add = pass->gradients};
+  if (layer->whole && device->ops->lstm_layer_backward(device, &whole, &pass->shard->pack, &gradients, pass->work))
     return;
   if (layer->whole)
     forward_directions(pass, l, x);

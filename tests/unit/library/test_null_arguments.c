@@ -321,10 +321,10 @@ static void refuse_text(void) {
   REFUSES(linnet_lexicon_load_memory(f.context, NULL, 1, "x", NULL, NULL, (void *)&out));
   REFUSES(linnet_lexicon_load_memory(f.context, "x", 1, NULL, NULL, NULL, (void *)&out));
   REFUSES(linnet_lexicon_load_memory(f.context, "x", 1, "x", NULL, NULL, NULL));
-  REFUSES(linnet_lexicon_pronounce(NULL, names, 1, 1, NULL, NULL, integers, 1, &number));
-  REFUSES(linnet_lexicon_pronounce(f.lexicon, NULL, 1, 1, NULL, NULL, integers, 1, &number));
-  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, 1, NULL, NULL, NULL, 1, &number));
-  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, 1, NULL, NULL, integers, 1, NULL));
+  REFUSES(linnet_lexicon_pronounce(NULL, names, 1, NULL, integers, 1, &number));
+  REFUSES(linnet_lexicon_pronounce(f.lexicon, NULL, 1, NULL, integers, 1, &number));
+  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, NULL, NULL, 1, &number));
+  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, NULL, integers, 1, NULL));
   REFUSES(linnet_symbols_add(NULL, "x", NULL));
   REFUSES(linnet_symbols_add(f.symbols, NULL, NULL));
   REFUSES(linnet_symbols_create(NULL, names, 1, (void *)&out));
