@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "recognizer/posterior_stream.h"
 #include "recognizer/recognizer_parts.h"
 #include "recognizer/silence.h"
-#include "recognizer/silence_lengths.h"
 
 enum { CHUNK = 16000 }; /* samples per call of the filterbank */
 

@@ -4,7 +4,6 @@
 
 #include "base/settings.h"
 #include "decoder/search_parts.h"
-#include "recognizer/posterior_stream.h"
 #include "recognizer/recognizer_parts.h"
 
 enum { READ_SAMPLES = 1 << 16 };

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "frontend/kaldi/frame_shift.h"
 #include "frontend/kaldi/kaldi_value.h"
 
 struct linnet_ark {

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "frontend/kaldi/frame_shift.h"
 #include "frontend/kaldi/table.h"
 
 struct linnet_scp {

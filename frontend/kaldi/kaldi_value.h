@@ -7,6 +7,7 @@
 #include <linnet/kaldi.h>
 
 #include "base/base.h"
+#include "base/file.h"
 #include "base/reader.h"
 
 /* --- compressed matrices (kaldi_compress.c) ----------------------------------------------------------------------- */
@@ -108,5 +109,20 @@ size_t linnet_kaldi_split_offset(const char *location, uint64_t *offset);
 /* Opens a file and goes to an offset; `key` is for messages. */
 enum linnet_status linnet_kaldi_open_at(struct linnet_context *context, const char *path, uint64_t offset,
                                         const char *key, struct linnet_kaldi_input *input);
+
+/* --- frame shift (frame_shift.c) ---------------------------------------------------------------------------------- */
+
+/* The frame shift of an archive ARK: seconds in the text file ARK.frame_shift. */
+
+/* *seconds is 0 if there is no such file. LINNET_ERROR_FORMAT if its content is not a number above 0. */
+enum linnet_status linnet_frame_shift_read(struct linnet_context *context, const char *ark_path, double *seconds);
+
+/* Writes the temporary file to the disk, so that linnet_output_file_commit cannot fail because the disk is full.
+ * linnet_output_file_abandon removes it. */
+enum linnet_status linnet_frame_shift_prepare(struct linnet_context *context, const char *ark_path, double seconds,
+                                              struct linnet_output_file *output);
+
+/* Removes the file of an older archive, if there is one. */
+enum linnet_status linnet_frame_shift_remove(struct linnet_context *context, const char *ark_path);
 
 #endif

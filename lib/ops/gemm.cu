@@ -1,6 +1,6 @@
 /* Matrix products for devices without cuBLASLt. A block computes 64 x 64 elements of C, and applies bias and
  * activation. */
-#include "backend/cuda/activation_value.h"
+#include "backend/cuda/kernel.h"
 #include "backend/cuda/tile.h"
 
 namespace {

@@ -2,7 +2,7 @@
  * (one block per sequence), and the pairs of each chunk in tiles. Rounds are launches, one after the other, so that in
  * each round only one block adds to the sums of a row. Backward has one launch each for the gradients of rows as
  * queries, as keys, and as values. */
-#include "backend/cuda/running_softmax.h"
+#include "backend/cuda/tile.h"
 
 extern "C" {
 #include "base/philox.h"

@@ -1,7 +1,7 @@
 /* LSTM without cuDNN: one launch per step. The longest sequences come first, so the sequences that still run in a step
  * are the first ones. A block processes 64 of them and some units: it computes their recurrent product and then the
  * gates, with the formulas of lstm.c. */
-#include "backend/cuda/activation_value.h"
+#include "backend/cuda/kernel.h"
 #include "backend/cuda/tile.h"
 
 extern "C" {

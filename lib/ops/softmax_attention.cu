@@ -10,7 +10,7 @@
  *   dv      keys         queries      p_st             dout
  *
  * Each is computed separately, so that no two blocks add to the same memory. */
-#include "backend/cuda/running_softmax.h"
+#include "backend/cuda/tile.h"
 
 extern "C" {
 #include "ops/softmax_attention.h"

@@ -156,4 +156,22 @@ template <class T, class... Rest> static inline bool by_fours(size_t width, cons
   return reinterpret_cast<uintptr_t>(p) % (4 * sizeof(T)) == 0 && by_fours(width, rest...);
 }
 
+/* --- activation functions ----------------------------------------------------------------------------------------- */
+
+/* With the formulas of ops/activation.c. */
+
+static __device__ __forceinline__ float logistic(float x) {
+  return 1 / (1 + expf(-x));
+}
+
+static __device__ __forceinline__ float activation_value(enum linnet_activation f, float x) {
+  if (f == LINNET_RELU)
+    return x > 0 ? x : 0;
+  if (f == LINNET_GELU)
+    return x * (1 + erff(x * 0.70710678118654752440f)) / 2;
+  if (f == LINNET_SILU)
+    return x * logistic(x);
+  return x;
+}
+
 #endif

@@ -6,9 +6,9 @@
 
 #include "backend/device.h"
 #include "base/base.h"
-#include "model/attention.h"
 #include "model/format/model.h"
 #include "model/inference/linear_layers.h"
+#include "model/layer.h"
 
 enum {
   BLOCK_ROWS = 96,   /* at most; a multiple of the products' row tiles */

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "model/convolution.h"
 #include "model/inference/encoder.h"
+#include "model/layer.h"
 #include "ops/position.h"
 
 enum { POSITIONS = 64 }; /* rows of positions computed at once: an efficient number for linnet_add_positions */

@@ -3,8 +3,8 @@
  * product. In backward, it computes the gradients of input weights, of recurrent weights and of inputs in one product
  * each. A device may run whole layers with a library; if that fails, the directions run separately. */
 #include "base/numbers.h"
-#include "model/attention.h"
-#include "model/training/network_kind.h"
+#include "model/layer.h"
+#include "model/training/pass.h"
 
 /* A step reads the recurrent weights once, so that more sequences per step make it more efficient. */
 enum { SHARD_ROWS = 2560 };

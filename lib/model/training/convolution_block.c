@@ -1,7 +1,7 @@
 /* The convolution module of the Conformer (Gulati et al. 2020): gated linear layer, depthwise convolution over time,
  * norm, SiLU, linear layer. Its first norm is that of the sublayer. Batch norm is replaced by layer norm, so that a
  * frame's output depends on its own sequence alone. */
-#include "model/convolution.h"
+#include "model/layer.h"
 #include "model/training/block.h"
 
 static struct linnet_conv conv_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {

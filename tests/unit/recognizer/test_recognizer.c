@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "cancelling.h"
-#include "recognizer/recognizer_file.h"
+#include "recognizer/recognizer_parts.h"
 #include "recognizer_models.h"
 
 enum { SAMPLES = 32000, THREADS = 4, TEXT_BYTES = 4096 };
