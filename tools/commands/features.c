@@ -1,15 +1,18 @@
 /* linnet features: filterbank features of a data folder or of audio files, as Kaldi archives. */
 #include "features_job.h"
 
+#include "common/inputs.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/tool.h"
 
 static struct {
-  char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given, *raw_format;
-  int text, wide, variance, run_commands, num_mel, channel, raw_channels;
-  double raw_rate, max_seconds, dither;
+  char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given;
+  struct raw_options raw;
+  int text, wide, variance, run_commands, num_mel, channel;
+  double max_seconds, dither;
   long long dither_seed;
   struct linnet_fbank_settings fbank;
 } options;
@@ -76,13 +79,10 @@ static bool read_audio(struct features_job *job) {
   linnet_audio_settings_default(&job->audio);
   job->audio.sample_rate = job->fbank.sample_rate;
   job->audio.channel = options.channel;
-  job->audio.raw_rate = options.raw_rate;
-  job->audio.num_raw_channels = options.raw_channels;
-  job->audio.raw_format = linnet_sample_format_find(options.raw_format);
-  job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw_format ? TOOL_RAW_SECONDS : 0;
-  if (!options.raw_format || job->audio.raw_format != LINNET_SAMPLE_NONE)
+  job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw.format ? TOOL_RAW_SECONDS : 0;
+  if (raw_options_read(&options.raw, &job->audio))
     return true;
-  tool_usage("--raw %s: must be s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", options.raw_format);
+  tool_usage("--raw %s: must be " RAW_FORMATS, options.raw.format);
   return false;
 }
 
@@ -253,10 +253,9 @@ static struct poptOption cmvn_table[] = {
 static struct poptOption audio_table[] = {
     {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "use channel N, counted from 0 (default: the mean of all)",
      "N"},
-    {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
-     "audio has no header; its samples are s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", "FORMAT"},
-    {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "sample rate of --raw audio (default 16000)", "HZ"},
-    {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "channels of --raw audio (default 1)", "N"},
+    RAW_FORMAT_ROW(options.raw),
+    RAW_RATE_ROW("raw-rate", options.raw),
+    RAW_CHANNELS_ROW("raw-channels", options.raw),
     {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
      "refuse longer audio; 0: no limit (default: 14400 with --raw, else 0)", "S"},
     {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
@@ -269,9 +268,8 @@ int tool_features(int argc, const char **argv) {
   options.cmvn = "none";
   options.cmvn_frames = "all";
   options.channel = LINNET_CHANNEL_MIX;
-  options.raw_rate = 16000;
+  options.raw = (struct raw_options)RAW_DEFAULTS;
   options.max_seconds = -1;
-  options.raw_channels = 1;
   const struct poptOption table[] = {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, output_table, 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, fbank_table, 0, "Filterbank, as Kaldi defines it:", NULL},

@@ -1,17 +1,17 @@
 /* linnet listen: words or phones while somebody speaks, from a microphone or a pipe. */
 
-#include "common/beam_options.h"
 #include "common/default_model.h"
+#include "common/inputs.h"
 #include "common/live.h"
 #include "common/microphone.h"
-#include "common/word_options.h"
+#include "common/search_options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static char *model_option, *format_option = "text", *raw_option, *device_option;
-static int channels_option = 1, list_option;
-static double rate_option = 16000;
+static char *model_option, *format_option = "text", *device_option;
+static struct raw_options raw_option = RAW_DEFAULTS;
+static int list_option;
 
 static int hear_microphone(struct live *live) {
   struct linnet_audio *audio = NULL;
@@ -26,9 +26,7 @@ static int hear_pipe(struct live *live) {
   struct linnet_audio *audio = NULL;
   linnet_audio_settings_default(&settings);
   settings.sample_rate = live_rate(live);
-  settings.raw_format = linnet_sample_format_find(raw_option);
-  settings.raw_rate = rate_option;
-  settings.num_raw_channels = channels_option > 0 ? (size_t)channels_option : 0;
+  raw_options_read(&raw_option, &settings);
   const int code = linnet_audio_open(live->reading, "-", &settings, &audio) == LINNET_OK
                        ? live_run(live, audio, false)
                        : tool_fail_context(live->reading);
@@ -51,12 +49,12 @@ static bool check_options(const char *const *arguments, bool pipe) {
     tool_usage("--format %s: must be text or json", format_option);
   else if (pipe && strcmp(arguments[0], "-") != 0)
     tool_usage("%s: listen hears a microphone, or '-', a pipe; for a file use linnet transcribe --live", arguments[0]);
-  else if (pipe && !raw_option)
+  else if (pipe && !raw_option.format)
     tool_usage("'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it comes");
-  else if (!pipe && raw_option)
-    tool_usage("--raw %s is for a pipe: add '-', or leave it out to hear a microphone", raw_option);
-  else if (raw_option && linnet_sample_format_find(raw_option) == LINNET_SAMPLE_NONE)
-    tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option);
+  else if (!pipe && raw_option.format)
+    tool_usage("--raw %s is for a pipe: add '-', or leave it out to hear a microphone", raw_option.format);
+  else if (raw_option.format && linnet_sample_format_find(raw_option.format) == LINNET_SAMPLE_NONE)
+    tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option.format);
   else if (pipe && device_option)
     tool_usage("--device %s is a microphone, and '-' a pipe: choose one of them", device_option);
   else if (beam_options_nbest())
@@ -89,10 +87,9 @@ int tool_listen(int argc, const char **argv) {
       {"device", 0, POPT_ARG_STRING, &device_option, 0,
        "microphone: a number or a part of a name that --list-devices prints (default: that of the system)", "NAME"},
       {"list-devices", 0, POPT_ARG_NONE, &list_option, 0, "print the microphones and end", NULL},
-      {"raw", 0, POPT_ARG_STRING, &raw_option, 0,
-       "format of the samples on the pipe: s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", "FORMAT"},
-      {"rate", 0, POPT_ARG_DOUBLE, &rate_option, 0, "sample rate of --raw audio (default 16000)", "HZ"},
-      {"channels", 0, POPT_ARG_INT, &channels_option, 0, "channels of --raw audio (default 1)", "N"},
+      {"raw", 0, POPT_ARG_STRING, &raw_option.format, 0, "format of the samples on the pipe: " RAW_FORMATS, "FORMAT"},
+      RAW_RATE_ROW("rate", raw_option),
+      RAW_CHANNELS_ROW("channels", raw_option),
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Search (default: as the recognizer says):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_live_options, 0, "Common options:", NULL},

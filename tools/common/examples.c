@@ -1,5 +1,5 @@
 /* The examples of all subcommands in one table, so that a reader sees them side by side. */
-#include "examples.h"
+#include "tool.h"
 
 #include <string.h>
 
