@@ -194,7 +194,7 @@ void linnet_ngram_count_histories(const struct linnet_ngram *ngram, const uint32
  * Kneser-Ney smoothing"). */
 void linnet_ngram_predict_histories(const struct linnet_ngram *ngram, double *histories);
 
-/* histories (inner) holds the probability of each context (ngram_history.h). The model is not quantized. */
+/* histories (inner) holds the probability of each context. The model is not quantized. */
 enum linnet_status linnet_ngram_prune_histories(struct linnet_context *context, const struct linnet_ngram *ngram,
                                                 const double *histories, double threshold,
                                                 struct linnet_ngram **pruned);

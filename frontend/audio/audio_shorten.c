@@ -78,7 +78,7 @@ struct linnet_decoder {
   size_t channels, block, order, means, shift;
   struct channel *state; /* (channels) */
   int64_t *samples;      /* (HISTORY + block): of the running channel */
-  float ulaw[256];       /* of mu_law.h, for the shift */
+  float ulaw[256];       /* the samples of the codes, for the shift */
   float *frames;         /* (block, channels): decoded, on the int16 scale */
   size_t ready, taken;   /* of these */
   size_t running;        /* channel whose block comes next */
