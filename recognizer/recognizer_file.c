@@ -8,6 +8,7 @@
 
 #include "base/destination.h"
 #include "base/file_read.h"
+#include "base/settings.h"
 #include "base/source.h"
 #include "model/format/bounded_json.h"
 #include "recognizer/endpoint_json.h"
@@ -157,6 +158,7 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   *file = (struct linnet_recognizer_file){.context = context, .calibrations = {{1, 0}, {1, 0}}};
   linnet_recognizer_settings_default(&file->settings);
   linnet_search_settings_default(&file->search);
+  linnet_endpoint_settings_default(&file->endpoint);
   file->settings.search = &file->search;
   LINNET_TRY(linnet_json_parse(context, text, bytes, name, limits, &root));
   file->root = root;
@@ -216,8 +218,19 @@ enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, c
   return status;
 }
 
-const struct linnet_recognizer_settings *linnet_recognizer_file_settings(const struct linnet_recognizer_file *file) {
-  return &file->settings;
+void(linnet_recognizer_file_settings)(const struct linnet_recognizer_file *file,
+                                      struct linnet_recognizer_settings *settings, size_t size) {
+  linnet_settings_fill(settings, size, &file->settings, sizeof file->settings);
+}
+
+void(linnet_recognizer_file_search_settings)(const struct linnet_recognizer_file *file,
+                                             struct linnet_search_settings *settings, size_t size) {
+  linnet_settings_fill(settings, size, &file->search, sizeof file->search);
+}
+
+void(linnet_recognizer_file_endpoint_settings)(const struct linnet_recognizer_file *file,
+                                               struct linnet_endpoint_settings *settings, size_t size) {
+  linnet_settings_fill(settings, size, &file->endpoint, sizeof file->endpoint);
 }
 
 void linnet_recognizer_file_destroy(struct linnet_recognizer_file *file) {

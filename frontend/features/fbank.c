@@ -237,8 +237,8 @@ void linnet_fbank_destroy(struct linnet_fbank *fbank) {
 
 /* --- What it was made with ------------------------------------------------------------------------------------ */
 
-const struct linnet_fbank_settings *linnet_fbank_settings_of(const struct linnet_fbank *fbank) {
-  return &fbank->settings;
+void(linnet_fbank_settings_of)(const struct linnet_fbank *fbank, struct linnet_fbank_settings *settings, size_t size) {
+  linnet_settings_fill(settings, size, &fbank->settings, sizeof fbank->settings);
 }
 
 size_t linnet_fbank_dim(const struct linnet_fbank *fbank) {

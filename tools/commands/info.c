@@ -153,16 +153,17 @@ static void print_metadata(const struct linnet_model *model) {
 
 static void print_features(const struct linnet_model *model) {
   static const char *const cmvn[] = {"none", "per utterance", "per speaker", "global", "running"};
-  const struct linnet_feature_config *features = linnet_model_features(model);
-  const struct linnet_fbank_settings *fbank = &features->fbank;
+  struct linnet_feature_config features;
+  linnet_model_features(model, &features);
+  const struct linnet_fbank_settings *fbank = &features.fbank;
   printf("%-*s %zu log-mel bands of %g Hz audio, %g ms every %g ms, from %g Hz", LABEL, "features", fbank->num_mel,
          fbank->sample_rate, fbank->frame_length, fbank->frame_shift, fbank->low_frequency);
   if (fbank->high_frequency != 0)
     printf(fbank->high_frequency > 0 ? " to %g Hz" : " to the Nyquist frequency %g Hz", fbank->high_frequency);
-  printf("\n%-*s %s", LABEL, "cmvn", cmvn[features->cmvn]);
-  if (features->cmvn != LINNET_CMVN_NONE)
-    printf(", %s of %s frames", features->cmvn_variance ? "mean and variance" : "mean",
-           features->cmvn_frames == LINNET_CMVN_SPEECH_FRAMES ? "speech" : "all");
+  printf("\n%-*s %s", LABEL, "cmvn", cmvn[features.cmvn]);
+  if (features.cmvn != LINNET_CMVN_NONE)
+    printf(", %s of %s frames", features.cmvn_variance ? "mean and variance" : "mean",
+           features.cmvn_frames == LINNET_CMVN_SPEECH_FRAMES ? "speech" : "all");
   putchar('\n');
 }
 

@@ -37,8 +37,10 @@ static const char *symbol_name(const void *user, int symbol) {
 
 static bool compute_features(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
+  struct linnet_feature_config config;
   struct linnet_fbank *fbank = NULL;
-  if (linnet_fbank_create(context, &linnet_model_features(p->model)->fbank, &fbank) != LINNET_OK) {
+  linnet_model_features(p->model, &config);
+  if (linnet_fbank_create(context, &config.fbank, &fbank) != LINNET_OK) {
     tool_fail_context(context);
     return false;
   }
@@ -209,7 +211,7 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   tool_catch_interrupt();
   *picture = (struct picture){.width = options.width, .height = options.height, .name = symbol_name, .user = p->model};
   picture->title = inputs_id(&p->inputs, 0);
-  picture->sample_rate = linnet_model_features(p->model)->fbank.sample_rate;
+  picture->sample_rate = tool_sample_rate(p->model);
   if (p->inputs.count != 1)
     code = tool_usage("only one recording can be drawn, but --data has %zu", p->inputs.count);
   else if (inputs_read(&p->inputs, context, 0, &p->samples, &picture->sample_count) != LINNET_OK)

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "default_model.h"
+
 enum { CHUNK = 1 << 16 }; /* samples read at once */
 
 static struct {
@@ -119,8 +121,7 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
                  const char **paths, size_t count, int *code) {
   *inputs = (struct inputs){.paths = NULL};
   *code = TOOL_USAGE;
-  if (!read_audio_options(&inputs->audio,
-                          linnet_model_features(linnet_recognizer_model(recognizer))->fbank.sample_rate))
+  if (!read_audio_options(&inputs->audio, tool_sample_rate(linnet_recognizer_model(recognizer))))
     return false;
   inputs->stream_seconds = stream_seconds(recognizer);
   *code = TOOL_FAILURE;

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "default_model.h"
+
 static const double block_seconds = 0.05;   /* of audio that is recognised at a time */
 static const double partial_interval = 0.1; /* default, in seconds */
 
@@ -136,7 +138,7 @@ void live_close(struct live *live) {
 }
 
 double live_rate(const struct live *live) {
-  return linnet_model_features(linnet_recognizer_model(live->recognizer))->fbank.sample_rate;
+  return tool_sample_rate(linnet_recognizer_model(live->recognizer));
 }
 
 /* --- audio ------------------------------------------------------------------------------------------------------ */

@@ -30,7 +30,7 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
   if (!tool_load_settings(context, path, &options->file, &options->settings))
     return false;
   if (takes_recognizer(path))
-    options->search = *options->settings.search;
+    linnet_recognizer_file_search_settings(options->file, &options->search);
   options->settings.search = &options->search;
   return search_options_read(&options->search, true);
 }
