@@ -12,7 +12,7 @@ examples() {
   ! grep -E '.{101}' out || fail "$1 --help: a line is wider than 100 columns"
   sed '1,/^Examples:/d' out > lines
   sed '/^Examples:/q' out > options
-  [[ $(grep -c "^  linnet $1 " lines) -eq 2 ]] || fail "$1 --help: there must be two examples: $(< lines)"
+  [[ $(grep -cE "(^  |[|] )linnet $1 " lines) -eq 2 ]] || fail "$1 --help: there must be two examples: $(< lines)"
   while read -r option; do
     grep -qE -- " $option( |=|$)" options || fail "$1 --help: an example has the unknown option $option"
   done < <(grep -oE -- ' --[a-z0-9-]+' lines)

@@ -13,7 +13,7 @@ static int option_json, option_symbols;
 static const struct poptOption table[] = {
     {"json", 0, POPT_ARG_NONE, &option_json, 0, "write one JSON object (default: text)", NULL},
     {"symbols", 0, POPT_ARG_NONE, &option_symbols, 0,
-     "write only the symbols of the model, lines 'name index' as in Kaldi", NULL},
+     "write only the symbols of the model, lines 'name index' as in Kaldi (default: describe the model)", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
@@ -228,7 +228,10 @@ static int describe(struct linnet_context *context, const char **arguments, size
 }
 
 int tool_info(int argc, const char **argv) {
-  const struct tool_command command = {
-      .options = table, .usage = "[OPTIONS] [MODEL]", .needed = "", .max_arguments = 1, .run = describe};
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] [MODEL]   (without MODEL: this build and its kernels)",
+                                       .needed = "",
+                                       .max_arguments = 1,
+                                       .run = describe};
   return tool_run(argc, argv, &command);
 }

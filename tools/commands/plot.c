@@ -269,8 +269,6 @@ static bool check_options(void) {
     tool_usage("--width %d, --height %d: must be 100 to %d", options.width, options.height, MAX_PIXELS);
   else if (!(options.start >= 0) || (options.end >= 0 && !(options.end > options.start)))
     tool_usage("--start %g, --end %g: the end must be above the start", options.start, options.end);
-  else if (beam_options_nbest())
-    tool_usage("--nbest: omit it; only the best hypothesis is drawn");
   else
     return beam_options_check(true, false);
   return false;

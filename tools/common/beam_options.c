@@ -18,15 +18,17 @@ static struct {
              .lm_weight = NOT_GIVEN,
              .prior_scale = NOT_GIVEN};
 
+struct poptOption beam_nbest_table[] = {
+    {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0, "number of hypotheses to write (default 1)", "N"}, POPT_TABLEEND};
+
 struct poptOption beam_options_table[] = {
     {"beam", 'b', POPT_ARG_INT, &options.beam, 0, "use a beam search with at most N hypotheses (default 50)", "N"},
-    {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0, "number of hypotheses to write (default 1)", "N"},
     {"top-symbols", 0, POPT_ARG_INT, &options.top_symbols, 0,
      "in each frame, extend hypotheses by the N most probable symbols only (default 0: all)", "N"},
     {"symbol-threshold", 0, POPT_ARG_DOUBLE, &options.symbol_threshold, 0,
-     "and only by symbols at most X below the best one, as natural logarithm (default inf)", "X"},
+     "extend hypotheses only by symbols whose log-posterior is at most X below the best one (default inf: all)", "X"},
     {"score-threshold", 0, POPT_ARG_DOUBLE, &options.score_threshold, 0,
-     "drop hypotheses whose score is more than X below the best one (default inf)", "X"},
+     "drop hypotheses whose score is more than X below the best one (default inf: none)", "X"},
     {"insertion-bonus", 0, POPT_ARG_DOUBLE, &options.insertion_bonus, 0,
      "add X to the score for each symbol (default 0)", "X"},
     {"lm", 0, POPT_ARG_STRING, &options.lm, 0,

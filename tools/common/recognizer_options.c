@@ -9,7 +9,8 @@
 static int phones_option;
 
 struct poptOption recognizer_options_table[] = {
-    {"phones", 0, POPT_ARG_NONE, &phones_option, 0, "recognise phones with the model of a recognizer", NULL},
+    {"phones", 0, POPT_ARG_NONE, &phones_option, 0,
+     "recognise phones with the model of a recognizer (default: what the recognizer says)", NULL},
     POPT_TABLEEND};
 
 /* Whether the options ask for words, or for other results of a recognizer. */

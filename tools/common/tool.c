@@ -26,12 +26,14 @@ static char *option_kernels, *option_precision, *option_device;
 static volatile sig_atomic_t interrupted; /* the signal */
 static atomic_bool line_shown;            /* a progress line is on the terminal; messages come from any thread */
 
-struct poptOption tool_plain_options[] = {
-    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "report each step on standard error", NULL}, POPT_TABLEEND};
+struct poptOption tool_plain_options[] = {{"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0,
+                                           "report each step on standard error (default: only warnings and errors)",
+                                           NULL},
+                                          POPT_TABLEEND};
 
 struct poptOption tool_thread_options[] = {
     {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "number of worker threads (default: one per processor)", "N"},
-    {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "the same as --threads; each thread works on its own file", "N"},
+    {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "another name of --threads", "N"},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, NULL, NULL},
     POPT_TABLEEND};
 
@@ -49,7 +51,8 @@ struct poptOption tool_device_options[] = {
 #define PRECISION_OPTION                                                                                               \
   {                                                                                                                    \
     "precision", 0, POPT_ARG_STRING, &option_precision, 0,                                                             \
-        "of matrix products: float32 (default), bfloat16, tf32 (GPU only), int8 (CPU recognition only)", "NAME"        \
+        "precision of matrix products: float32 (default), bfloat16, tf32 (GPU only), int8 (CPU recognition only)",     \
+        "NAME"                                                                                                         \
   }
 
 struct poptOption tool_common_options[] = {

@@ -19,9 +19,12 @@ static struct {
 } options = {.word_bonus = NOT_GIVEN, .unknown_penalty = INFINITY};
 
 struct poptOption word_options_table[] = {
-    {"words", 'w', POPT_ARG_NONE, &options.words, 0, "search for words of a lexicon (default: for symbols)", NULL},
+    {"words", 'w', POPT_ARG_NONE, &options.words, 0,
+     "search for words of a lexicon (default: as the recognizer says, or for symbols if there is none)", NULL},
     {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
-     "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: $LINNET_LEXICON)", "FILE"},
+     "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: the recognizer's, if there is one, else "
+     "$LINNET_LEXICON)",
+     "FILE"},
     {"grammar", 0, POPT_ARG_STRING, &options.grammar, 0,
      "find only sentences of this grammar: JSGF, or one phrase per line (default: any sentence)", "FILE"},
     {"hotwords", 0, POPT_ARG_STRING, &options.hotwords, 0,
