@@ -119,7 +119,7 @@ static void tell_jumps(const struct item *item) {
     size_t first = linnet_aligned_text_index(item->text, jumps[i].word);
     size_t last = linnet_aligned_text_index(item->text, jumps[i].word + jumps[i].num_words - 1);
     tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
-              jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio leaves out" : "after this the audio repeats", first + 1,
+              jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio omits" : "after this the audio repeats", first + 1,
               last + 1, tokens[first], tokens[last]);
   }
 }

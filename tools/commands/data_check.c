@@ -312,7 +312,7 @@ static void check_spk2utt(struct check *check) {
   for (size_t i = 0; i < utt2spk->count; i++)
     wanted += !utt2spk->lines[i].bad;
   if (named != wanted)
-    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "names %zu utterances, utt2spk %zu", named, wanted);
+    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "has %zu utterances, but utt2spk has %zu", named, wanted);
 }
 
 /* --- the lists among each other ----------------------------------------------------------------------------------- */

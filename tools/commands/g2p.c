@@ -57,7 +57,7 @@ static struct linnet_g2p *train(struct linnet_context *context, const struct lin
   for (size_t word = 0; good && word < linnet_lexicon_num_words(lexicon); word++)
     good = held_out(word) || add_word(trainer, lexicon, word);
   if (good && linnet_g2p_trainer_finish(trainer, &g2p) == LINNET_OK)
-    printf("pronunciations %zu\nleft out %zu\nunits %zu\nn-grams %zu\n", linnet_g2p_trainer_num_pronunciations(trainer),
+    printf("pronunciations %zu\nomitted %zu\nunits %zu\nn-grams %zu\n", linnet_g2p_trainer_num_pronunciations(trainer),
            linnet_g2p_trainer_num_left_out(trainer), linnet_g2p_num_units(g2p), linnet_g2p_num_ngrams(g2p));
   else
     tool_fail_context(context);
@@ -91,7 +91,7 @@ static void print_pronunciation(const char *word, const struct linnet_g2p_result
   putchar('\n');
 }
 
-/* Words that the model cannot pronounce are reported and left out. */
+/* Reports and skips words that the model cannot pronounce. */
 static bool pronounce(struct linnet_context *context, const struct linnet_g2p *g2p, const char *word) {
   struct linnet_g2p_result *result;
   enum linnet_status status = linnet_g2p_pronounce(g2p, context, word, (size_t)options.nbest, &result);

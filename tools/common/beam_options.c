@@ -70,7 +70,7 @@ static bool check_model(bool optional, bool recognizer) {
 static bool check_priors(bool optional, bool recognizer) {
   bool given = options.prior_scale != NOT_GIVEN;
   if (given && !options.priors && !recognizer) {
-    tool_usage("--prior-scale %g: of which priors? Name them with --priors FILE", options.prior_scale);
+    tool_usage("--prior-scale %g: the priors are missing: name them with --priors FILE", options.prior_scale);
     return false;
   }
   if (given && !(options.prior_scale >= 0 && options.prior_scale <= 2)) {

@@ -145,7 +145,7 @@ double live_rate(const struct live *live) {
 
 /* Waits until the audio so far has been spoken. An interrupt ends the wait. */
 static void wait_for_audio(const struct live *live) {
-  for (double left; !tool_interrupted() && (left = live->started + live->heard / live->speed - tool_clock()) > 0;) {
+  for (double left; !tool_interrupted() && (left = live->started + live->taken / live->speed - tool_clock()) > 0;) {
     const double part = left < block_seconds ? left : block_seconds;
     nanosleep(&(struct timespec){.tv_nsec = (long)(part * 1e9)}, NULL);
   }
@@ -164,7 +164,7 @@ static int feed(struct live *live, struct linnet_audio *audio, bool paced, float
     const enum linnet_status read = linnet_audio_read(audio, samples, block, &count);
     if (read != LINNET_OK)
       return read == LINNET_END || tool_interrupted() ? TOOL_OK : report(live->reading, read);
-    live->heard += (double)count / live_rate(live);
+    live->taken += (double)count / live_rate(live);
     if (paced && live->speed > 0)
       wait_for_audio(live);
     status = linnet_recognizer_stream_accept(live->stream, samples, count);

@@ -48,7 +48,7 @@ extern struct poptOption tool_live_options[]; /* --precision and tool_kernel_opt
 
 /* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are
  * handed to `handle` (may be NULL if there are none) with their argument, NULL for a flag; it returns false, after
- * printing why (tool_usage), to stop. --help, -h and --usage are added here: leave POPT_AUTOHELP out of the table.
+ * printing why (tool_usage), to stop. --help, -h and --usage are added here: omit POPT_AUTOHELP from the table.
  * `usage` follows the name in the help, such as "[OPTIONS] REF HYP". Returns a context for the positional arguments
  * (poptGetArgs), or NULL: then return TOOL_USAGE. Release with poptFreeContext after the arguments' last use. Strings
  * of POPT_ARG_STRING and of `handle` are the caller's to free; static variables may keep them to the end. */
