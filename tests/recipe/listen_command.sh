@@ -173,6 +173,10 @@ check 1 'No such file' transcribe --live nowhere.wav
 check 2 'one file at a time' transcribe --live wav/0.wav wav/1.wav
 check 2 'one file at a time' transcribe --live --data data
 check 2 'must be at least 0' transcribe --live --live-speed -1 wav/0.wav
+check 2 'needs --live' transcribe --live-speed 2 wav/0.wav
+check 2 'always have endpoints' transcribe --live --endpoints wav/0.wav
+check 2 'are for a pipe' listen --rate 48000
+check 2 'are for a pipe' listen --channels 2
 check 2 'text or json' transcribe --live --format ctm wav/0.wav
 check 2 'omit --output' transcribe --live --output x wav/0.wav
 check 2 'omit --nbest and --lattice' transcribe --live --beam 4 --nbest 2 wav/0.wav

@@ -15,13 +15,11 @@
 #include "common/search_options.h"
 #include "common/word_options.h"
 
-#define NOT_GIVEN (-(double)INFINITY)
-
 static struct {
   char *symbols, *format, *output;
   int resume;
   double frame_shift; /* ms */
-} options = {.frame_shift = NOT_GIVEN};
+} options = {.frame_shift = TOOL_NOT_GIVEN};
 
 struct decoding {
   const struct linnet_symbols *symbols;
@@ -124,7 +122,7 @@ static int find_frame_shift(struct decoding *d, const char *key, double *seconds
   *seconds = 0;
   if (!linnet_output_format_has_times(d->format))
     return TOOL_OK;
-  if (options.frame_shift != NOT_GIVEN)
+  if (options.frame_shift != TOOL_NOT_GIVEN)
     *seconds = options.frame_shift / 1000;
   else if (matrix_source_frame_shift(&d->source, seconds) != LINNET_OK)
     return tool_fail_context(d->source.context);
@@ -258,7 +256,7 @@ static bool read_options(struct decoding *d) {
     tool_usage("--resume needs --output FILE, and cannot be used with --lattice");
     return false;
   }
-  if (options.frame_shift != NOT_GIVEN && !(options.frame_shift > 0 && isfinite(options.frame_shift))) {
+  if (options.frame_shift != TOOL_NOT_GIVEN && !(options.frame_shift > 0 && isfinite(options.frame_shift))) {
     tool_usage("--frame-shift %g: must be above 0", options.frame_shift);
     return false;
   }

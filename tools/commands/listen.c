@@ -6,12 +6,14 @@
 #include "common/microphone.h"
 #include "common/word_options.h"
 
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static char *model_option, *format_option = "text", *raw_option, *device_option;
-static int channels_option = 1, list_option;
-static double rate_option = 16000;
+static int channels_option = INT_MIN, list_option; /* INT_MIN: not given */
+static double rate_option = TOOL_NOT_GIVEN;
 
 static int hear_microphone(struct live *live) {
   struct linnet_audio *audio = NULL;
@@ -27,8 +29,10 @@ static int hear_pipe(struct live *live) {
   linnet_audio_settings_default(&settings);
   settings.sample_rate = live_rate(live);
   settings.raw_format = linnet_sample_format_find(raw_option);
-  settings.raw_rate = rate_option;
-  settings.num_raw_channels = channels_option > 0 ? (size_t)channels_option : 0;
+  if (rate_option != TOOL_NOT_GIVEN)
+    settings.raw_rate = rate_option;
+  if (channels_option != INT_MIN)
+    settings.num_raw_channels = channels_option > 0 ? (size_t)channels_option : 0;
   const int code = linnet_audio_open(live->reading, "-", &settings, &audio) == LINNET_OK
                        ? live_run(live, audio, false)
                        : tool_fail_context(live->reading);
@@ -57,6 +61,8 @@ static bool check_options(const char *const *arguments, bool pipe) {
         "'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it arrives");
   else if (!pipe && raw_option)
     tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option);
+  else if (!pipe && (rate_option != TOOL_NOT_GIVEN || channels_option != INT_MIN))
+    tool_usage("--rate and --channels are for a pipe: omit them; the microphone's samples are converted");
   else if (raw_option && linnet_sample_format_find(raw_option) == LINNET_SAMPLE_NONE)
     tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option);
   else if (pipe && device_option)

@@ -15,7 +15,7 @@
 
 static char *model_option;
 static int endpoints_option, live_option;
-static double speed_option = 1;
+static double speed_option = TOOL_NOT_GIVEN;
 
 struct job {
   struct linnet_recognizer *recognizer;
@@ -81,6 +81,10 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
 }
 
 static bool check_options(const char *path) {
+  if (speed_option != TOOL_NOT_GIVEN) {
+    tool_usage("--live-speed %g: needs --live", speed_option);
+    return false;
+  }
   if (endpoints_option && (beam_options_nbest() || lattices_given())) {
     tool_usage("--endpoints: it joins the best hypotheses of the segments: omit --nbest and --lattice");
     return false;
@@ -138,7 +142,9 @@ static bool check_live_options(size_t count, bool *json) {
     return false;
   if (count != 1 || inputs_are_many())
     tool_usage("--live: one file at a time");
-  else if (!(speed_option >= 0))
+  else if (endpoints_option)
+    tool_usage("only one of --live and --endpoints: live results always have endpoints");
+  else if (speed_option != TOOL_NOT_GIVEN && !(speed_option >= 0))
     tool_usage("--live-speed %g: must be at least 0", speed_option);
   else if (beam_options_nbest() || lattices_given())
     tool_usage("--live: results hold only the best hypothesis: omit --nbest and --lattice");
@@ -148,7 +154,7 @@ static bool check_live_options(size_t count, bool *json) {
 }
 
 static int run_live(const char **paths, size_t count) {
-  struct live live = {.speed = speed_option};
+  struct live live = {.speed = speed_option == TOOL_NOT_GIVEN ? 1 : speed_option};
   if (!check_live_options(count, &live.json))
     return TOOL_USAGE;
   char *path = tool_find_live_recognizer(model_option);
@@ -185,8 +191,7 @@ int tool_transcribe(int argc, const char **argv) {
        NULL},
       {"live", 0, POPT_ARG_NONE, &live_option, 0,
        "recognise one file as if it were spoken now, and print results as they come; needs a causal model (default: "
-       "print "
-       "a result at the end of each file)",
+       "print a result at the end of each file)",
        NULL},
       {"live-speed", 0, POPT_ARG_DOUBLE, &speed_option, 0,
        "with --live: X times as fast as speech; 0: without waiting (default 1)", "X"},

@@ -5,8 +5,6 @@
 
 #include "tool.h"
 
-#define NOT_GIVEN (-(double)INFINITY)
-
 static struct {
   int beam, nbest, top_symbols;
   double symbol_threshold, score_threshold, insertion_bonus, lm_weight, prior_scale;
@@ -15,8 +13,8 @@ static struct {
              .nbest = 1,
              .symbol_threshold = INFINITY,
              .score_threshold = INFINITY,
-             .lm_weight = NOT_GIVEN,
-             .prior_scale = NOT_GIVEN};
+             .lm_weight = TOOL_NOT_GIVEN,
+             .prior_scale = TOOL_NOT_GIVEN};
 
 struct poptOption beam_nbest_table[] = {
     {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0, "number of hypotheses to write (default 1)", "N"}, POPT_TABLEEND};
@@ -51,7 +49,7 @@ static const char *useless_option(void) {
 }
 
 static bool check_model(bool optional, bool recognizer) {
-  bool given = options.lm_weight != NOT_GIVEN;
+  bool given = options.lm_weight != TOOL_NOT_GIVEN;
   if (given && !options.lm && !recognizer) {
     tool_usage("--lm-weight %g: the language model is missing: name it with --lm FILE", options.lm_weight);
     return false;
@@ -68,7 +66,7 @@ static bool check_model(bool optional, bool recognizer) {
 }
 
 static bool check_priors(bool optional, bool recognizer) {
-  bool given = options.prior_scale != NOT_GIVEN;
+  bool given = options.prior_scale != TOOL_NOT_GIVEN;
   if (given && !options.priors && !recognizer) {
     tool_usage("--prior-scale %g: the priors are missing: name them with --priors FILE", options.prior_scale);
     return false;
@@ -140,9 +138,9 @@ void beam_options_read(struct linnet_search_settings *settings) {
   read_limits(settings);
   if (options.insertion_bonus != 0)
     settings->insertion_bonus = (float)options.insertion_bonus;
-  if (options.lm_weight != NOT_GIVEN)
+  if (options.lm_weight != TOOL_NOT_GIVEN)
     settings->language_model_weight = (float)options.lm_weight;
-  if (options.prior_scale != NOT_GIVEN)
+  if (options.prior_scale != TOOL_NOT_GIVEN)
     settings->prior_scale = (float)options.prior_scale;
   if (options.priors)
     settings->priors = (struct linnet_source){.path = options.priors};

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "terminal.h"
+
 enum { PIPE_BYTES = 1 << 20 };      /* half a minute at 16 kHz: for times when recognition is slower than speech */
 static const double latency = 0.05; /* seconds in the buffers of the device */
 
@@ -59,9 +61,10 @@ int microphone_list(void) {
     const PaDeviceInfo *info = input_info(i);
     if (!info)
       continue;
+    char name[256];
+    terminal_escape(info->name, name, sizeof name);
     count++;
-    printf("%d\t%s\t%g Hz%s\n", i, info->name, info->defaultSampleRate,
-           i == Pa_GetDefaultInputDevice() ? "\tdefault" : "");
+    printf("%d\t%s\t%g Hz%s\n", i, name, info->defaultSampleRate, i == Pa_GetDefaultInputDevice() ? "\tdefault" : "");
   }
   Pa_Terminate();
   return count > 0 ? TOOL_OK : tool_fail("there is no microphone");

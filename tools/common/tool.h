@@ -3,6 +3,7 @@
 #ifndef LINNET_TOOL_H
 #define LINNET_TOOL_H
 
+#include <math.h>
 #include <popt.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +15,9 @@
 /* Exit codes of the command. tool_exit_code converts TOOL_INTERRUPTED to 128 + the signal. */
 enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2, TOOL_INTERRUPTED = 130 };
 int tool_exit_code(int code);
+
+/* The value of a number option that the command line does not have. */
+#define TOOL_NOT_GIVEN (-(double)INFINITY)
 
 /* The name of a symbol of a model or of a table; NULL if the number is out of range. */
 typedef const char *(*tool_symbol_fn)(const void *user, int symbol);
