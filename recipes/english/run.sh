@@ -168,6 +168,12 @@ language() {
 	"$linnet" ngram --order 3 ${quick:+--discount-fallback} --text "$exp/words/books.txt" --prune "$prune" --quantize \
 		--binary "$exp/words/lm.bin"
 	rm "$exp/words/books.txt" "$exp/words/all.txt"
+	into "$exp/words/prune" echo "$prune"
+}
+
+# Whether the language model was made with the same --prune.
+has_language() {
+	[ -e "$exp/words/lm.bin" ] && [ -e "$exp/words/prune" ] && [ "$(<"$exp/words/prune")" = "$prune" ]
 }
 
 words() {
@@ -175,7 +181,7 @@ words() {
 	need_file "$model" "run stage 4 first"
 	need_file "$data/text/books.txt.xz" "--data names a folder with text/books.txt.xz"
 	mkdir -p "$exp/words"
-	[ -e "$exp/words/lm.bin" ] || language
+	has_language || language
 	into "$exp/words/symbols" "$linnet" info --symbols "$model"
 	priors "$model"
 	"$linnet" posteriors --model "$model" --data "$exp/data/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
@@ -245,7 +251,7 @@ assemble() {
 		 "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam, "priors": "priors.txt", "prior_scale": $scale}
 	END
 	bytes=$(cat "$to"/* | wc -c)
-	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run stage 5 again"
+	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run from stage 5 again"
 	say "$to: $bytes bytes"
 }
 

@@ -70,6 +70,10 @@ LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" 
   cat recipe.log
   exit 1
 }
+size=$(wc -c < exp/words/lm.bin)
+LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data --exp exp --prune 0.1 \
+  --stage 5 --stop-stage 5 > recipe.log 2>&1 || fail "another --prune: $(cat recipe.log)"
+[[ $(wc -c < exp/words/lm.bin) -lt $size ]] || fail "--prune 0.1 has no effect on a model of $size bytes"
 [[ $(wc -l < exp/data/train/phones) -eq 26 ]] || fail "$(wc -l < exp/data/train/phones) training utterances, expected 23 and 3 noises"
 [[ ! -s exp/data/train-1/skipped ]] || fail "utterances were skipped: $(cat exp/data/train-1/skipped)"
 grep -qi '^tide' exp/data/lexicon.txt || fail 'the lexicon has no guess for "tide"'
