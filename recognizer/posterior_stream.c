@@ -19,8 +19,8 @@ struct linnet_stream {
   const struct linnet_model *model;
   struct linnet_feature_config config; /* of the model */
   struct linnet_fbank *fbank;
-  struct linnet_encoder *encoder;       /* or */
-  struct linnet_recurrence *recurrence; /* one of them is NULL */
+  struct linnet_encoder *encoder;       /* NULL for a causal network */
+  struct linnet_recurrence *recurrence; /* NULL for all others */
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;

@@ -19,7 +19,7 @@ static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 4, .va
 static const char *const kind_names[] = {
     [LINNET_SEARCH_GREEDY] = "greedy", [LINNET_SEARCH_SYMBOLS] = "symbols", [LINNET_SEARCH_WORDS] = "words"};
 
-/* Of a member of the search settings with the same name. */
+/* A key with the name of a member of the search settings. */
 #define KEY(name, kind)                                                                                                \
   { .key = #name, .type = LINNET_JSON_##kind, .offset = offsetof(struct linnet_search_settings, name) }
 
@@ -97,7 +97,7 @@ static void read_endpoint(struct linnet_json_object *object, struct linnet_recog
   file->settings.endpoint = &file->endpoint;
 }
 
-/* Of the key's number, or NULL: the key is missing. */
+/* Returns the number of the key, or NULL if the key is missing. */
 static const double *read_seconds(struct linnet_json_object *object, const char *key, double *seconds) {
   linnet_json_read_double(object, key, seconds);
   return json_object_get(object->value, key) ? seconds : NULL;

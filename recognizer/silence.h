@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-struct linnet_silence; /* the output frames of an utterance that are left out */
+struct linnet_silence; /* the output frames of an utterance that are removed */
 
 struct linnet_silence_rule {
   /* A silence longer than this many frames is shortened to them, half of them at each end. 0: all silences stay. */

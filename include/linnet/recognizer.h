@@ -161,10 +161,9 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
 /* Receives results. linnet_recognizer_stream_accept, ..._accept_features and ..._finish call it in their own thread
  * whenever the words of the best alternative change (its phones, if there are no words), and once when the result is
  * final. With endpoints each segment has its final result; segments in which nothing was recognised have none, except
- * the last one, which linnet_recognizer_stream_finish ends. `result` is valid during the call; the
- * texts of its words and phones live as long as the recognizer. If the hook returns
- * non-zero, the function that called it fails with LINNET_ERROR_CANCELLED. The hook must not call functions of the
- * stream. */
+ * the last one, which linnet_recognizer_stream_finish ends. `result` is valid during the call; the texts of its words
+ * and phones live as long as the recognizer. If the hook returns non-zero, the function that called it fails with
+ * LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
 typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 
 /* Sets the hook; NULL removes it. */

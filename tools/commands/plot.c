@@ -20,7 +20,7 @@ static struct {
 
 struct plotting {
   struct linnet_recognizer *recognizer;
-  const struct linnet_model *model; /* its */
+  const struct linnet_model *model; /* of the recognizer */
   struct inputs inputs;
   struct linnet_recognizer_stream *stream;
   float *samples;

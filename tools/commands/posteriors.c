@@ -21,7 +21,7 @@ static struct {
 
 struct posteriors {
   struct linnet_recognizer *recognizer;
-  const struct linnet_model *model; /* its */
+  const struct linnet_model *model; /* of the recognizer */
   struct inputs inputs;
   struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
   size_t symbols;

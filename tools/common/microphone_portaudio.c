@@ -88,7 +88,7 @@ static PaDeviceIndex find_device(const char *device) {
 /* --- recording -------------------------------------------------------------------------------------------------- */
 
 /* Runs in a thread of PortAudio. A write to a pipe of at most PIPE_BUF bytes is whole or not done at all; a larger one
- * may be partial, but then the pipe is full and samples are lost in any case. */
+ * may be partial, but then the pipe is full and samples are dropped in any case. */
 static int record(const void *input, void *output, unsigned long frames, const PaStreamCallbackTimeInfo *time,
                   PaStreamCallbackFlags flags, void *user) {
   struct microphone *m = user;

@@ -495,7 +495,7 @@ bool tool_output_open(struct tool_output *output, const char *path) {
   return false;
 }
 
-static bool stdout_failed; /* and it was said */
+static bool stdout_failed; /* and a message was printed */
 
 bool tool_output_commit(struct tool_output *output) {
   if (!output->path)
