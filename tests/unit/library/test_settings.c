@@ -549,6 +549,29 @@ static void open_givers(void) {
           "%s", linnet_context_error(context));
 }
 
+/* The values of the file; without endpoints in the file, their defaults. */
+static void check_values(void) {
+  static const char path[] = TEST_BINARY_DIR "/settings_plain.json";
+  struct linnet_recognizer_settings settings;
+  struct linnet_search_settings search;
+  struct linnet_endpoint_settings endpoint;
+  struct linnet_recognizer_file *plain = NULL;
+  linnet_recognizer_file_settings(objects.file, &settings);
+  linnet_recognizer_file_search_settings(objects.file, &search);
+  linnet_recognizer_file_endpoint_settings(objects.file, &endpoint);
+  CHECK(strcmp(settings.model.path, model_path) == 0 && settings.partial_interval == 0.5 && settings.endpoint,
+        "settings of the recognizer");
+  CHECK(search.kind == LINNET_SEARCH_SYMBOLS && search.beam == 7 && search.prior_scale == 1, "settings of the search");
+  CHECK(endpoint.restart == 0 && endpoint.num_rules == 4, "settings of endpoints");
+  FILE *json = fopen(path, "w");
+  REQUIRE(json && fputs("{\"model\": \"m\"}", json) >= 0 && fclose(json) == 0, "%s", path);
+  REQUIRE(linnet_recognizer_file_load(context, path, &plain) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_file_settings(plain, &settings);
+  linnet_recognizer_file_endpoint_settings(plain, &endpoint);
+  CHECK(!settings.endpoint && endpoint.restart == 1 && endpoint.num_rules == 4, "no endpoints");
+  linnet_recognizer_file_destroy(plain);
+}
+
 static void check_given(void) {
   const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), bytes = (BYTES / page_bytes + 2) * page_bytes;
   unsigned char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -556,6 +579,7 @@ static void check_given(void) {
   unsigned char *last = pages + bytes - page_bytes;
   REQUIRE(mprotect(last, page_bytes, PROT_NONE) == 0, "a page that nobody may touch");
   open_givers();
+  check_values();
   for (size_t i = 0; i < sizeof given / sizeof *given; i++)
     for (size_t size = (given[i].first + 7) / 8 * 8; size <= given[i].bytes + SPARE; size += 8)
       check_size(&given[i], size, last);
