@@ -46,6 +46,15 @@ refused 'average g2p ngram score validate-data' '--threads --jobs --kernels --de
 refused decode '--kernels --device --precision'
 refused features '--device --precision'
 refused info '--precision'
+
+# refused_context MESSAGE OPTION...: one message in all
+refused_context() {
+  check 1 "$1" "$linnet" info "${@:2}"
+  [[ $(wc -l < out) -eq 1 ]] || fail "info ${*:2}: more than one message: $(< out)"
+}
+refused_context 'kernels "foo": unknown' --kernels foo
+refused_context 'device gpu: expected cpu, cuda, cuda:N or auto; omit --device' --device gpu
+refused_context '100000 threads; there must be at most' --threads 100000
 check 2 '--order 2: needs --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
 check 2 '--discount-fallback: needs --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
 [[ $failures -eq 0 ]]

@@ -222,9 +222,10 @@ static int is_interrupted(void *user) {
 
 static void report_stage(void *user, enum linnet_stage stage, double share);
 
+/* The library logs one error, that of linnet_context_create, which create_context prints. */
 static void print_log(void *user, enum linnet_log_level level, const char *message) {
   (void)user;
-  if (level >= LINNET_LOG_WARNING || option_verbose)
+  if (level == LINNET_LOG_WARNING || (level < LINNET_LOG_WARNING && option_verbose))
     say(level == LINNET_LOG_WARNING ? "warning: " : "", "%s", message);
 }
 
@@ -243,7 +244,10 @@ static bool find_precision(enum linnet_precision *precision) {
 
 static struct linnet_context *create_context(linnet_cancel_fn cancel) {
   struct linnet_context_settings settings;
+  char error[LINNET_ERROR_BYTES];
   linnet_context_settings_default(&settings);
+  settings.error = error;
+  settings.error_bytes = sizeof error;
   settings.num_threads = (unsigned)option_threads;
   settings.kernels = option_kernels;
   settings.device = option_device;
@@ -254,13 +258,8 @@ static struct linnet_context *create_context(linnet_cancel_fn cancel) {
     return NULL;
   struct linnet_context *context = NULL;
   enum linnet_status status = linnet_context_create(&settings, &context);
-  if (status == LINNET_ERROR_UNSUPPORTED)
-    tool_fail("--kernels %s: unknown, not in this build, not for this processor, or memory is too small",
-              option_kernels ? option_kernels : "auto");
-  else if (status == LINNET_ERROR_DEVICE)
-    tool_fail("--device %s: is not available; omit it to run on the CPU", option_device);
-  else if (status != LINNET_OK)
-    tool_fail("cannot start with %d threads: %s", option_threads, linnet_status_string(status));
+  if (status != LINNET_OK)
+    tool_fail("%s%s", error, status == LINNET_ERROR_DEVICE ? "; omit --device to run on the CPU" : "");
   return context;
 }
 
