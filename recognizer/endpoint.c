@@ -8,7 +8,7 @@
 #include "base/settings.h"
 #include "frontend/features/speech_level.h"
 
-static const double rounding = 1e-6; /* seconds: sums of frames that are a minimum but for rounding reach it */
+static const double rounding = 1e-6; /* seconds: a sum of frames this close below a minimum reaches it */
 
 struct linnet_endpoint {
   struct linnet_context *context;
@@ -208,6 +208,8 @@ static void follow(struct linnet_speech_detector *d, double level, double second
 }
 
 bool linnet_speech_detect(struct linnet_speech_detector *d, double level, double seconds) {
+  if (!isfinite(level)) /* would stay in the estimates */
+    return false;
   follow(d, level, seconds);
   return level > fmax(d->noise + fmax(share * (d->speech - d->noise), margin), d->speech - range);
 }

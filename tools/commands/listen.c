@@ -48,17 +48,19 @@ static bool check_options(const char *const *arguments, bool pipe) {
   if (strcmp(format_option, "text") != 0 && strcmp(format_option, "json") != 0)
     tool_usage("--format %s: must be text or json", format_option);
   else if (pipe && strcmp(arguments[0], "-") != 0)
-    tool_usage("%s: listen hears a microphone, or '-', a pipe; for a file use linnet transcribe --live", arguments[0]);
+    tool_usage("%s: listen reads a microphone, or with '-' a pipe; for a file use linnet transcribe --live",
+               arguments[0]);
   else if (pipe && !raw_option.format)
-    tool_usage("'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it comes");
+    tool_usage(
+        "'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it arrives");
   else if (!pipe && raw_option.format)
-    tool_usage("--raw %s is for a pipe: add '-', or leave it out to hear a microphone", raw_option.format);
+    tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option.format);
+  else if (!pipe && (raw_option.rate != TOOL_NOT_GIVEN || raw_option.channels != RAW_NO_CHANNELS))
+    tool_usage("--rate and --channels are for a pipe: omit them; the microphone's samples are converted");
   else if (raw_option.format && linnet_sample_format_find(raw_option.format) == LINNET_SAMPLE_NONE)
     tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option.format);
   else if (pipe && device_option)
-    tool_usage("--device %s is a microphone, and '-' a pipe: choose one of them", device_option);
-  else if (beam_options_nbest())
-    tool_usage("--nbest: live results hold the best hypothesis alone");
+    tool_usage("--device %s names a microphone, but '-' reads a pipe: omit one of them", device_option);
   else
     return true;
   return false;
@@ -83,15 +85,17 @@ int tool_listen(int argc, const char **argv) {
        "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"format", 'f', POPT_ARG_STRING, &format_option, 0,
-       "text: a line per pause (default); json: an event per line, partial results, too", "FORMAT"},
+       "text: one line per pause (default); json: one event per line, also for partial results", "FORMAT"},
       {"device", 0, POPT_ARG_STRING, &device_option, 0,
-       "microphone: a number or a part of a name that --list-devices prints (default: that of the system)", "NAME"},
-      {"list-devices", 0, POPT_ARG_NONE, &list_option, 0, "print the microphones and end", NULL},
-      {"raw", 0, POPT_ARG_STRING, &raw_option.format, 0, "format of the samples on the pipe: " RAW_FORMATS, "FORMAT"},
+       "microphone: a number or a part of a name that --list-devices prints (default: the system's microphone)",
+       "NAME"},
+      {"list-devices", 0, POPT_ARG_NONE, &list_option, 0, "print the microphones and exit (default: listen)", NULL},
+      {"raw", 0, POPT_ARG_STRING, &raw_option.format, 0,
+       "with '-': format of the samples, " RAW_FORMATS " (default: a microphone)", "FORMAT"},
       RAW_RATE_ROW("rate", raw_option),
       RAW_CHANNELS_ROW("channels", raw_option),
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Search (default: as the recognizer says):", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words (default: as the recognizer says):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_live_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed =

@@ -6,20 +6,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "default_model.h"
+
 enum { CHUNK = 1 << 16 }; /* samples read at once */
 
 static struct {
   char *data;
   struct raw_options raw;
-  int recursive, channel, raw_channels;
-  double raw_rate, max_seconds;
+  int recursive, channel;
+  double max_seconds;
 } options = {.channel = LINNET_CHANNEL_MIX, .raw = RAW_DEFAULTS, .max_seconds = -1};
 
 struct poptOption inputs_options[] = {
-    {"data", 'd', POPT_ARG_STRING, &options.data, 0, "read the utterances of a Kaldi data folder instead of files",
-     "DIR"},
+    {"data", 'd', POPT_ARG_STRING, &options.data, 0,
+     "read the utterances of a Kaldi data folder (default: the files of the command line)", "DIR"},
     {"recursive", 'r', POPT_ARG_NONE, &options.recursive, 0,
-     "search folders and their subfolders for audio files, by extension (with --raw: all files)", NULL},
+     "search folders and their subfolders for audio files, by extension; with --raw all files (default: a folder is an "
+     "error)",
+     NULL},
     {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "use channel N, counted from 0 (default: the mean of all)",
      "N"},
     RAW_FORMAT_ROW(options.raw),
@@ -49,8 +53,10 @@ bool inputs_are_many(void) {
 }
 
 bool raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings) {
-  settings->raw_rate = raw->rate;
-  settings->num_raw_channels = raw->channels > 0 ? (size_t)raw->channels : 0;
+  if (raw->rate != TOOL_NOT_GIVEN)
+    settings->raw_rate = raw->rate;
+  if (raw->channels != RAW_NO_CHANNELS)
+    settings->num_raw_channels = raw->channels > 0 ? (size_t)raw->channels : 0;
   settings->raw_format = linnet_sample_format_find(raw->format);
   return !raw->format || settings->raw_format != LINNET_SAMPLE_NONE;
 }
@@ -123,8 +129,7 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
                  const char **paths, size_t count, int *code) {
   *inputs = (struct inputs){.paths = NULL};
   *code = TOOL_USAGE;
-  if (!read_audio_options(&inputs->audio,
-                          linnet_model_features(linnet_recognizer_model(recognizer))->fbank.sample_rate))
+  if (!read_audio_options(&inputs->audio, tool_sample_rate(linnet_recognizer_model(recognizer))))
     return false;
   inputs->stream_seconds = stream_seconds(recognizer);
   *code = TOOL_FAILURE;

@@ -2,6 +2,8 @@
 #ifndef LINNET_TOOL_INPUTS_H
 #define LINNET_TOOL_INPUTS_H
 
+#include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -34,13 +36,15 @@ struct raw_options {
   int channels;
 };
 
+/* Not given: those of the library. */
 #define RAW_DEFAULTS                                                                                                   \
-  { .rate = 16000, .channels = 1 }
+  { .rate = TOOL_NOT_GIVEN, .channels = RAW_NO_CHANNELS }
+enum { RAW_NO_CHANNELS = INT_MIN };
 #define RAW_FORMATS "s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw"
 
 /* Rows of option tables; `raw` is a struct raw_options. */
 #define RAW_FORMAT_ROW(raw)                                                                                            \
-  { "raw", 0, POPT_ARG_STRING, &(raw).format, 0, "audio has no header; its samples are " RAW_FORMATS, "FORMAT" }
+  { "raw", 0, POPT_ARG_STRING, &(raw).format, 0, "audio has no header; its samples are " RAW_FORMATS " (default: audio with a header)", "FORMAT" }
 #define RAW_RATE_ROW(name, raw)                                                                                        \
   { name, 0, POPT_ARG_DOUBLE, &(raw).rate, 0, "sample rate of --raw audio (default 16000)", "HZ" }
 #define RAW_CHANNELS_ROW(name, raw)                                                                                    \
