@@ -3,9 +3,9 @@
  * width 192, convolutions of 15, 30 ms an output frame.
  *
  * Per output frame: flop of products, attention and convolution. Per step: all packed weights for each pass of at most
- * BLOCK_ROWS rows, and reading and writing the state of each stream. Printed are the share of the multiply-add peak, and
- * that of the time in which these bytes can be read, by the bandwidth measured for a buffer of the size of the weights.
- * The delay is what a frame waits at most: for the others of its block, and for the step. */
+ * BLOCK_ROWS rows, and reading and writing the state of each stream. Printed are the share of the multiply-add peak,
+ * and that of the time in which these bytes can be read, by the bandwidth measured for a buffer of the size of the
+ * weights. The delay is what a frame waits at most: for the others of its block, and for the step. */
 #include <linnet/recurrence.h>
 
 #include "base/numbers.h"
@@ -14,10 +14,10 @@
 
 enum { MAX_STREAMS = 64, MAX_FRAMES = 8 };
 
-static const struct bench_network live = {"live",
-                                          "{\"norm\": \"pre\", \"stack\": 3, \"layers\": 6, \"width\": 192, \"heads\": 6, "
-                                          "\"feed_forward\": 768, \"position\": \"none\", \"convolution\": 15, "
-                                          "\"attention\": \"causal-linear\", \"convolution_lookahead\": 1}"};
+static const struct bench_network live = {
+    "live", "{\"norm\": \"pre\", \"stack\": 3, \"layers\": 6, \"width\": 192, \"heads\": 6, "
+            "\"feed_forward\": 768, \"position\": \"none\", \"convolution\": 15, "
+            "\"attention\": \"causal-linear\", \"convolution_lookahead\": 1}"};
 
 struct run {
   const struct linnet_ops *ops;
@@ -37,9 +37,8 @@ static void open_streams(struct run *r, size_t streams, size_t frames, const flo
   r->streams = streams, r->frames = frames;
   bench_check(r->context, linnet_recurrence_batch_create(r->context, r->model, 0, &r->batch));
   for (size_t i = 0; i < streams; i++) {
-    r->inputs[i] = (struct linnet_recurrence_input){.features = features,
-                                                    .num_frames = frames * linnet_model_stride(r->model),
-                                                    .log_posteriors = log_posteriors};
+    r->inputs[i] = (struct linnet_recurrence_input){
+        .features = features, .num_frames = frames * linnet_model_stride(r->model), .log_posteriors = log_posteriors};
     bench_check(r->context, linnet_recurrence_batch_open(r->batch, &r->inputs[i].recurrence));
   }
 }
