@@ -70,7 +70,7 @@ LINNET_LEXICON=lexicon "$linnet" align --text-file - --format ctm sun.wav < text
 "$linnet" align --phones "$phones" --format ctm sun.wav | cmp - words-phones.ctm || fail 'phones give another result'
 
 check 0 'intervals: size = ' "${align[@]}" --text "$sun" --format textgrid sun.wav
-check 0 '00:00:00.180 --> ' "${align[@]}" --text "$sun" --format vtt sun.wav
+check 0 '00:00:00.120 --> ' "${align[@]}" --text "$sun" --format vtt sun.wav
 check 0 '"gop":' "${align[@]}" --text "$sun" --format json sun.wav
 check 0 '"symbol":"DH"' "$linnet" transcribe --format json sun.wav
 check 0 'xmin = 0' "$linnet" transcribe --format textgrid sun.wav

@@ -224,7 +224,7 @@ static void test_day(void) {
           "%s", linnet_context_error(context));
     const struct linnet_span word = last_word(result);
     CHECK(strcmp(word.text, "C") == 0 && result->alternatives->num_words == 2, "words: %s", word.text);
-    CHECK(fabs(word.start - start - 5 * row) < 1e-6 && fabs(word.end - start - 6 * row) < 1e-6, "%.9f to %.9f",
+    CHECK(fabs(word.start - start - 4.5 * row) < 1e-6 && fabs(word.end - start - 8 * row) < 1e-6, "%.9f to %.9f",
           word.start, word.end);
     CHECK(result->start == start && fabs(result->seconds - start - 8 * row) < 1e-6, "%.9f to %.9f", result->start,
           result->seconds);
