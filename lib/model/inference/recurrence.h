@@ -16,7 +16,7 @@ enum {
 /* The state of a sublayer, which stands for all earlier frames. */
 struct sublayer_state {
   real *data;
-  size_t capacity; /* elements; those beyond the used ones are zero */
+  size_t capacity; /* elements */
   size_t frames;   /* rows that it has got; for a convolution, also those of zeros behind the end */
 };
 

@@ -103,15 +103,14 @@ enum linnet_status linnet_recurrence_copy(struct linnet_recurrence *to, const st
   if (to == from)
     return LINNET_OK;
   const struct linnet_config *config = config_of(from->batch);
-  linnet_recurrence_reset(to);
-  LINNET_TRY(linnet_recurrence_reserve(to, from->entered));
+  to->entered = from->entered;
+  LINNET_TRY(linnet_recurrence_reserve(to, 1));
   for (size_t i = 0; i < num_sublayers(from->batch); i++) {
     to->states[i].frames = from->states[i].frames;
     if (linnet_recurrence_used_size(from, i) > 0)
       memcpy(to->states[i].data, from->states[i].data, linnet_recurrence_used_size(from, i) * sizeof(real));
   }
   memcpy(to->input, from->input, config->stack * config->input_dim * sizeof *to->input);
-  to->entered = from->entered;
   to->flushed = from->flushed;
   to->frame = from->frame;
   to->stacked = from->stacked;
