@@ -12,6 +12,7 @@ enum { MAX_ROWS = 32 }; /* of a block */
 struct linnet_live_network {
   struct linnet_context *context;
   const struct linnet_model *model;
+  size_t num_mel;
   linnet_row_fn receive;
   void *user;
   struct linnet_recurrence_batch *batch; /* of the two: */
@@ -25,12 +26,19 @@ struct linnet_live_network {
 
 /* --- creation and destruction ------------------------------------------------------------------------------------- */
 
+static size_t num_mel_of(const struct linnet_model *model) {
+  struct linnet_feature_config config;
+  linnet_model_features(model, &config);
+  return config.fbank.num_mel;
+}
+
 enum linnet_status linnet_live_network_create(struct linnet_context *context, const struct linnet_model *model,
                                               linnet_row_fn receive, void *user, struct linnet_live_network **network) {
   struct linnet_live_network *n = *network = linnet_calloc(context, 1, sizeof *n);
   if (!n)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
-  *n = (struct linnet_live_network){.context = context, .model = model, .receive = receive, .user = user};
+  *n = (struct linnet_live_network){
+      .context = context, .model = model, .num_mel = num_mel_of(model), .receive = receive, .user = user};
   n->rows = linnet_alloc(context, MAX_ROWS * linnet_model_num_symbols(model), sizeof *n->rows);
   enum linnet_status status =
       n->rows ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
@@ -136,14 +144,13 @@ static enum linnet_status run_block(struct linnet_live_network *n, const float *
 }
 
 enum linnet_status linnet_live_network_run(struct linnet_live_network *n, const float *features, size_t frames) {
-  const size_t dim = linnet_model_features(n->model)->fbank.num_mel;
   linnet_poll_begin(n->context);
   for (size_t t = 0, count; t < frames; t += count) {
     LINNET_TRY(linnet_poll_check(n->context));
     if (n->restarts)
       LINNET_TRY(restart(n));
     count = block_frames(n, frames - t);
-    LINNET_TRY(run_block(n, features + t * dim, &count));
+    LINNET_TRY(run_block(n, features + t * n->num_mel, &count));
   }
   return LINNET_OK;
 }

@@ -175,19 +175,25 @@ language() {
 	"$linnet" ngram --order 3 ${quick:+--discount-fallback} --text "$exp/words/books.txt" --prune "$prune" --quantize \
 		--binary "$exp/words/lm.bin"
 	rm "$exp/words/books.txt" "$exp/words/all.txt"
+	into "$exp/words/prune" echo "$prune"
+}
+
+# Whether the language model was made with the same --prune.
+has_language() {
+	[ -e "$exp/words/lm.bin" ] && [ -e "$exp/words/prune" ] && [ "$(<"$exp/words/prune")" = "$prune" ]
 }
 
 words() {
 	local model=$exp/calibration/model-half.safetensors
 	need_file "$model" "run stage 4 first"
+	mkdir -p "$exp/words"
 	if [ -n "$live" ]; then
 		need_file "$root/words/lm.bin" "run stage 5 without --live first"
+		ln -sf "$(realpath "$root/words/lm.bin")" "$(realpath "$root/words/lexicon.txt")" "$exp/words/"
 	else
 		need_file "$data/text/books.txt.xz" "--data names a folder with text/books.txt.xz"
+		has_language || language
 	fi
-	mkdir -p "$exp/words"
-	[ -z "$live" ] || ln -sf "$(realpath "$root/words/lm.bin")" "$(realpath "$root/words/lexicon.txt")" "$exp/words/"
-	[ -e "$exp/words/lm.bin" ] || language
 	into "$exp/words/symbols" "$linnet" info --symbols "$model"
 	priors "$model"
 	"$linnet" posteriors --model "$model" --data "$prepared/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
@@ -264,7 +270,7 @@ assemble() {
 		 "priors": "priors.txt", "prior_scale": $scale}
 	END
 	bytes=$(cat "$to"/* | wc -c)
-	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run stage 5 again"
+	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run from stage 5 again"
 	say "$to: $bytes bytes"
 }
 

@@ -169,7 +169,7 @@ grep -qF -- "--text:1:22: 'stars,' has no pronunciation" out || fail "all unknow
 grep -qF -- '--g2p FILE' out || fail "the remedy: $(cat out)"
 check 1 'frames and the audio has' "${align[@]}" --text "$sun $birds $birds $birds $birds" sun.wav
 check 0 'words are doubtful' "${align[@]}" --text "$birds" sun.wav
-check 0 "leaves out words 8 to 13, 'Bright' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" sun.wav
+check 0 "omits words 8 to 13, 'Bright' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" sun.wav
 check 0 '{"kind":"skipped","start":' "${align[@]}" --jumps --format json --text "$sun $birds" sun.wav
 grep -qF '"word":7,"words":["Bright","birds","sing","in","the","trees."]}]' out || fail "jumps: $(cat out)"
 check 0 '"jumps":[]' "${align[@]}" --jumps --format json --text "$sun" sun.wav

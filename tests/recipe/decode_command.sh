@@ -243,7 +243,10 @@ same 'the states of a lattice with --priors' half.states priors.states
 sed 's/^AA /AX /' priors > others
 check 1 "priors: others:23: 'AX' where the symbol 'AA' is expected" decode --symbols symbols --priors others ark:post.ark
 check 1 'vector:1: ' decode --symbols symbols --priors vector ark:post.ark
-check 2 '--prior-scale 1: of which priors?' decode --symbols symbols --prior-scale 1 ark:post.ark
+check 2 '--prior-scale 1: the priors are missing' decode --symbols symbols --prior-scale 1 ark:post.ark
+check 2 '--prior-scale 1: the priors are missing' posteriors --model "$model" --data data --prior-scale 1 --out x.ark
+check 2 '--prior-scale nan: must be 0 to 100' posteriors --model "$model" --data data --priors priors --prior-scale nan --out x.ark
+check 2 '--scp: needs --out' posteriors --model "$model" --data data --scp x.scp --estimate-priors x
 check 2 '--prior-scale 3: must be 0 to 2' decode --symbols symbols --priors priors --prior-scale 3 ark:post.ark
 check 2 '--priors priors: greedy decoding takes no priors' transcribe --model "$model" --priors priors data/a.wav
 # A symbol of prior 0 is impossible, not probable: no frame has it, and the result does not have it.

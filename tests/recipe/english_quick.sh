@@ -92,5 +92,9 @@ LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" 
   fail "live: $(cat err)"
 [[ ! -e exp/english-live/words.bin ]] || fail 'the language model is there twice'
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
+size=$(wc -c < exp/words/lm.bin)
+LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data --exp exp --prune 0.1 \
+  --stage 5 --stop-stage 5 > recipe.log 2>&1 || fail "another --prune: $(cat recipe.log)"
+[[ $(wc -c < exp/words/lm.bin) -lt $size ]] || fail "--prune 0.1 has no effect on a model of $size bytes"
 [[ $failures -eq 0 ]] && echo 'all good'
 [[ $failures -eq 0 ]]

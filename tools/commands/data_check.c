@@ -305,14 +305,14 @@ static void check_spk2utt(struct check *check) {
     for (const char *at = line->value; (at = data_next_field(at, id, sizeof id)); named++) {
       const struct data_line *found = data_file_find(utt2spk, id);
       if (!found || strcmp(found->value, line->key) != 0)
-        report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s, whose speaker in utt2spk is %.100s", id,
-               found ? found->value : "nobody");
+        report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s, but utt2spk gives it %s%.100s", id,
+               found ? "the speaker " : "no ", found ? found->value : "speaker");
     }
   }
   for (size_t i = 0; i < utt2spk->count; i++)
     wanted += !utt2spk->lines[i].bad;
   if (named != wanted)
-    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "names %zu utterances, utt2spk %zu", named, wanted);
+    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "has %zu utterances, but utt2spk has %zu", named, wanted);
 }
 
 /* --- the lists among each other ----------------------------------------------------------------------------------- */
