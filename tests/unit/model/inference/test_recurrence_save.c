@@ -5,7 +5,7 @@
 #include "allocators.h"
 #include "base/file.h"
 #include "base/little_endian.h"
-#include "unit/model/utterance.h"
+#include "utterance.h"
 
 enum { FRAMES = 61, HEADER = 56, CHECKSUM = 4, MUTATIONS = 20000 };
 

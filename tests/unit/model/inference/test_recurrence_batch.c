@@ -3,7 +3,7 @@
  * of products of less precision. */
 #include "allocators.h"
 #include "tables.h"
-#include "unit/model/utterance.h"
+#include "utterance.h"
 
 enum { STREAMS = 7, LONGEST = 200 };
 
