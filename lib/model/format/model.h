@@ -29,7 +29,7 @@ struct linnet_model {
   struct linnet_metadata *metadata; /* (num_metadata), in the order of the file; one block with its text */
   size_t num_metadata;
   size_t memory;        /* bytes held, for information */
-  uint64_t fingerprint; /* see linnet_model_fingerprint */
+  uint64_t fingerprint; /* see linnet_model_fingerprint; 0 if the model is not causal */
 };
 
 /* A number for the configuration, features, symbols and weights of a model, which almost surely differs from that of
