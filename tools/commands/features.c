@@ -12,7 +12,7 @@ static struct {
   char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given;
   struct raw_options raw;
   int text, wide, variance, run_commands, num_mel, channel;
-  double max_seconds, dither;
+  double max_seconds, dither, prior;
   long long dither_seed;
   struct linnet_fbank_settings fbank;
 } options;
@@ -45,10 +45,10 @@ static bool read_form(enum linnet_kaldi_form *form) {
 }
 
 static bool read_cmvn(struct features_job *job) {
-  static const char *const names[] = {"none", "utterance", "speaker", "global"}; /* as enum linnet_cmvn_kind */
-  int choice = choose(options.cmvn, names, 4);
+  static const char *const names[] = {"none", "utterance", "speaker", "global", "running"}; /* enum linnet_cmvn_kind */
+  int choice = choose(options.cmvn, names, 5);
   if (choice < 0) {
-    tool_usage("--cmvn %s: must be none, utterance, speaker or global", options.cmvn);
+    tool_usage("--cmvn %s: must be none, utterance, speaker, global or running", options.cmvn);
     return false;
   }
   job->cmvn = (enum linnet_cmvn_kind)choice;
@@ -64,11 +64,21 @@ static bool read_cmvn(struct features_job *job) {
     tool_usage("--cmvn-variance needs --cmvn");
     return false;
   }
-  if (options.given && job->cmvn != LINNET_CMVN_GLOBAL) {
-    tool_usage("--cmvn-from needs --cmvn global");
+  return true;
+}
+
+/* The options that belong to some kinds of --cmvn only. */
+static bool read_statistics(struct features_job *job) {
+  job->prior = options.prior;
+  if (!(job->prior >= 1 && job->prior <= 1e6)) {
+    tool_usage("--cmvn-prior %g: must be 1 to 1000000", job->prior);
     return false;
   }
-  if (options.statistics_scp && (!options.statistics || job->cmvn == LINNET_CMVN_GLOBAL)) {
+  if (options.given && !features_are_global(job)) {
+    tool_usage("--cmvn-from needs --cmvn global or running");
+    return false;
+  }
+  if (options.statistics_scp && (!options.statistics || features_are_global(job))) {
     tool_usage("--cmvn-scp needs --cmvn-stats of speakers");
     return false;
   }
@@ -97,17 +107,17 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
   job->fbank.num_mel = options.num_mel > 0 ? (size_t)options.num_mel : 0; /* 0 is refused */
   job->fbank.dither_seed = (uint64_t)options.dither_seed;
   job->run_commands = options.run_commands;
-  return read_form(form) && read_cmvn(job) && read_audio(job);
+  return read_form(form) && read_cmvn(job) && read_statistics(job) && read_audio(job);
 }
 
 /* --- statistics --------------------------------------------------------------------------------------------------- */
 
 /* Statistics per speaker, or one set if they are global; none if they are neither written nor applied. */
 static bool prepare_statistics(struct linnet_context *context, struct features_job *job) {
-  bool applied = job->cmvn == LINNET_CMVN_SPEAKER || job->cmvn == LINNET_CMVN_GLOBAL;
+  bool applied = job->cmvn == LINNET_CMVN_SPEAKER || features_are_global(job);
   if (!applied && !options.statistics)
     return true;
-  size_t count = job->cmvn == LINNET_CMVN_GLOBAL ? 1 : job->input.speakers;
+  size_t count = features_are_global(job) ? 1 : job->input.speakers;
   job->statistics = calloc(count + 1, sizeof *job->statistics);
   if (!job->statistics) {
     tool_fail("out of memory for the statistics of %zu speakers", count);
@@ -148,7 +158,7 @@ static enum linnet_status write_speakers(struct linnet_context *context, const s
 static int write_statistics(struct linnet_context *context, const struct features_job *job) {
   if (!options.statistics)
     return TOOL_OK;
-  enum linnet_status status = job->cmvn == LINNET_CMVN_GLOBAL
+  enum linnet_status status = features_are_global(job)
                                   ? linnet_cmvn_write(context, tool_output_path(options.statistics), job->statistics)
                                   : write_speakers(context, job);
   return status == LINNET_OK ? TOOL_OK : tool_fail_context(context);
@@ -238,16 +248,19 @@ static struct poptOption fbank_table[] = {
 
 static struct poptOption cmvn_table[] = {
     {"cmvn", 0, POPT_ARG_STRING, &options.cmvn, 0,
-     "subtract the means over: none (default), utterance, speaker, global", "KIND"},
+     "subtract the means over: none (default), utterance, speaker, global, running (the frames so far)", "KIND"},
     {"cmvn-variance", 0, POPT_ARG_NONE, &options.variance, 0,
      "also divide by the standard deviations (default: means only)", NULL},
     {"cmvn-frames", 0, POPT_ARG_STRING, &options.cmvn_frames, 0,
      "frames for the statistics: all (default, as in Kaldi) or speech (as models may require)", "FRAMES"},
     {"cmvn-stats", 0, POPT_ARG_STRING, &options.statistics, 0,
-     "write the statistics: an archive by speaker, or with --cmvn global one matrix (default: none)", "FILE"},
+     "write the statistics: an archive by speaker, or with --cmvn global and running one matrix (default: none)",
+     "FILE"},
     {"cmvn-scp", 0, POPT_ARG_STRING, &options.statistics_scp, 0, "script file of that archive (default: none)", "FILE"},
     {"cmvn-from", 0, POPT_ARG_STRING, &options.given, 0,
-     "with --cmvn global: read the statistics from this file (default: compute them)", "FILE"},
+     "with --cmvn global and running: read the statistics from this file (default: compute them)", "FILE"},
+    {"cmvn-prior", 0, POPT_ARG_DOUBLE, &options.prior, 0,
+     "with --cmvn running: the weight of the global statistics, 1 to 1000000 (default 100)", "FRAMES"},
     POPT_TABLEEND};
 
 static struct poptOption audio_table[] = {
@@ -267,6 +280,7 @@ int tool_features(int argc, const char **argv) {
   options.num_mel = (int)options.fbank.num_mel;
   options.cmvn = "none";
   options.cmvn_frames = "all";
+  options.prior = 100;
   options.channel = LINNET_CHANNEL_MIX;
   options.raw = (struct raw_options)RAW_DEFAULTS;
   options.max_seconds = -1;

@@ -44,7 +44,10 @@ enum { RAW_NO_CHANNELS = INT_MIN };
 
 /* Rows of option tables; `raw` is a struct raw_options. */
 #define RAW_FORMAT_ROW(raw)                                                                                            \
-  { "raw", 0, POPT_ARG_STRING, &(raw).format, 0, "audio has no header; its samples are " RAW_FORMATS " (default: audio with a header)", "FORMAT" }
+  {                                                                                                                    \
+    "raw", 0, POPT_ARG_STRING, &(raw).format, 0,                                                                       \
+        "audio has no header; its samples are " RAW_FORMATS " (default: audio with a header)", "FORMAT"                \
+  }
 #define RAW_RATE_ROW(name, raw)                                                                                        \
   { name, 0, POPT_ARG_DOUBLE, &(raw).rate, 0, "sample rate of --raw audio (default 16000)", "HZ" }
 #define RAW_CHANNELS_ROW(name, raw)                                                                                    \

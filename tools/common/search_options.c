@@ -32,7 +32,7 @@ bool search_options_read(struct linnet_search_settings *settings, bool optional)
 static int phones_option;
 
 struct poptOption recognizer_options_table[] = {
-    {"phones", 0, POPT_ARG_NONE, &phones_option, 0, 
+    {"phones", 0, POPT_ARG_NONE, &phones_option, 0,
      "recognise phones with the model of a recognizer (default: what the recognizer says)", NULL},
     POPT_TABLEEND};
 
