@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/numbers.h"
-#include "model/layer.h"
 #include "model/inference/recurrence.h"
+#include "model/layer.h"
 #include "ops/position.h"
 
 /* The rows of all spans. */

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/numbers.h"
-#include "model/layer.h"
 #include "model/inference/recurrence.h"
+#include "model/layer.h"
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
