@@ -7,20 +7,25 @@ export LC_ALL=C
 
 usage() {
 	cat <<'END'
-Usage: cmd.sh [--via WAY] [--jobs J] [--options TEXT] --parts N --log PREFIX -- COMMAND [ARGUMENT...]
+Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--options TEXT] --parts N --log PREFIX
+              -- COMMAND [ARGUMENT...]
 
 Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
-PREFIX.PART.log. PREFIX.PART.done marks a finished part, which does not run again while the command is the same.
+PREFIX.PART.log. PREFIX.PART.done marks a finished part, which does not run again while the command is the same. An
+interrupt cancels the job on the cluster.
 
   --via WAY       local (default), parallel (GNU parallel), slurm or gridengine
   --jobs J        parts at a time (default: one per processor; for slurm and gridengine: all)
-  --options TEXT  for parallel, sbatch or qsub, such as "--partition=long --mem=2G"; all machines must have access to the
+  --mem SIZE, --gpus N, --threads N
+                  what each part requests from slurm (--mem, --gres=gpu, --cpus-per-task) or gridengine (-l mem_free, -l gpu,
+                  -pe smp)
+  --options TEXT  for parallel, sbatch or qsub, such as "--partition=long --time=60"; all machines must have access to the
                   folders of COMMAND and of its files
 END
 }
 
-via=local jobs='' options='' parts='' log=''
-take_options "via jobs options parts log ..." "$@"
+via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' submission=''
+take_options "via jobs mem gpus threads options parts log ..." "$@"
 [ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
 	exit 2
@@ -45,14 +50,53 @@ unfinished() {
 
 need_program() { command -v "$1" >/dev/null || die "--via $via: $1 is not installed"; }
 
+# The number of the job, which the submission prints first: "12", "12;cluster" or "12.1-4:1"; nothing before.
+# shellcheck disable=SC2317 # a trap calls it
+job_number() { sed -n '1s/^\([0-9]*\).*/\1/p' "$log.job"; }
+
+# Removes the job from the cluster and ends. The number may appear a moment after the submission.
+# shellcheck disable=SC2317 # a trap calls it
+cancel() {
+	local waited
+	trap '' INT TERM HUP
+	for ((waited = 0; waited < 20; waited++)); do
+		[ -z "$(job_number)" ] && kill -0 "$submission" 2>/dev/null || break
+		sleep 0.1
+	done
+	[ -z "$(job_number)" ] || "$cancel_program" "$(job_number)" >&2 || say "cannot cancel job $(job_number): do so with $cancel_program"
+	kill "$submission" 2>/dev/null || true
+	say "interrupted: cancelled job $(job_number)"
+	exit 130
+}
+
+# submit CANCEL COMMAND...: waits for a command that submits the job, prints its number and waits for its end.
+submit() {
+	: >"$log.job"
+	cancel_program=$1
+	trap cancel INT TERM HUP
+	"${@:2}" >"$log.job" &
+	submission=$!
+	wait "$submission" || true
+	trap - INT TERM HUP
+	rm -f "$log.job"
+}
+
 run_parts() {
-	local some=()
+	local some=() wanted=()
 	read -r -a some <<<"$options" || true
 	case "$via" in
 	local) unfinished | xargs -P "${jobs:-$(nproc)}" -n 1 bash "$log.sh" ;;
-	parallel) unfinished | parallel ${jobs:+--jobs "$jobs"} ${some[@]+"${some[@]}"} bash "$log.sh" ;;
-	slurm) sbatch --wait --quiet --array="1-$parts${jobs:+%$jobs}" --output="$log.%a.slurm" ${some[@]+"${some[@]}"} "$log.sh" ;;
-	gridengine) qsub -sync y -cwd -j y -o "$log.qsub" -t "1-$parts" ${jobs:+-tc "$jobs"} ${some[@]+"${some[@]}"} "$log.sh" >/dev/null ;;
+	parallel) unfinished | parallel --quote ${jobs:+--jobs "$jobs"} ${some[@]+"${some[@]}"} bash "$log.sh" ;;
+	slurm)
+		wanted=(${mem:+--mem="$mem"} ${gpus:+--gres=gpu:"$gpus"} ${threads:+--cpus-per-task="$threads"})
+		submit scancel sbatch --wait --quiet --parsable --array="1-$parts${jobs:+%$jobs}" --output="$log.%a.slurm" \
+			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} "$log.sh"
+		;;
+	gridengine)
+		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} ${threads:+-pe smp "$threads"})
+		submit qdel qsub -terse -sync y -cwd -j y -o "$log.qsub" -t "1-$parts" ${jobs:+-tc "$jobs"} \
+			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} "$log.sh"
+		;;
 	esac
 }
 

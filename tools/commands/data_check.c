@@ -40,7 +40,7 @@ static const char *const remedies[FAULTS] = {
     [UNKNOWN] = "remove the line, or add the id there",
     [FIELDS] = "correct the line, or remove the id from all files",
     [NO_FILE] =
-        "correct the path (relative ones start in the folder, the one above or the current one) or remove the id",
+        "correct the path (relative ones start in the folder, the two above or the current one) or remove the id",
     [NO_AUDIO] = "replace the file, or remove the id from all files",
     [OUTSIDE] = "correct the times, or remove the id from all files",
     [ORDER] = "begin the ids of utterances with their speakers, in all files (--fix does not)",
@@ -160,11 +160,11 @@ static void check_values(struct check *check, enum data_list list) {
 
 /* --- files that are named ----------------------------------------------------------------------------------------- */
 
-/* Finds a file that a list names, as the library does: relative to the data folder, to its parent folder, or to the
- * current folder. */
+/* Finds a file that a list names, as the library does: relative to the data folder, to the two folders above it, or to
+ * the current folder. */
 static bool find_file(const struct check *check, const char *name, char *path, size_t size, struct stat *status) {
-  static const char *const above[] = {"", "../"};
-  for (size_t i = 0; name[0] != '/' && i < 2; i++) {
+  static const char *const above[] = {"", "../", "../../"};
+  for (size_t i = 0; name[0] != '/' && i < sizeof above / sizeof *above; i++) {
     int length = snprintf(path, size, "%s/%s%s", check->lists->folder, above[i], name);
     if ((size_t)length < size && stat(path, status) == 0)
       return true;
