@@ -98,6 +98,17 @@ static bool skip(struct worker *w) {
   return found;
 }
 
+/* Fails for a posterior that is no logarithm of a probability: NaN, or plus infinity. */
+static int check_posteriors(const struct worker *w) {
+  const struct linnet_matrix *matrix = &w->matrix;
+  for (size_t i = 0; i < matrix->rows * matrix->cols; i++)
+    if (!(matrix->values[i] < INFINITY))
+      return tool_fail("%s: row %zu, column %zu ('%s') is %g, which is no log-posterior: make the archive again", w->key,
+                       i / matrix->cols, i % matrix->cols,
+                       linnet_symbols_name(w->decoding->symbols, (int)(i % matrix->cols)), (double)matrix->values[i]);
+  return TOOL_OK;
+}
+
 static int decode_matrix(struct worker *w) {
   struct decoding *d = w->decoding;
   const struct linnet_matrix *matrix = &w->matrix;
@@ -106,6 +117,8 @@ static int decode_matrix(struct worker *w) {
     return tool_fail("%s: the rows have %zu posteriors, but %s has %zu symbols with the blank: its first line must be "
                      "the blank, as <blk> or any name with index 0",
                      w->key, matrix->cols, options.symbols, symbols);
+  if (check_posteriors(w) != TOOL_OK)
+    return TOOL_FAILURE;
   if (skip(w))
     return TOOL_OK;
   double started = tool_clock();
