@@ -281,9 +281,10 @@ static void check_checksum(const struct linnet_audio *audio) {
   unsigned sum = audio->checksum & 65535;
   if (audio->wanted_checksum >= 0 && audio->left < 0 && (int64_t)audio->frames == audio->input.frames &&
       sum != (unsigned)audio->wanted_checksum)
-    linnet_log(audio->context, LINNET_LOG_WARNING,
-               "%s: its samples have the checksum %u, but the SPHERE header has %d: the file may be damaged; copy it again",
-               audio->bytes.name, sum, audio->wanted_checksum);
+    linnet_log(
+        audio->context, LINNET_LOG_WARNING,
+        "%s: its samples have the checksum %u, but the SPHERE header has %d: the file may be damaged; copy it again",
+        audio->bytes.name, sum, audio->wanted_checksum);
 }
 
 /* Decodes the next block into `mono`, if more frames are wanted. */

@@ -19,7 +19,7 @@
 
 static struct {
   char *symbols, *format, *output;
-  int resume;
+  int resume, run_commands;
   double frame_shift; /* ms */
 } options = {.frame_shift = NOT_GIVEN};
 
@@ -103,8 +103,8 @@ static int check_posteriors(const struct worker *w) {
   const struct linnet_matrix *matrix = &w->matrix;
   for (size_t i = 0; i < matrix->rows * matrix->cols; i++)
     if (!(matrix->values[i] < INFINITY))
-      return tool_fail("%s: row %zu, column %zu ('%s') is %g, which is no log-posterior: make the archive again", w->key,
-                       i / matrix->cols, i % matrix->cols,
+      return tool_fail("%s: row %zu, column %zu ('%s') is %g, which is no log-posterior: make the archive again",
+                       w->key, i / matrix->cols, i % matrix->cols,
                        linnet_symbols_name(w->decoding->symbols, (int)(i % matrix->cols)), (double)matrix->values[i]);
   return TOOL_OK;
 }
@@ -159,7 +159,7 @@ static int take_next(struct decoding *d, struct worker *w) {
   if (status == LINNET_END)
     return TOOL_OK;
   if (status != LINNET_OK)
-    return tool_fail_context(d->source.context);
+    return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
   int code = find_frame_shift(d, key, &w->frame_seconds);
   if (code != TOOL_OK)
     return code;
@@ -296,7 +296,8 @@ static bool open_search(struct linnet_context *context, struct decoding *d) {
 }
 
 static int run(struct linnet_context *context, const char **inputs, size_t count) {
-  struct decoding d = {.source = {.context = context, .inputs = inputs, .count = count}};
+  struct decoding d = {
+      .source = {.context = context, .inputs = inputs, .count = count, .run_commands = options.run_commands}};
   struct linnet_symbols *symbols = NULL;
   int code = TOOL_FAILURE;
   if (!read_options(&d))
@@ -325,15 +326,18 @@ int tool_decode(int argc, const char **argv) {
        "skip utterances that have a result from an interrupted run; compares names only: use the same options", NULL},
       {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0,
        "time from one row to the next (default: from the file ARK.frame_shift beside the archive)", "MS"},
+      {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
+       "run commands ('ark:COMMAND |'); use it only for commands that you trust", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  const struct tool_command command = {.options = table,
-                                       .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)",
-                                       .needed = "FILE",
-                                       .max_arguments = SIZE_MAX,
-                                       .run = run};
+  const struct tool_command command = {
+      .options = table,
+      .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   (as for Kaldi's programs; 'ark:-' is standard input)",
+      .needed = "FILE",
+      .max_arguments = SIZE_MAX,
+      .run = run};
   return tool_run(argc, argv, &command);
 }
