@@ -133,6 +133,20 @@ done
 check 1 'was begun with another dictionary' "$recipes/wsj/run.sh" --exp "$experiment" --dict "$recipes/wsj/conf/punctuation.dict" --stage 7
 recipe 0 'index.html' --units 39 --stage 7
 
+# --- a decoder of WFSTs, or what it needs
+
+if command -v python3 > /dev/null; then
+  wfst=(python3 "$recipes/common/wfst_decode.py" --symbols exp/lang/units --lexicon exp/lang-words/words.txt --arpa exp/lm/trigram.arpa.gz
+    --lm-weight "$(cut -d ' ' -f 1 exp/mini_wsj/tuned.words)" --silence 'NSN,SPN' --output wfst.hyp exp/mini_wsj/test_dev93.post)
+  if python3 -c 'import kaldifst, kaldi_decoder, numpy' 2> /dev/null; then
+    check 0 '5 utterances' "${wfst[@]}"
+    check 0 'WER' "$linnet" score --unit word --ignore '<NOISE>' exp/feats/test_dev93/text wfst.hyp
+    [[ $(rate out) -le 40 ]] || fail "a WFST: $(< out)"
+  else
+    check 1 'is missing: pip install kaldifst kaldi-decoder numpy' "${wfst[@]}"
+  fi
+fi
+
 # --- finished steps do not run again
 
 stamp() { find exp/feats/ -name 'feats.*.ark' -printf '%p %T@\n' | sort | cksum; }
@@ -201,6 +215,30 @@ for name in feats cmvn; do sed "s# # $PWD/exp/#" exp/feats/test_dev93/$name.scp 
 check 0 'good: 5 utterances' "$recipes/common/make_features.sh" --data foreign --out taken
 check 0 '5 utterances' "$linnet" posteriors --model exp/mini_wsj/model.safetensors --data taken --out taken.ark
 
+# --- a model with CMVN by speaker, on folders without cmvn.scp: audio, and stored features
+
+mkdir by-speaker
+check 0 '5 utterances' "$linnet" features exp/data/test_dev93 --cmvn-frames all --out by-speaker/feats.ark --scp by-speaker/feats.scp \
+  --cmvn-stats by-speaker/cmvn.ark --cmvn-scp by-speaker/cmvn.scp
+sed -i 's# by-speaker/# #' by-speaker/*.scp
+cp exp/data/test_dev93/{text,utt2spk,spk2utt} by-speaker
+cp -r by-speaker unnormalised
+rm unnormalised/cmvn.scp
+for folder in by-speaker unnormalised exp/data/test_dev93; do
+  check 0 '5 utterances' "$linnet" posteriors --threads 2 --model exp/mini_wsj/model.safetensors --data $folder --out "$(basename $folder).post"
+done
+cmp by-speaker.post unnormalised.post || fail 'stored features without cmvn.scp are not normalised by speaker'
+cmp by-speaker.post test_dev93.post || fail 'audio is not normalised by speaker'
+
+# --- checksums of SPHERE
+
+! grep -r checksum exp/feats/*/log || fail 'a good file has another checksum'
+damaged=mini/wsj0/11-1.1/wsj0/si_tr_s/011/011c0201.wv1
+sum=$(sed -n 's/^sample_checksum -i //p' <(head -c 1024 $damaged | tr -d '\0'))
+other=$(((sum + 1) % 10000 + 10000))
+{ head -c 1024 $damaged | sed "s/^sample_checksum -i .*/sample_checksum -i ${other:0:${#sum}}/" && tail -c +1025 $damaged; } > checksum.wv1
+check 0 "checksum.wv1: its samples have the checksum $sum, but the SPHERE header has ${other:0:${#sum}}" "$linnet" features checksum.wv1 --out checksum.ark
+
 # --- the recipe for the user's corpus in docs/recipes.md
 
 mkdir -p tree/recipes/mine own
@@ -217,11 +255,11 @@ check 0 'test, beam:' bash tree/recipes/mine/run.sh --data own --conf "$here/min
 
 # copy NAME SED-PROGRAM: links to the corpus, with other paths
 copy() {
-  local file
-  (cd mini && find wsj0 wsj1 -type f) | while read -r file; do
-    mkdir -p "$1/$(dirname "$(sed -E "$2" <<< "$file")")"
-    ln -sf "$PWD/mini/$file" "$1/$(sed -E "$2" <<< "$file")"
-  done
+  local file target
+  (cd mini && find wsj0 wsj1 -type f) > files
+  sed -E "$2" files > targets
+  sed "s#/[^/]*\$##; s#^#$1/#" targets | sort -u | xargs -d '\n' mkdir -p
+  paste files targets | while IFS=$'\t' read -r file target; do ln -sf "$PWD/mini/$file" "$1/$target"; done
 }
 
 # same NAME: the folders must equal those of the discs, except for the paths of audio.
