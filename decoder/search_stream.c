@@ -1,4 +1,5 @@
 /* A stream of a search: runs one of the three decoders and converts its hypotheses into a result. */
+#include "decoder/output/spans.h"
 #include "decoder/search_parts.h"
 
 struct linnet_search_stream {
@@ -137,6 +138,13 @@ static struct linnet_span make_span(const struct linnet_search_stream *s, const 
                               .confidence = confidence};
 }
 
+/* The boundaries of the last words and phones of s->spans. */
+static void set_boundaries(struct linnet_search_stream *s, size_t num_words, size_t num_phones) {
+  struct linnet_span *phones = s->spans + s->num_spans - num_phones;
+  linnet_spans_widen(phones, num_phones, phones - num_words, num_words, (double)s->first * s->frame_seconds,
+                     (double)(s->first + s->frames) * s->frame_seconds);
+}
+
 static void append_phones(struct linnet_search_stream *s, const struct linnet_segment *segments, size_t count) {
   for (size_t i = 0; i < count; i++)
     s->spans[s->num_spans++] =
@@ -153,6 +161,7 @@ static void append_words(struct linnet_search_stream *s, const struct linnet_rec
 static enum linnet_status add_phones(struct linnet_search_stream *s, const struct linnet_hypothesis *h) {
   LINNET_TRY(reserve(s, h->num_segments));
   append_phones(s, h->segments, h->num_segments);
+  set_boundaries(s, 0, h->num_segments);
   s->alternatives[s->result.num_alternatives++] = (struct linnet_alternative){
       .score = h->score, .acoustic = h->acoustic, .language = h->language, .num_phones = h->num_segments};
   return LINNET_OK;
@@ -162,6 +171,7 @@ static enum linnet_status add_words(struct linnet_search_stream *s, const struct
   LINNET_TRY(reserve(s, h->num_words + h->num_segments));
   append_words(s, h->words, h->num_words);
   append_phones(s, h->segments, h->num_segments);
+  set_boundaries(s, h->num_words, h->num_segments);
   s->alternatives[s->result.num_alternatives++] = (struct linnet_alternative){.score = h->score,
                                                                               .acoustic = h->acoustic,
                                                                               .language = h->language,

@@ -50,13 +50,13 @@ static float *read_numbers(size_t *count) {
 }
 
 /* Applies global mean and variance if the model has them. */
-static void normalise(const struct linnet_model *model, float *features, size_t count) {
-  const struct linnet_cmvn *cmvn = linnet_model_cmvn(model);
-  const int global = linnet_model_features(model)->cmvn == LINNET_CMVN_GLOBAL;
+static void normalise(const struct linnet_feature_config *config, const struct linnet_cmvn *cmvn, float *features,
+                      size_t count) {
+  const int global = config->cmvn == LINNET_CMVN_GLOBAL;
   for (size_t i = 0; global && i < count; i++) {
     const size_t d = i % (size_t)cmvn->dim;
     const double mean = cmvn->sum[d] / cmvn->count, variance = cmvn->square[d] / cmvn->count - mean * mean;
-    const int scaled = linnet_model_features(model)->cmvn_variance && variance > 0;
+    const int scaled = config->cmvn_variance && variance > 0;
     features[i] = (float)((features[i] - mean) / (scaled ? sqrt(variance) : 1));
   }
 }
@@ -102,8 +102,10 @@ int main(int argc, char **argv) {
       (status = make_search(context, model, &search)) == LINNET_OK)
     status = linnet_search_stream_create(context, search, &stream);
   if (status == LINNET_OK) {
-    size_t frames = count / linnet_model_features(model)->fbank.num_mel;
-    normalise(model, features, count);
+    struct linnet_feature_config config;
+    linnet_model_features(model, &config);
+    size_t frames = count / config.fbank.num_mel;
+    normalise(&config, linnet_model_cmvn(model), features, count);
     status = linnet_encoder_run(encoder, features, frames, take, stream);
   }
   if (status == LINNET_OK && (status = linnet_search_stream_finish(stream)) == LINNET_OK &&

@@ -9,7 +9,7 @@
 #include "frontend/features/speech_level.h"
 #include "recognizer/speech_detector.h"
 
-static const double rounding = 1e-6; /* seconds: sums of frames that are a minimum but for rounding reach it */
+static const double rounding = 1e-6; /* seconds: a sum of frames this close below a minimum reaches it */
 
 struct linnet_endpoint {
   struct linnet_context *context;

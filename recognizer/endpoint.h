@@ -39,12 +39,12 @@ void linnet_endpoint_destroy(struct linnet_endpoint *endpoint);
 enum linnet_status linnet_endpoint_accept_features(struct linnet_endpoint *endpoint, const float *features,
                                                    size_t frames);
 
-/* Whether the last word is complete; asked only if all other conditions of a rule hold. */
+/* Whether the last word is complete; called only if all other conditions of a rule hold. */
 typedef bool (*linnet_word_end_fn)(void *user);
 
 /* Takes a row of log-posteriors, which the network gave after `taken` frames of features: later ones do not count for
- * it, even if they were heard. So the result does not depend on how many frames came at once. Returns true if the row
- * ends the segment; a new segment then begins with the next row. */
+ * it, even if the object has them. So the result does not depend on how many frames came at once. Returns true if the
+ * row ends the segment; a new segment then begins with the next row. */
 bool linnet_endpoint_step(struct linnet_endpoint *endpoint, const float *log_posteriors, uint64_t taken,
                           linnet_word_end_fn ends_word, void *user);
 

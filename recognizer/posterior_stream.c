@@ -17,9 +17,10 @@ enum { CHUNK = 16000 }; /* samples per call of the filterbank */
 struct linnet_stream {
   struct linnet_context *context;
   const struct linnet_model *model;
+  struct linnet_feature_config config; /* of the model */
   struct linnet_fbank *fbank;
-  struct linnet_encoder *encoder;       /* or */
-  struct linnet_recurrence *recurrence; /* one of them is NULL */
+  struct linnet_encoder *encoder;       /* NULL for a causal network */
+  struct linnet_recurrence *recurrence; /* NULL for all others */
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
@@ -42,11 +43,10 @@ struct linnet_stream {
 };
 
 static void reset_running(struct linnet_stream *s) {
-  const struct linnet_feature_config *config = linnet_model_features(s->model);
-  if (config->cmvn != LINNET_CMVN_RUNNING)
+  if (s->config.cmvn != LINNET_CMVN_RUNNING)
     return;
   s->running = *linnet_model_cmvn(s->model);
-  linnet_cmvn_scale(&s->running, config->cmvn_prior);
+  linnet_cmvn_scale(&s->running, s->config.cmvn_prior);
 }
 
 static enum linnet_status create_network(struct linnet_stream *s) {
@@ -67,9 +67,10 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
   s->context = context;
   s->model = model;
+  linnet_model_features(model, &s->config);
   reset_running(s);
-  s->lengths = linnet_silence_lengths_of(linnet_model_features(model), NULL, NULL);
-  enum linnet_status status = linnet_fbank_create(context, &linnet_model_features(model)->fbank, &s->fbank);
+  s->lengths = linnet_silence_lengths_of(&s->config, NULL, NULL);
+  enum linnet_status status = linnet_fbank_create(context, &s->config.fbank, &s->fbank);
   if (status == LINNET_OK)
     status = create_network(s);
   if (status == LINNET_OK)
@@ -84,12 +85,12 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
 }
 
 static size_t num_mel(const struct linnet_stream *s) {
-  return linnet_model_features(s->model)->fbank.num_mel;
+  return s->config.fbank.num_mel;
 }
 
 /* CMVN by utterance uses all frames; so does CMVN by speaker if no statistics of the speaker were set. */
 static void normalise(struct linnet_stream *s) {
-  const struct linnet_feature_config *config = linnet_model_features(s->model);
+  const struct linnet_feature_config *config = &s->config;
   struct linnet_cmvn own;
   const struct linnet_cmvn *statistics = linnet_model_cmvn(s->model);
   if (config->cmvn == LINNET_CMVN_RUNNING)
@@ -259,7 +260,7 @@ enum linnet_status linnet_stream_set_silence(struct linnet_stream *s, const doub
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(linnet_silence_lengths_check(s->context, "linnet_stream_set_silence", max_silence, edge_silence));
-  s->lengths = linnet_silence_lengths_of(linnet_model_features(s->model), max_silence, edge_silence);
+  s->lengths = linnet_silence_lengths_of(&s->config, max_silence, edge_silence);
   return LINNET_OK;
 }
 
@@ -297,7 +298,7 @@ static enum linnet_status run_selected(struct linnet_stream *s) {
 }
 
 static size_t frames_of(const struct linnet_stream *s, double seconds) {
-  return (size_t)(seconds * 1000 / linnet_model_features(s->model)->fbank.frame_shift);
+  return (size_t)(seconds * 1000 / s->config.fbank.frame_shift);
 }
 
 /* Silence must be found before normalisation. */
@@ -346,9 +347,8 @@ double linnet_stream_frame_seconds(const struct linnet_stream *s) {
 }
 
 double linnet_stream_seconds(const struct linnet_stream *s) {
-  const struct linnet_fbank_settings *fbank = &linnet_model_features(s->model)->fbank;
   double frame = linnet_model_frame_seconds(s->model) / (double)linnet_model_stride(s->model);
-  return (double)s->samples / fbank->sample_rate + (double)s->stored * frame;
+  return (double)s->samples / s->config.fbank.sample_rate + (double)s->stored * frame;
 }
 
 void linnet_stream_reset(struct linnet_stream *s) {

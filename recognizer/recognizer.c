@@ -55,12 +55,13 @@ static enum linnet_status read_stream_settings(struct linnet_recognizer *r,
 }
 
 static enum linnet_status open_parts(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings) {
+  struct linnet_feature_config features;
   LINNET_TRY(linnet_silence_lengths_check(r->context, "the recognizer's settings", settings->max_silence,
                                           settings->edge_silence));
   LINNET_TRY(read_stream_settings(r, settings));
   LINNET_TRY(load_model(r, settings));
-  r->lengths =
-      linnet_silence_lengths_of(linnet_model_features(r->model), settings->max_silence, settings->edge_silence);
+  linnet_model_features(r->model, &features);
+  r->lengths = linnet_silence_lengths_of(&features, settings->max_silence, settings->edge_silence);
   return open_search(r, settings->search);
 }
 

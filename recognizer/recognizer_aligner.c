@@ -55,7 +55,7 @@ enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context
                                                   struct linnet_text_aligner **aligner) {
   struct linnet_text_aligner_settings full;
   if (!context || !recognizer || !aligner)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load_aligner: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load_aligner: an argument is NULL");
   *aligner = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, text_aligner, settings, &full));
   struct aligner_files *files = linnet_alloc(context, 1, sizeof *files);

@@ -8,6 +8,7 @@
 
 #include "base/destination.h"
 #include "base/file_read.h"
+#include "base/settings.h"
 #include "base/source.h"
 #include "model/format/bounded_json.h"
 #include "recognizer/endpoint_json.h"
@@ -18,7 +19,7 @@ static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 4, .va
 static const char *const kind_names[] = {
     [LINNET_SEARCH_GREEDY] = "greedy", [LINNET_SEARCH_SYMBOLS] = "symbols", [LINNET_SEARCH_WORDS] = "words"};
 
-/* Of a member of the search settings with the same name. */
+/* A key with the name of a member of the search settings. */
 #define KEY(name, kind)                                                                                                \
   { .key = #name, .type = LINNET_JSON_##kind, .offset = offsetof(struct linnet_search_settings, name) }
 
@@ -96,7 +97,7 @@ static void read_endpoint(struct linnet_json_object *object, struct linnet_recog
   file->settings.endpoint = &file->endpoint;
 }
 
-/* Of the key's number, or NULL: the key is missing. */
+/* Returns the number of the key, or NULL if the key is missing. */
 static const double *read_seconds(struct linnet_json_object *object, const char *key, double *seconds) {
   linnet_json_read_double(object, key, seconds);
   return json_object_get(object->value, key) ? seconds : NULL;
@@ -157,6 +158,7 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   *file = (struct linnet_recognizer_file){.context = context, .calibrations = {{1, 0}, {1, 0}}};
   linnet_recognizer_settings_default(&file->settings);
   linnet_search_settings_default(&file->search);
+  linnet_endpoint_settings_default(&file->endpoint);
   file->settings.search = &file->search;
   LINNET_TRY(linnet_json_parse(context, text, bytes, name, limits, &root));
   file->root = root;
@@ -216,8 +218,19 @@ enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, c
   return status;
 }
 
-const struct linnet_recognizer_settings *linnet_recognizer_file_settings(const struct linnet_recognizer_file *file) {
-  return &file->settings;
+void(linnet_recognizer_file_settings)(const struct linnet_recognizer_file *file,
+                                      struct linnet_recognizer_settings *settings, size_t size) {
+  linnet_settings_fill(settings, size, &file->settings, sizeof file->settings);
+}
+
+void(linnet_recognizer_file_search_settings)(const struct linnet_recognizer_file *file,
+                                             struct linnet_search_settings *settings, size_t size) {
+  linnet_settings_fill(settings, size, &file->search, sizeof file->search);
+}
+
+void(linnet_recognizer_file_endpoint_settings)(const struct linnet_recognizer_file *file,
+                                               struct linnet_endpoint_settings *settings, size_t size) {
+  linnet_settings_fill(settings, size, &file->endpoint, sizeof file->endpoint);
 }
 
 void linnet_recognizer_file_destroy(struct linnet_recognizer_file *file) {

@@ -23,8 +23,10 @@ struct linnet_recognizer {
 /* Whether a stream recognises frames as soon as they arrive: the network is causal, and the features need no statistics
  * of the utterance or speaker. */
 static inline bool linnet_runs_along(const struct linnet_model *model) {
-  const enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
-  return linnet_model_is_causal(model) && cmvn != LINNET_CMVN_UTTERANCE && cmvn != LINNET_CMVN_SPEAKER;
+  struct linnet_feature_config features;
+  linnet_model_features(model, &features);
+  return linnet_model_is_causal(model) && features.cmvn != LINNET_CMVN_UTTERANCE &&
+         features.cmvn != LINNET_CMVN_SPEAKER;
 }
 
 #endif

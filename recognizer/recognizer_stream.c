@@ -221,9 +221,11 @@ static enum linnet_status feed(struct linnet_recognizer_stream *s, struct linnet
 static enum linnet_status feed_file(struct linnet_recognizer_stream *s, const char *path,
                                     const struct linnet_audio_settings *given) {
   struct linnet_audio_settings settings;
+  struct linnet_feature_config features;
   struct linnet_audio *audio = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(s->context, audio, given, &settings));
-  settings.sample_rate = linnet_model_features(s->recognizer->model)->fbank.sample_rate;
+  linnet_model_features(s->recognizer->model, &features);
+  settings.sample_rate = features.fbank.sample_rate;
   LINNET_TRY(linnet_audio_open(s->context, path, &settings, &audio));
   float *samples = linnet_alloc(s->context, READ_SAMPLES, sizeof *samples);
   enum linnet_status status =
@@ -276,7 +278,9 @@ static enum linnet_status create_endpoint(struct linnet_recognizer_stream *s) {
   if (!r->has_endpoints)
     return LINNET_OK;
   const size_t stride = linnet_model_stride(r->model);
-  const struct linnet_endpoint_frames frames = {.dim = linnet_model_features(r->model)->fbank.num_mel,
+  struct linnet_feature_config features;
+  linnet_model_features(r->model, &features);
+  const struct linnet_endpoint_frames frames = {.dim = features.fbank.num_mel,
                                                 .stride = stride,
                                                 .lookahead = stride * linnet_model_lookahead(r->model),
                                                 .feature_seconds =

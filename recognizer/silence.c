@@ -17,7 +17,7 @@ struct linnet_silence {
   struct linnet_context *context;
   size_t stride, groups, next; /* number of output frames, and the index of the next one for the sink */
   size_t skipped, blank;       /* frames, and output frames, before the first whole one; below `stride`, 0 or 1 */
-  unsigned char *selected;     /* (groups): 0 for those left out */
+  unsigned char *selected;     /* (groups): 0 for removed ones */
   float *blanks;               /* (BLANK_ROWS, symbols), created when first needed */
 };
 
@@ -148,7 +148,7 @@ static bool make_blanks(struct linnet_silence *s, size_t symbols) {
   return s->blanks != NULL;
 }
 
-/* The number of consecutive groups, from the next one on, that are all selected or all left out. */
+/* The number of consecutive groups, from the next one on, that are all selected or all removed. */
 static size_t count_groups(const struct linnet_silence *s, bool selected, size_t max_groups) {
   size_t count = 0;
   while (count < max_groups && s->next + count < s->groups && (s->selected[s->next + count] != 0) == selected)

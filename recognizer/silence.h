@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-struct linnet_silence; /* the output frames of an utterance that are left out */
+struct linnet_silence; /* the output frames of an utterance that are removed */
 
 struct linnet_silence_rule {
   /* A silence longer than this many frames is shortened to them, half of them at each end. 0: all silences stay. */
@@ -23,8 +23,8 @@ struct linnet_silence_rule {
 
 /* Finds silences in features (frames, dim), which are log-mel energies before normalisation. With `edges`, the input of
  * the network does not depend on the length of the silence around speech. For this, the length must be a whole number
- * of frames above `edge`. Less than `stride` frames at either end may be left out although they are close to speech. An
- * output frame is then up to `stride` / 2 frames early or late. *silence is NULL if nothing is left out. Release it
+ * of frames above `edge`. Less than `stride` frames at either end may be removed although they are close to speech. An
+ * output frame is then up to `stride` / 2 frames early or late. *silence is NULL if no frame is removed. Release it
  * with linnet_silence_destroy. */
 enum linnet_status linnet_silence_find(struct linnet_context *context, const float *features, size_t frames, size_t dim,
                                        struct linnet_silence_rule rule, struct linnet_silence **silence);
@@ -33,9 +33,9 @@ void linnet_silence_destroy(struct linnet_silence *silence);
 /* Removes these silences from features (frames, dim) in place, and returns the number of remaining frames. */
 size_t linnet_silence_remove(const struct linnet_silence *silence, float *features, size_t frames, size_t dim);
 
-/* Passes the posteriors (frames, symbols) of the remaining frames to `sink`, with blanks for the frames that were left
- * out before them. A call with 0 frames adds the blanks at the end. Returns the sink's result if it is not 0, and 1 if
- * memory is missing. */
+/* Passes the posteriors (frames, symbols) of the remaining frames to `sink`, with blanks for the frames that were
+ * removed before them. A call with 0 frames adds the blanks at the end. Returns the sink's result if it is not 0, and 1
+ * if memory is missing. */
 int linnet_silence_restore(struct linnet_silence *silence, const float *log_posteriors, size_t frames, size_t symbols,
                            linnet_posterior_fn sink, void *user);
 

@@ -26,6 +26,8 @@ static void follow(struct linnet_speech_detector *d, double level, double second
 }
 
 bool linnet_speech_detect(struct linnet_speech_detector *d, double level, double seconds) {
+  if (!isfinite(level)) /* would stay in the estimates */
+    return false;
   follow(d, level, seconds);
   return level > fmax(d->noise + fmax(share * (d->speech - d->noise), margin), d->speech - range);
 }

@@ -13,7 +13,8 @@ Usage: tests/check_habits.sh
   paths     no absolute path of a developer's machine
   sources   CMake lists its sources: no file(GLOB), and every source file is named by a CMakeLists.txt (those of tests
             may be named by a script instead)
-  growth    structures of callbacks in public headers begin with `size`
+  growth    structures of callbacks in public headers begin with `size`; no public function returns a pointer to a
+            structure with `size`, but fills the caller's (language models are passed on, never copied)
 
 Prints what is wrong as FILE:LINE: and fails.
 END
@@ -131,6 +132,21 @@ fixed_callbacks() {
 		}'
 }
 
+# A copy by assignment has the library's `size` in the program's memory. The first pass collects the structures.
+returned_settings() {
+	find include -name '*.h' -print0 | sort -z | xargs -0 awk '
+		FNR == 1 { name = "" }
+		/^struct [a-z0-9_]+ \{/ { name = $2 }
+		/^  size_t size;/ { sized[name] = 1 }
+		/^LINNET_API const struct [a-z0-9_]+ \*/ { returned[FILENAME ":" FNR] = $4 }
+		END {
+			delete sized["linnet_language_model"]
+			for (where in returned)
+				if (returned[where] in sized)
+					print where ": returns a pointer to struct " returned[where] ": fill the structure of the caller"
+		}'
+}
+
 found=$(
 	opening_comments
 	long_lines
@@ -138,6 +154,7 @@ found=$(
 	absolute_paths
 	globs
 	fixed_callbacks
+	returned_settings
 	unnamed_sources | sed 's/$/: no CMakeLists.txt names it/'
 )
 if [ -n "$found" ]; then

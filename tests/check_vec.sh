@@ -8,7 +8,7 @@ usage() {
 Usage: check_vec.sh [COMPILER]
 
 Parses each lib/ops/NAME_vec.h, vec.h, and the kernels of the filterbank as C, alone: with the compiler's default set of
-instructions and, on x86-64, with those of AVX2 and AVX-512, whose code the default leaves out. COMPILER is clang by
+instructions and, on x86-64, with those of AVX2 and AVX-512, whose code the default omits. COMPILER is clang by
 default, or cc where clang is missing.
 END
 }

@@ -148,6 +148,8 @@ struct run {
   size_t cancel_at;    /* the poll at which the context's hook cancels; 0: never */
   size_t polls;        /* atomic */
   uint64_t model_seed;
+  const char *initial;  /* path of a model with the initial weights, or NULL */
+  double learning_rate; /* 0: 1e-2 */
   struct corpus train, dev;
   double consistency, average_decay;
   double first_loss, last_loss, last_consistency;
@@ -188,15 +190,21 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   struct linnet_train_settings settings;
   struct linnet_trainer *trainer = NULL;
   linnet_train_settings_default(&settings);
-  settings.learning_rate = 1e-2;
+  settings.learning_rate = run->learning_rate > 0 ? run->learning_rate : 1e-2;
+  if (settings.min_learning_rate > settings.learning_rate)
+    settings.min_learning_rate = settings.learning_rate;
   settings.num_batch_frames = 150;
   settings.num_epochs = run->epochs;
   settings.num_kept_models = run->keep_models;
   settings.seed = run->model_seed;
   settings.consistency = run->consistency;
   settings.average_decay = run->average_decay;
-  struct linnet_train_model model = {
-      .size = sizeof model, .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
+  struct linnet_train_model model = {.size = sizeof model,
+                                     .config = run->config,
+                                     .features = features,
+                                     .symbols = symbols,
+                                     .num_symbols = SYMBOLS,
+                                     .initial = run->initial};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
   run->log[0] = '\0';
   run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);

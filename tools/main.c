@@ -15,10 +15,10 @@ static const struct subcommand {
   tool_fn run;
   const char *summary;
 } subcommands[] = {
-    {"transcribe", tool_transcribe, "turn audio files into phonemes"},
+    {"transcribe", tool_transcribe, "turn audio files into words or phones"},
     {"listen", tool_listen, "turn speech into words while it is spoken"},
     {"align", tool_align, "find the words and phones of a known text in audio"},
-    {"decode", tool_decode, "turn posteriors of any system into symbols"},
+    {"decode", tool_decode, "turn posteriors of any system into symbols or words"},
     {"plot", tool_plot, "draw audio, posteriors and phones as SVG or PNG"},
     {"posteriors", tool_posteriors, "write log-posteriors of audio as Kaldi archives"},
     {"info", tool_info, "describe a model file"},
@@ -26,10 +26,10 @@ static const struct subcommand {
     {"train", tool_train, "train a model"},
     {"average", tool_average, "average the weights of several models"},
     {"ngram", tool_ngram, "estimate, convert and measure n-gram language models"},
-    {"g2p", tool_g2p, "pronunciations of words that no lexicon has"},
-    {"calibrate", tool_calibrate, "make a model's confidences the probability of being right"},
-    {"score", tool_score, "error rates of hypotheses against references"},
-    {"validate-data", tool_validate_data, "check a Kaldi data folder, and repair it"},
+    {"g2p", tool_g2p, "guess pronunciations of words that no lexicon has"},
+    {"calibrate", tool_calibrate, "turn confidences of a model into probabilities of being right"},
+    {"score", tool_score, "count the errors of hypotheses against references"},
+    {"validate-data", tool_validate_data, "check and repair Kaldi data folders"},
 };
 
 enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "decoder/align/aligned_text.h"
+#include "decoder/output/spans.h"
 
 static struct linnet_span span_of(const struct linnet_aligned_text *t, const char *text, size_t start, size_t end,
                                   float confidence, float gop) {
@@ -12,7 +13,6 @@ static struct linnet_span span_of(const struct linnet_aligned_text *t, const cha
                              .confidence = confidence,
                              .has_gop = 1,
                              .gop = gop};
-  span.end = span.end > t->seconds && span.start < t->seconds ? t->seconds : span.end;
   return span;
 }
 
@@ -56,7 +56,6 @@ static struct linnet_span word_span(const struct linnet_aligned_text *t, const s
   }
   span.start = placed->start * t->frame_seconds;
   span.end = placed->end * t->frame_seconds;
-  span.end = span.end > t->seconds && span.start < t->seconds ? t->seconds : span.end;
   return span;
 }
 
@@ -104,9 +103,25 @@ static bool make_jumps(struct linnet_aligned_text *t) {
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
+/* The last frame may reach beyond the recording. */
+static void clip(struct linnet_span *spans, size_t count, double seconds) {
+  for (size_t i = 0; i < count; i++)
+    if (spans[i].end > seconds && spans[i].start < seconds)
+      spans[i].end = seconds;
+}
+
+static void set_boundaries(struct linnet_aligned_text *t) {
+  linnet_spans_widen(t->phone_spans, t->num_phone_spans, t->word_spans, t->num_word_spans, 0,
+                     (double)t->frames * t->frame_seconds);
+  clip(t->phone_spans, t->num_phone_spans, t->seconds);
+  clip(t->word_spans, t->num_word_spans, t->seconds);
+}
+
 enum linnet_status linnet_aligned_spans_make(struct linnet_aligned_text *t, bool jumps) {
-  if (make_phones(t) && (!t->spoken || make_words(t)) && (!jumps || make_jumps(t)))
+  if (make_phones(t) && (!t->spoken || make_words(t)) && (!jumps || make_jumps(t))) {
+    set_boundaries(t);
     return LINNET_OK;
+  }
   return linnet_fail(t->context, LINNET_ERROR_MEMORY, "out of memory for an alignment of %zu words", t->num_words);
 }
 

@@ -100,7 +100,7 @@ enum linnet_status linnet_output_write(const struct linnet_output_format *format
   return sink.failed ? LINNET_ERROR_IO : LINNET_OK;
 }
 
-/* --- what the formats share --------------------------------------------------------------------------------------- */
+/* --- functions of all formats ------------------------------------------------------------------------------------- */
 
 void linnet_put_bytes(struct linnet_sink *sink, const char *text, size_t bytes) {
   if (!sink->failed && bytes > 0)

@@ -84,9 +84,10 @@ static enum linnet_status read_item(struct parser *p, const char *token, const c
   return LINNET_OK;
 }
 
-/* --- what is said ------------------------------------------------------------------------------------------------- */
+/* --- spoken words ------------------------------------------------------------------------------------------------- */
 
-/* {FIELD} as it is written, {FIELD:SET} as a number, {FIELD:each:SET} digit by digit, {FIELD.COLUMN} of a table. */
+/* Reads a reference to a field of the pattern. {FIELD}: the text of the field; {FIELD:SET}: its number in words of
+ * SET; {FIELD:each:SET}: each of its digits; {FIELD.COLUMN}: a column of its table. */
 static enum linnet_status read_reference(struct parser *p, const char *token, const char *field,
                                          struct linnet_text_saying *saying) {
   uint64_t number = 0, column = 1;

@@ -11,7 +11,8 @@ enum linnet_status linnet_resampler_create(struct linnet_context *context, doubl
                                            struct linnet_resampler **resampler);
 
 /* Takes up to n samples (*used of them) and gives up to `capacity` (*got). `in` NULL says that the input has ended:
- * then *got 0 is the end. How the input is cut changes nothing in the output. */
+ * then *got 0 is the end. The output does not depend on how the input is divided
+ * among calls. */
 enum linnet_status linnet_resampler_run(struct linnet_resampler *resampler, const float *in, size_t n, size_t *used,
                                         float *out, size_t capacity, size_t *got);
 

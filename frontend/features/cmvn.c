@@ -135,7 +135,8 @@ enum linnet_status linnet_cmvn_run(struct linnet_cmvn *cmvn, enum linnet_cmvn_fr
     return LINNET_ERROR_STATE;
   for (size_t t = 0; t < frames; t++) {
     float *x = features + t * cmvn->dim, y[LINNET_CMVN_MAX_DIM];
-    if (run_frame(cmvn, variance, x, y) > speech_mean || chosen == LINNET_CMVN_ALL_FRAMES)
+    const double mean = run_frame(cmvn, variance, x, y);
+    if (isfinite(mean) && (mean > speech_mean || chosen == LINNET_CMVN_ALL_FRAMES))
       linnet_cmvn_accumulate(cmvn, x, 1);
     memcpy(x, y, cmvn->dim * sizeof *x);
   }

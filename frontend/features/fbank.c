@@ -65,8 +65,8 @@ struct linnet_fbank {
   struct linnet_fft *fft; /* time -> spectrum */
 
   /* A block: samples of at most LANES frames. `block` is used within one call, `held` is the incremental state: its
-   * first `count` samples were accepted but not yet left behind, `skip` more are to be dropped before the next one
-   * is held (where the shift is larger than the window). */
+   * first `count` samples are those that later frames still need. If the shift is larger than the window, the next
+   * `skip` samples belong to no frame. */
   size_t capacity;
   float *block, *held;
   size_t count, skip;
@@ -237,8 +237,8 @@ void linnet_fbank_destroy(struct linnet_fbank *fbank) {
 
 /* --- What it was made with ------------------------------------------------------------------------------------ */
 
-const struct linnet_fbank_settings *linnet_fbank_settings_of(const struct linnet_fbank *fbank) {
-  return &fbank->settings;
+void(linnet_fbank_settings_of)(const struct linnet_fbank *fbank, struct linnet_fbank_settings *settings, size_t size) {
+  linnet_settings_fill(settings, size, &fbank->settings, sizeof fbank->settings);
 }
 
 size_t linnet_fbank_dim(const struct linnet_fbank *fbank) {

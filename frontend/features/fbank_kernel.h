@@ -47,7 +47,7 @@ struct linnet_fft;
 enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, float *in, float *out,
                                      struct linnet_fft **fft);
 
-/* Transforms what is in `in`, which it leaves alone. LINNET_ERROR_UNSUPPORTED without FFTW; else it does not fail. */
+/* Transforms `in`, which does not change. LINNET_ERROR_UNSUPPORTED without FFTW; else it does not fail. */
 enum linnet_status linnet_fft_run(struct linnet_fft *fft);
 
 /* Destroys the object; NULL is allowed. */

@@ -131,7 +131,7 @@ INLINE vector choose(integers condition, vector yes, vector no) {
 }
 
 /* Natural logarithm of x >= FLT_EPSILON, to 2e-7 of max(1, |log x|); infinity and NaN stay. x = m 2^e with m in
- * [2/3, 4/3); log m = 2 artanh(s) with s = (m - 1) / (m + 1), |s| <= 1/5, whose series is cut after s^9. */
+ * [2/3, 4/3); log m = 2 artanh(s) with s = (m - 1) / (m + 1), |s| <= 1/5, whose series ends after s^9. */
 INLINE vector log_of(vector x) {
   integers bits = (integers)x;
   integers exponent = (bits - 0x3f2aaaab) >> 23; /* 0x3f2aaaab is 2/3 */

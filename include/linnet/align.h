@@ -52,8 +52,8 @@ struct linnet_align_settings {
   size_t band;
 
   /* Non-zero `jumps` allows differences between text and audio. The path may leave the text between two words, treat
-   * any number of frames as unknown sound, and return before any word within the band: a later one (the speaker left
-   * words out) or an earlier one (the speaker repeated words). Leaving and returning cost `jump_cost` / 2 each. The log
+   * any number of frames as unknown sound, and return before any word within the band: a later one (the speaker omitted
+   * words) or an earlier one (the speaker repeated words). Leaving and returning cost `jump_cost` / 2 each. The log
    * probability of a frame outside the text is that of the blank, or that of the best other symbol minus `frame_cost`,
    * whichever is higher. Costs are natural logarithms. Default: off, 60, 2. With these values, an alignment of 20
    * minutes of ljspeech, with one extra sentence and one missing, found both and one jump too many (chosen on ljspeech;

@@ -32,9 +32,12 @@ LINNET_API enum linnet_status linnet_fbank_create(struct linnet_context *context
                                                   const struct linnet_fbank_settings *settings,
                                                   struct linnet_fbank **fbank);
 
-/* The settings of the filterbank, with high_frequency as a frequency above 0; and the number of values per frame
- * (num_mel). */
-LINNET_API const struct linnet_fbank_settings *linnet_fbank_settings_of(const struct linnet_fbank *fbank);
+/* Fills *settings with the settings of the filterbank, with high_frequency as a frequency above 0. */
+LINNET_API void linnet_fbank_settings_of(const struct linnet_fbank *fbank, struct linnet_fbank_settings *settings,
+                                         size_t size);
+#define linnet_fbank_settings_of(fbank, settings) linnet_fbank_settings_of(fbank, settings, sizeof *(settings))
+
+/* The number of values per frame (num_mel). */
 LINNET_API size_t linnet_fbank_dim(const struct linnet_fbank *fbank);
 
 /* The samples of a window, and the samples from the start of one window to the start of the next. */

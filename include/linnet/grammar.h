@@ -2,7 +2,7 @@
  * accepts.
  *
  *   linnet_grammar_load(context, "commands.jsgf", lexicon, &grammar);
- *   linnet_grammar_lookahead(grammar, lookahead);          // leaves the words that it has not out of the search
+ *   linnet_grammar_lookahead(grammar, lookahead);          // excludes the words that the grammar lacks
  *   settings.model = linnet_grammar_language_model(grammar), settings.lookahead = lookahead;
  *
  * A grammar is a language model that gives probability 1 to each word that may come next, and 0 to all others.

@@ -5,7 +5,9 @@
  *                                         .begin = begin, .score = score, .finish = finish};
  *   settings.model = &model;
  *
- * A search copies the structure when it is created. What `user` points to must outlive the search.
+ * A search copies the structure when it is created. What `user` points to must outlive the search. A structure that the
+ * library returns has the library's `size`, which may differ from the program's: pass the pointer on. A program that
+ * changes something about such a model implements one whose functions call those of the returned structure.
  *
  * A state is `state_bytes` bytes. The search copies them and compares them with memcmp, but does not interpret them.
  * States with the same predictions must have the same bytes. Tokens are numbers that have the same meaning for model

@@ -9,10 +9,11 @@
  * Conventions: counts are called num_... and have the type size_t, like dimensions; indices of symbols are int. Amounts
  * of memory are called ..._bytes, limits min_... and max_.... Functions named ..._find return LINNET_NOT_FOUND or NULL
  * if there is no such entry. Structures of settings begin with `size`, which ..._default sets, so that a program may be
- * older or newer than the library. Structures of callbacks, and those that have no defaults but may grow, begin with
- * `size`, too; the program sets it to their sizeof. Structures without `size`, such as linnet_source, linnet_span and
- * the elements of arrays, get no new members within a soname. Members are called num_...; a parameter that receives the
- * number of elements of a returned array is called `count`. */
+ * older or newer than the library; functions that give settings fill a structure of the caller. Structures of
+ * callbacks, and those that have no defaults but may grow, begin with `size`, too; the program sets it to their sizeof.
+ * Structures without `size`, such as linnet_source, linnet_span and the elements of arrays, get no new members within a
+ * soname. Members are called num_...; a parameter that receives the number of elements of a returned array is called
+ * `count`. */
 #ifndef LINNET_LINNET_H
 #define LINNET_LINNET_H
 

@@ -29,8 +29,10 @@ LINNET_API enum linnet_status linnet_model_load_memory(struct linnet_context *co
 /* Destroys the model; NULL is allowed. Destroy its encoders and streams first. */
 LINNET_API void linnet_model_destroy(struct linnet_model *model);
 
-/* The features that the model expects as input. */
-LINNET_API const struct linnet_feature_config *linnet_model_features(const struct linnet_model *model);
+/* Fills *features, like linnet_feature_config_default, with the features that the model expects as input. */
+LINNET_API void linnet_model_features(const struct linnet_model *model, struct linnet_feature_config *features,
+                                      size_t size);
+#define linnet_model_features(model, features) linnet_model_features(model, features, sizeof *(features))
 
 /* The statistics of the training data, for LINNET_CMVN_GLOBAL and LINNET_CMVN_RUNNING; otherwise NULL. */
 LINNET_API const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model *model);

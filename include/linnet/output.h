@@ -19,7 +19,9 @@
 extern "C" {
 #endif
 
-/* A phone or a word. Spans are in order and do not overlap. */
+/* A phone or a word. Spans are in order and do not overlap. Those that Linnet makes reach beyond the frames in which
+ * CTC has the symbol (`linnet_segment`, `linnet_aligned_phone`): into the blanks on both sides, by at most 60 ms and to
+ * the middle between two phones (docs/alignment.md). */
 struct linnet_span {
   const char *text;  /* UTF-8 */
   double start, end; /* seconds */

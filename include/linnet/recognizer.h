@@ -126,10 +126,24 @@ struct linnet_recognizer_file;
 LINNET_API enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, const char *path,
                                                           struct linnet_recognizer_file **file);
 
-/* The settings. To change them, copy them together with the search settings that they point to. All strings, arrays
- * and numbers that they point to belong to `file`. */
-LINNET_API const struct linnet_recognizer_settings *
-linnet_recognizer_file_settings(const struct linnet_recognizer_file *file);
+/* Fill *settings, like ..._default, with what the file says; members that the file does not name have their defaults.
+ * The search and endpoint settings that the recognizer's settings point to belong to `file`, like all strings, arrays
+ * and numbers. Do not copy those structures by assignment, because the library that the program runs with may have a
+ * larger or smaller one: to change them, fill structures of your own with the other two functions and let the
+ * recognizer's settings point to these. Whether the file has endpoints is what `endpoint` in the recognizer's settings
+ * says: NULL means that it has none, and then the last function gives the defaults. */
+LINNET_API void linnet_recognizer_file_settings(const struct linnet_recognizer_file *file,
+                                                struct linnet_recognizer_settings *settings, size_t size);
+#define linnet_recognizer_file_settings(file, settings)                                                                \
+  linnet_recognizer_file_settings(file, settings, sizeof *(settings))
+LINNET_API void linnet_recognizer_file_search_settings(const struct linnet_recognizer_file *file,
+                                                       struct linnet_search_settings *settings, size_t size);
+#define linnet_recognizer_file_search_settings(file, settings)                                                         \
+  linnet_recognizer_file_search_settings(file, settings, sizeof *(settings))
+LINNET_API void linnet_recognizer_file_endpoint_settings(const struct linnet_recognizer_file *file,
+                                                         struct linnet_endpoint_settings *settings, size_t size);
+#define linnet_recognizer_file_endpoint_settings(file, settings)                                                       \
+  linnet_recognizer_file_endpoint_settings(file, settings, sizeof *(settings))
 
 /* Destroys the settings; NULL is allowed. */
 LINNET_API void linnet_recognizer_file_destroy(struct linnet_recognizer_file *file);
@@ -147,10 +161,9 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
 /* Receives results. linnet_recognizer_stream_accept, ..._accept_features and ..._finish call it in their own thread
  * whenever the words of the best alternative change (its phones, if there are no words), and once when the result is
  * final. With endpoints each segment has its final result; segments in which nothing was recognised have none, except
- * the last one, which linnet_recognizer_stream_finish ends. `result` is valid during the call; the
- * texts of its words and phones live as long as the recognizer. If the hook returns
- * non-zero, the function that called it fails with LINNET_ERROR_CANCELLED. The hook must not call functions of the
- * stream. */
+ * the last one, which linnet_recognizer_stream_finish ends. `result` is valid during the call; the texts of its words
+ * and phones live as long as the recognizer. If the hook returns non-zero, the function that called it fails with
+ * LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
 typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 
 /* Sets the hook; NULL removes it. */

@@ -47,7 +47,7 @@ struct linnet_stream;
 LINNET_API enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
                                                    struct linnet_stream **stream);
 
-/* Takes samples at the model's rate (linnet_model_features()->fbank.sample_rate), mono, int16 scale.
+/* Takes samples at the model's rate (fbank.sample_rate of linnet_model_features), mono, int16 scale.
  * LINNET_ERROR_STATE after features and after linnet_stream_finish, until linnet_stream_reset. */
 LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream, const float *samples, size_t n);
 

@@ -75,10 +75,10 @@ static enum linnet_status core_create(struct linnet_context *failed, const struc
   bool best = !settings->kernels || strcmp(settings->kernels, "auto") == 0;
   const struct linnet_ops *ops = best ? linnet_cpu_best_ops(settings->precision) : linnet_cpu_ops(settings->kernels);
   if (!ops)
-    return linnet_fail(
-        failed, LINNET_ERROR_UNSUPPORTED,
-        "kernels \"%.40s\": unknown, not in this build, or not for this processor; \"auto\" always works",
-        settings->kernels);
+    return linnet_fail(failed, LINNET_ERROR_UNSUPPORTED,
+                       "kernels \"%.40s\": unknown, not in this build, not for this processor, or memory is too small; "
+                       "\"auto\" always works",
+                       settings->kernels);
   struct core *core = reallocate(settings->reallocate_user, NULL, sizeof *core);
   if (!core)
     return out_of_memory(failed);

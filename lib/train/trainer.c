@@ -133,23 +133,6 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   return choose ? choose_chunk(t) : LINNET_OK;
 }
 
-static enum linnet_status initial_weights(struct linnet_trainer *t, const char *path) {
-  if (!path) {
-    linnet_parameters_initialise(t->parameters, t->settings.seed, t->weights);
-    return LINNET_OK;
-  }
-  struct linnet_model *model = NULL;
-  LINNET_TRY(linnet_model_load(t->context, path, &model));
-  enum linnet_status status = LINNET_OK;
-  if (linnet_config_same_network(&t->config, &model->config))
-    memcpy(t->weights, model->weights, t->parameters->size * sizeof *t->weights);
-  else
-    status = linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
-                         "%s: its config differs from the one to be trained: see linnet info", path);
-  linnet_model_destroy(model);
-  return status;
-}
-
 /* A vector of parameters on the device; on the CPU it is the host's. */
 static real *device_vector(const struct linnet_trainer *t, real *host) {
   struct linnet_device *device = t->network.device;
@@ -179,7 +162,7 @@ static enum linnet_status create_weights(struct linnet_trainer *t, const char *i
   t->device.moment2 = device_vector(t, t->moment2);
   if (!t->device.weights || !t->device.moment1 || !t->device.moment2)
     return out_of_memory(t->context);
-  LINNET_TRY(initial_weights(t, initial));
+  LINNET_TRY(linnet_trainer_initial_weights(t, initial));
   return create_average(t);
 }
 

@@ -63,6 +63,9 @@ struct linnet_trainer {
   double saved_at; /* clock of the last checkpoint */
 };
 
+/* Fills t->weights with those of the model at `path`, or with random ones if it is NULL (initial_weights.c). */
+enum linnet_status linnet_trainer_initial_weights(struct linnet_trainer *t, const char *path);
+
 /* Copies weights and moments from the device. */
 enum linnet_status linnet_trainer_download(struct linnet_trainer *t);
 

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
+Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
               [--prune X] [--ship DIR] [--stage N] [--stop-stage N] [--quick]
 
 Makes the recognizer of English that ships (models/english). First installs missing Debian packages and builds linnet,
@@ -27,9 +27,11 @@ unless $LINNET names a linnet command.
 
   --data DIR         speechocean762/, librispeech/{train,dev}/, kathleen/, commonvoice/ (Kaldi data folders), noise/,
                      cmudict/cmudict.dict, text/books.txt.xz
+  --live             the recognizer for live speech instead (models/english-live): a causal model with a look-ahead of 230 ms,
+                     on the data of EXP/data; all results are in EXP/live. Start it from an offline model with --initial
   --librispeech DIR  more speech to train on: folders of LibriSpeech as published (train-clean-100 ...), or Kaldi data folders
   --exp DIR          folder for all results (default exp/english)
-  --initial FILE     start training from the weights of this model, which must have the same shape
+  --initial FILE     start training from the weights of this model, which must have the same tensors and symbols
   --set KEY=VALUE    set a key of the configuration, as in linnet train
   --epochs N         number of epochs (default: that of the configuration)
   --seed S           seed of training (default 1)
@@ -45,12 +47,17 @@ unless $LINNET names a linnet command.
 END
 }
 
-data='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' prune=4.5e-7 ship=''
+data='' live='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' prune=4.5e-7 ship=''
 stage=1 stop_stage=8
-take_options "data librispeech+ exp initial set+ epochs seed jobs precision device prune ship stage stop-stage" "$@"
+take_options "data live! librispeech+ exp initial set+ epochs seed jobs precision device prune ship stage stop-stage" "$@"
 check_stages 8
 conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1' tuning_beam=200 beam=400
+[ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
+root=$exp prepared=$exp/data name=english shared=''
+[ -z "$live" ] || exp=$exp/live name=english-live shared=../english/
+[ -z "$live" ] || [ -z "$quick" ] || set=(model.attention=causal-linear model.convolution_lookahead=1 features.cmvn=running
+	features.max_silence=0 features.edge_silence=0 ${set[@]+"${set[@]}"})
 sets=(speechocean762-dev librispeech-dev commonvoice)
 attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
 CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
@@ -58,30 +65,30 @@ see models/english/README.md"
 
 prepare() {
 	[ -n "$data" ] || die "--data DIR is missing; see --help"
-	LINNET=$linnet "$here/local/prepare.sh" --out "$exp/data" --lexicon "$data/cmudict/cmudict.dict" \
+	LINNET=$linnet "$here/local/prepare.sh" --out "$prepared" --lexicon "$data/cmudict/cmudict.dict" \
 		--speechocean762 "$data/speechocean762" --train "$data/librispeech/train" "$data/kathleen" \
 		${librispeech[@]+"${librispeech[@]}"} --dev "librispeech-dev=$data/librispeech/dev" "commonvoice=$data/commonvoice" \
 		--noise "$data/noise"
-	rm -rf "$exp/data/speechocean762-dev"
-	mv "$exp/data/speechocean762/dev" "$exp/data/speechocean762-dev"
+	rm -rf "$prepared/speechocean762-dev"
+	mv "$prepared/speechocean762/dev" "$prepared/speechocean762-dev"
 }
 
 train() {
 	local keys=() key
-	need_file "$exp/data/train/phones" "run stage 1 first"
+	need_file "$prepared/train/phones" "run stage 1 first"
 	for key in ${set[@]+"${set[@]}"}; do keys+=(--set "$key"); done
-	"$linnet" train --threads "$jobs" --precision "$precision" ${device:+--device "$device"} --train "$exp/data/train" \
-		--dev "$exp/data/dev" --exp "$exp/train" --config "$conf" --set "augment.noise.scp=$exp/data/noise.scp" \
+	"$linnet" train --threads "$jobs" --precision "$precision" ${device:+--device "$device"} --train "$prepared/train" \
+		--dev "$prepared/dev" --exp "$exp/train" --config "$conf" --set "augment.noise.scp=$prepared/noise.scp" \
 		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} ${keys[@]+"${keys[@]}"} \
-		${initial:+--initial "$initial"} --name english-phonemes --licence "CC BY 4.0" \
+		${initial:+--initial "$initial"} --name "$name-phonemes" --licence "CC BY 4.0" \
 		--provenance "$attribution"
 }
 
 # decode MODEL: the error rate on the development sets
 decode() {
-	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$exp/data/dev" --output "$exp/dev.hyp" 2>"$exp/dev.log" ||
+	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$prepared/dev" --output "$exp/dev.hyp" 2>"$exp/dev.log" ||
 		die "not all utterances were recognised: see $exp/dev.log"
-	error_rate "$exp/data/dev/phones" "$exp/dev.hyp"
+	error_rate "$prepared/dev/phones" "$exp/dev.hyp"
 }
 
 # Takes the average of the kept epochs or the best epoch, whichever has fewer errors.
@@ -100,9 +107,9 @@ calibrate() {
 	local unit=()
 	mkdir -p "$2"
 	[ "$3" = phones ] || unit=(--words)
-	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$exp/data/dev" --format json --output "$2/dev.json" "${@:4}"
+	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$prepared/dev" --format json --output "$2/dev.json" "${@:4}"
 	into "$2/calibration" "$linnet" calibrate --model "$1" ${unit[@]+"${unit[@]}"} --half --output "$2/model-half.safetensors" \
-		"$exp/data/dev/$3" "$2/dev.json"
+		"$prepared/dev/$3" "$2/dev.json"
 	say "$(tail -n 1 "$2/calibration")"
 }
 
@@ -133,7 +140,7 @@ tune_third() {
 
 # Tries the best of these, and changes of one of its numbers, on all utterances, the best first.
 tune() {
-	local weight scale bonus step all=("ark:$exp/words/dev.ark" "$exp/data/dev/text")
+	local weight scale bonus step all=("ark:$exp/words/dev.ark" "$prepared/dev/text")
 	read -r _ weight _ scale <"$exp/words/tuning-third"
 	{
 		trial "${all[@]}" "$weight" 0 "$scale"
@@ -151,8 +158,8 @@ sum() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.3g\n", a + b}'; }
 priors() {
 	local part=$exp/words/train
 	mkdir -p "$part"
-	into "$part/wav.scp" awk 'NR % 4 == 0' "$exp/data/train/wav.scp"
-	into "$part/utt2spk" select_lines "$part/wav.scp" "$exp/data/train/utt2spk"
+	into "$part/wav.scp" awk 'NR % 4 == 0' "$prepared/train/wav.scp"
+	into "$part/utt2spk" select_lines "$part/wav.scp" "$prepared/train/utt2spk"
 	"$linnet" posteriors --threads "$jobs" --model "$1" --data "$part" --estimate-priors "$exp/words/priors.txt"
 }
 
@@ -162,25 +169,36 @@ language() {
 	xz -dc "$data/text/books.txt.xz" >"$exp/words/books.txt"
 	into "$exp/words/counts" awk '{for (i = 1; i <= NF; i++) count[$i]++} END {for (word in count) print word, count[word]}' \
 		"$exp/words/books.txt"
-	"$linnet" g2p --model "$exp/data/g2p.bin" --complete "$data/cmudict/cmudict.dict" \
+	"$linnet" g2p --model "$prepared/g2p.bin" --complete "$data/cmudict/cmudict.dict" \
 		--text <(awk '$2 >= 3 {print "word-" NR, $1}' "$exp/words/counts") --output "$exp/words/all.txt"
 	into "$exp/words/lexicon.txt" awk -f "$here/local/vocabulary.awk" "$exp/words/counts" "$exp/words/all.txt"
 	"$linnet" ngram --order 3 ${quick:+--discount-fallback} --text "$exp/words/books.txt" --prune "$prune" --quantize \
 		--binary "$exp/words/lm.bin"
 	rm "$exp/words/books.txt" "$exp/words/all.txt"
+	into "$exp/words/prune" echo "$prune"
+}
+
+# Whether the language model was made with the same --prune.
+has_language() {
+	[ -e "$exp/words/lm.bin" ] && [ -e "$exp/words/prune" ] && [ "$(<"$exp/words/prune")" = "$prune" ]
 }
 
 words() {
 	local model=$exp/calibration/model-half.safetensors
 	need_file "$model" "run stage 4 first"
-	need_file "$data/text/books.txt.xz" "--data names a folder with text/books.txt.xz"
 	mkdir -p "$exp/words"
-	[ -e "$exp/words/lm.bin" ] || language
+	if [ -n "$live" ]; then
+		need_file "$root/words/lm.bin" "run stage 5 without --live first"
+		ln -sf "$(realpath "$root/words/lm.bin")" "$(realpath "$root/words/lexicon.txt")" "$exp/words/"
+	else
+		need_file "$data/text/books.txt.xz" "--data names a folder with text/books.txt.xz"
+		has_language || language
+	fi
 	into "$exp/words/symbols" "$linnet" info --symbols "$model"
 	priors "$model"
-	"$linnet" posteriors --model "$model" --data "$exp/data/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
+	"$linnet" posteriors --model "$model" --data "$prepared/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
 	into "$exp/words/third.scp" awk 'NR % 3 == 1' "$exp/words/dev.scp"
-	into "$exp/words/third" select_lines "$exp/words/third.scp" "$exp/data/dev/text"
+	into "$exp/words/third" select_lines "$exp/words/third.scp" "$prepared/dev/text"
 	into "$exp/words/tuning-third" tune_third
 	into "$exp/words/tuning" tune
 	say "words: $(head -n 1 "$exp/words/tuning") (error, weight, bonus, scale of the priors)"
@@ -198,7 +216,7 @@ calibrate_words() {
 evaluate() {
 	local weight bonus scale some=() name
 	read -r _ weight bonus scale <"$exp/words/tuning"
-	for name in "${sets[@]}"; do some+=("$name=$exp/data/$name"); done
+	for name in "${sets[@]}"; do some+=("$name=$prepared/$name"); done
 	LINNET=$linnet "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
 		--lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" \
 		--priors "$exp/words/priors.txt" --prior-scale "$scale" --beam "$beam" --threads "$jobs" --out "$exp/$1" "${@:2}"
@@ -207,8 +225,8 @@ evaluate() {
 # Scores all utterances as recorded, and every sixth utterance under other conditions.
 table() {
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
-	into "$exp/table.md" evaluate table --noise "$exp/data/noise-held-out.scp"
-	[ -n "$quick" ] || into "$exp/conditions.md" evaluate conditions --every 6 --conditions --noise "$exp/data/noise-held-out.scp"
+	into "$exp/table.md" evaluate table --noise "$prepared/noise-held-out.scp"
+	[ -n "$quick" ] || into "$exp/conditions.md" evaluate conditions --every 6 --conditions --noise "$prepared/noise-held-out.scp"
 	say "see $exp/table.md and $exp/conditions.md"
 }
 
@@ -225,27 +243,34 @@ card() {
 				print line
 			}
 			if (inside) print ""
-		}' "$linnet_root/models/english/README.md"
+		}' "$linnet_root/models/$name/README.md"
+}
+
+# assemble_language FOLDER: what the recognizer for live speech takes from the folder beside it
+assemble_language() {
+	need_file "$data/cmudict/LICENSE" "--data names a folder with cmudict/LICENSE"
+	install -m 644 "$exp/words/lm.bin" "$1/words.bin"
+	install -m 644 "$exp/words/lexicon.txt" "$prepared/g2p.bin" "$linnet_root/models/english/text.rules" "$1"
+	install -m 644 "$data/cmudict/LICENSE" "$1/lexicon-licence.txt"
 }
 
 # Makes the folder that ships.
 assemble() {
-	local to=${ship:-$exp/english} weight bonus scale bytes
+	local to=${ship:-$root/$name} weight bonus scale bytes
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
-	need_file "$data/cmudict/LICENSE" "--data names a folder with cmudict/LICENSE"
 	read -r _ weight bonus scale <"$exp/words/tuning"
 	mkdir -p "$to"
 	install -m 644 "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
-	install -m 644 "$exp/words/lm.bin" "$to/words.bin"
-	install -m 644 "$exp/words/lexicon.txt" "$exp/words/priors.txt" "$exp/data/g2p.bin" "$linnet_root/models/english/text.rules" "$to"
-	install -m 644 "$data/cmudict/LICENSE" "$to/lexicon-licence.txt"
+	install -m 644 "$exp/words/priors.txt" "$to"
+	[ -n "$live" ] || assemble_language "$to"
 	into "$to/README.md" card
 	cat >"$to/recognizer.json" <<-END
-		{"model": "phones.safetensors", "search": "words", "lexicon": "lexicon.txt", "language_model": "words.bin",
-		 "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam, "priors": "priors.txt", "prior_scale": $scale}
+		{"model": "phones.safetensors", "search": "words", "lexicon": "${shared}lexicon.txt",
+		 "language_model": "${shared}words.bin", "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam,
+		 "priors": "priors.txt", "prior_scale": $scale}
 	END
 	bytes=$(cat "$to"/* | wc -c)
-	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run stage 5 again"
+	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run from stage 5 again"
 	say "$to: $bytes bytes"
 }
 

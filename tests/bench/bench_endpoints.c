@@ -38,7 +38,7 @@ static enum linnet_status create(struct linnet_context *context, const char *pat
     const enum linnet_status status = linnet_recognizer_file_load(context, path, &file);
     if (status != LINNET_OK)
       return status;
-    settings = *linnet_recognizer_file_settings(file);
+    linnet_recognizer_file_settings(file, &settings);
   }
   settings.endpoint = settings.endpoint ? settings.endpoint : &endpoint;
   const enum linnet_status status = linnet_recognizer_create(context, &settings, recognizer);

@@ -18,8 +18,10 @@ static void check_model(const struct linnet_model *model) {
   for (size_t i = 0; i < model->parameters->size; i++)
     check(isfinite(model->weights[i]), "a weight that is not finite");
   check(linnet_model_num_parameters(model) <= model->parameters->size, "more parameters than the capacity");
-  const enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
-  check((cmvn == LINNET_CMVN_GLOBAL || cmvn == LINNET_CMVN_RUNNING) == (linnet_model_cmvn(model) != NULL),
+  struct linnet_feature_config features;
+  linnet_model_features(model, &features);
+  check((features.cmvn == LINNET_CMVN_GLOBAL || features.cmvn == LINNET_CMVN_RUNNING) ==
+            (linnet_model_cmvn(model) != NULL),
         "statistics without need, or none in need");
   for (size_t i = 0; linnet_model_metadata_key(model, i); i++)
     check(linnet_model_metadata(model, linnet_model_metadata_key(model, i)) != NULL, "metadata without value");

@@ -70,7 +70,7 @@ LINNET_LEXICON=lexicon "$linnet" align --text-file - --format ctm sun.wav < text
 "$linnet" align --phones "$phones" --format ctm sun.wav | cmp - words-phones.ctm || fail 'phones give another result'
 
 check 0 'intervals: size = ' "${align[@]}" --text "$sun" --format textgrid sun.wav
-check 0 '00:00:00.180 --> ' "${align[@]}" --text "$sun" --format vtt sun.wav
+check 0 '00:00:00.120 --> ' "${align[@]}" --text "$sun" --format vtt sun.wav
 check 0 '"gop":' "${align[@]}" --text "$sun" --format json sun.wav
 check 0 '"symbol":"DH"' "$linnet" transcribe --format json sun.wav
 check 0 'xmin = 0' "$linnet" transcribe --format textgrid sun.wav
@@ -169,7 +169,7 @@ grep -qF -- "--text:1:22: 'stars,' has no pronunciation" out || fail "all unknow
 grep -qF -- '--g2p FILE' out || fail "the remedy: $(cat out)"
 check 1 'frames and the audio has' "${align[@]}" --text "$sun $birds $birds $birds $birds" sun.wav
 check 0 'words are doubtful' "${align[@]}" --text "$birds" sun.wav
-check 0 "leaves out words 8 to 13, 'Bright' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" sun.wav
+check 0 "omits words 8 to 13, 'Bright' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" sun.wav
 check 0 '{"kind":"skipped","start":' "${align[@]}" --jumps --format json --text "$sun $birds" sun.wav
 grep -qF '"word":7,"words":["Bright","birds","sing","in","the","trees."]}]' out || fail "jumps: $(cat out)"
 check 0 '"jumps":[]' "${align[@]}" --jumps --format json --text "$sun" sun.wav

@@ -42,7 +42,7 @@ same 'text' expected hyp
 printf 'u1-1 A B\nu1-2 A A\nu2-1 \n' > expected
 same 'n-best' expected hyp
 "$linnet" decode --symbols symbols --format json --frame-shift 30 post.txt > hyp 2> /dev/null
-grep -qF '{"symbol":"B","start":0.090,"end":0.120,"confidence":0.6065}' hyp || fail "JSON: $(cat hyp)"
+grep -qF '{"symbol":"B","start":0.075,"end":0.120,"confidence":0.6065}' hyp || fail "JSON: $(cat hyp)"
 "$linnet" decode --symbols symbols --insertion-bonus -9 post.txt > hyp 2> /dev/null
 grep -qx 'u1 ' hyp || fail "insertion bonus: $(cat hyp)"
 
@@ -86,8 +86,8 @@ check 2 '--symbols FILE is missing' decode post.txt
 : > empty.ark
 check 0 'empty.ark: has no utterances' decode --symbols symbols post.txt ark:empty.ark
 check 0 'empty.ark: has no utterances' decode --symbols symbols scp:empty.ark
-"$linnet" decode --symbols symbols --format ctm --frame-shift 30 post.txt > hyp 2> /dev/null
-printf 'u1 1 0.030 0.030 A 0.9900\nu1 1 0.090 0.030 B 0.6065\n' > expected
+"$linnet" decode --symbols symbols --format ctm --frame-shift 40 post.txt > hyp 2> /dev/null
+printf 'u1 1 0.000 0.100 A 0.9900\nu1 1 0.100 0.060 B 0.6065\n' > expected
 same 'CTM' expected hyp
 for format in json ctm stm; do
   check 2 "post.txt: u1: the times of --format $format need the frame shift" decode --symbols symbols \
@@ -98,15 +98,15 @@ check 2 '--frame-shift 0: must be above 0' decode --symbols symbols --frame-shif
 grep -qF 'ark:-: u1: the times of --format ctm need the frame shift' err || fail "times of a pipe: $(cat err)"
 # Each archive has a file with its frame shift; the option replaces it.
 sed 's/^u/v/' post.txt > other.txt
-echo 0.03 > post.txt.frame_shift
-echo ' 0.015 ' > other.txt.frame_shift
+echo 0.04 > post.txt.frame_shift
+echo ' 0.02 ' > other.txt.frame_shift
 "$linnet" decode --symbols symbols --format ctm other.txt ark:post.txt > hyp 2> /dev/null
 {
   awk '{printf "v1 1 %.3f %.3f %s %s\n", $3 / 2, $4 / 2, $5, $6}' expected
   cat expected
 } > expected.both
 same 'two frame shifts' expected.both hyp
-"$linnet" decode --symbols symbols --format ctm --frame-shift 30 other.txt 2> /dev/null | sed 's/^v/u/' > hyp
+"$linnet" decode --symbols symbols --format ctm --frame-shift 40 other.txt 2> /dev/null | sed 's/^v/u/' > hyp
 same '--frame-shift beside a file' expected hyp
 echo 30 ms > post.txt.frame_shift
 check 1 'post.txt.frame_shift: must hold only the seconds from one row to the next' decode --symbols symbols \
@@ -256,7 +256,10 @@ same 'the states of a lattice with --priors' half.states priors.states
 sed 's/^AA /AX /' priors > others
 check 1 "priors: others:23: 'AX' where the symbol 'AA' is expected" decode --symbols symbols --priors others ark:post.ark
 check 1 'vector:1: ' decode --symbols symbols --priors vector ark:post.ark
-check 2 '--prior-scale 1: of which priors?' decode --symbols symbols --prior-scale 1 ark:post.ark
+check 2 '--prior-scale 1: the priors are missing' decode --symbols symbols --prior-scale 1 ark:post.ark
+check 2 '--prior-scale 1: the priors are missing' posteriors --model "$model" --data data --prior-scale 1 --out x.ark
+check 2 '--prior-scale nan: must be 0 to 100' posteriors --model "$model" --data data --priors priors --prior-scale nan --out x.ark
+check 2 '--scp: needs --out' posteriors --model "$model" --data data --scp x.scp --estimate-priors x
 check 2 '--prior-scale 3: must be 0 to 2' decode --symbols symbols --priors priors --prior-scale 3 ark:post.ark
 check 2 '--priors priors: greedy decoding takes no priors' transcribe --model "$model" --priors priors data/a.wav
 # A symbol of prior 0 is impossible, not probable: no frame has it, and the result does not have it.

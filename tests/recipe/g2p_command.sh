@@ -36,7 +36,7 @@ check 1 'no-such-file: No such file' "$linnet" g2p --model no-such-file word
 check 1 'words.dict: not a model of pronunciations; make one with' "$linnet" g2p --model words.dict word
 
 # Two trainings give the same bytes; stress digits are dropped unless an option keeps them.
-check 0 'left out 1' "$linnet" g2p --train words.dict --output m --order 3
+check 0 'omitted 1' "$linnet" g2p --train words.dict --output m --order 3
 check 0 'n-grams' "$linnet" g2p --train words.dict --output again --order 3
 cmp m again || fail 'two trainings gave two models'
 check 0 'units' "$linnet" g2p --train words.dict --output stressed --order 3 --keep-stress

@@ -161,8 +161,8 @@ check 2 'is for a pipe' listen --raw s16le
 check 2 'not one of s16le' listen --raw wav -
 check 2 'transcribe --live' listen wav/0.wav
 check 2 'must be text or json' listen --format srt --raw s16le -
-check 2 'best hypothesis alone' listen --nbest 3 --raw s16le -
-check 2 'choose one of them' listen --device x --raw s16le -
+check 2 '--nbest: unknown option' listen --nbest 3 --raw s16le -
+check 2 'names a microphone' listen --device x --raw s16le -
 check 2 'only one of --phones and --words' listen --phones --words --raw s16le -
 check 1 'microphone' listen --device 'a device that nobody has'
 check 1 'the model is not causal' listen --model whole/model.safetensors --raw s16le -
@@ -173,11 +173,15 @@ check 1 'No such file' transcribe --live nowhere.wav
 check 2 'one file at a time' transcribe --live wav/0.wav wav/1.wav
 check 2 'one file at a time' transcribe --live --data data
 check 2 'must be at least 0' transcribe --live --live-speed -1 wav/0.wav
-check 2 'are text or json' transcribe --live --format ctm wav/0.wav
-check 2 'leave --output out' transcribe --live --output x wav/0.wav
-check 2 'leave --nbest and --lattice out' transcribe --live --beam 4 --nbest 2 wav/0.wav
-check 2 'leave --nbest and --lattice out' transcribe --live --beam 4 --lattice x wav/0.wav
-check 2 'leave --nbest and --lattice out' transcribe --endpoints --beam 4 --nbest 2 wav/0.wav
+check 2 'needs --live' transcribe --live-speed 2 wav/0.wav
+check 2 'always have endpoints' transcribe --live --endpoints wav/0.wav
+check 2 'are for a pipe' listen --rate 48000
+check 2 'are for a pipe' listen --channels 2
+check 2 'text or json' transcribe --live --format ctm wav/0.wav
+check 2 'omit --output' transcribe --live --output x wav/0.wav
+check 2 'omit --nbest and --lattice' transcribe --live --beam 4 --nbest 2 wav/0.wav
+check 2 'omit --nbest and --lattice' transcribe --live --beam 4 --lattice x wav/0.wav
+check 2 'omit --nbest and --lattice' transcribe --endpoints --beam 4 --nbest 2 wav/0.wav
 [[ -e $here/../../models/english-live/recognizer.json ]] || LINNET_MODEL='' check 1 '--model PATH' listen --raw s16le -
 "$linnet" listen --raw s16le - < wav/0.raw > /dev/full 2> err && fail 'a full disk'
 grep -q 'write' err || fail "a full disk: $(cat err)"

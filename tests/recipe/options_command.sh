@@ -12,7 +12,7 @@ examples() {
   ! grep -E '.{101}' out || fail "$1 --help: a line is wider than 100 columns"
   sed '1,/^Examples:/d' out > lines
   sed '/^Examples:/q' out > options
-  [[ $(grep -c "^  linnet $1 " lines) -eq 2 ]] || fail "$1 --help: there must be two examples: $(< lines)"
+  [[ $(grep -cE "(^  |[|] )linnet $1 " lines) -eq 2 ]] || fail "$1 --help: there must be two examples: $(< lines)"
   while read -r option; do
     grep -qE -- " $option( |=|$)" options || fail "$1 --help: an example has the unknown option $option"
   done < <(grep -oE -- ' --[a-z0-9-]+' lines)
@@ -46,6 +46,15 @@ refused 'average g2p ngram score validate-data' '--threads --jobs --kernels --de
 refused decode '--kernels --device --precision'
 refused features '--device --precision'
 refused info '--precision'
+
+# refused_context MESSAGE OPTION...: one message in all
+refused_context() {
+  check 1 "$1" "$linnet" info "${@:2}"
+  [[ $(wc -l < out) -eq 1 ]] || fail "info ${*:2}: more than one message: $(< out)"
+}
+refused_context 'kernels "foo": unknown' --kernels foo
+refused_context 'device gpu: expected cpu, cuda, cuda:N or auto; omit --device' --device gpu
+refused_context '100000 threads; there must be at most' --threads 100000
 check 2 '--order 2: needs --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
 check 2 '--discount-fallback: needs --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
 [[ $failures -eq 0 ]]

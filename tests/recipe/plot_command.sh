@@ -20,7 +20,7 @@ check 1 'apt-get install gnuplot-nox' env PATH="$work/bin" "$linnet" plot "$name
 prefix=("$linnet")
 [[ ! -e missing.svg ]] || fail 'a picture without gnuplot'
 check 2 'must end in .svg or .png' plot "$name.wav" --output x.gif
-check 2 '--nbest: omit it; only the best hypothesis is drawn' plot --nbest 2 "$name.wav"
+check 2 '--nbest: unknown option' plot --nbest 2 "$name.wav"
 check 2 'one argument too many' plot "$name.wav" other.wav
 check 2 'the end must be above the start' plot --start 2 --end 1 "$name.wav"
 check 2 '--width 5' plot --width 5 "$name.wav"

@@ -67,9 +67,9 @@ fault 'bad/text:5: the line is empty; remove' 4
 printf 'a-1 x y\na-2 a\nb-1 b\nb-2 b\n' > bad/utt2spk
 fault 'bad/utt2spk:1: a-1 is not followed by one speaker' 3
 printf 'a a-1\nb b-1 b-2\n' > bad/spk2utt
-fault 'bad/spk2utt: names 3 utterances, utt2spk 4; make a new spk2utt' 4
+fault 'bad/spk2utt: has 3 utterances, but utt2spk has 4; make a new spk2utt' 4
 printf 'a a-1 a-2 b-1\nb b-1 b-2\n' > bad/spk2utt
-fault 'bad/spk2utt:1: a has b-1, whose speaker in utt2spk is b' 4
+fault 'bad/spk2utt:1: a has b-1, but utt2spk gives it the speaker b' 4
 rm bad/spk2utt
 fault 'bad/spk2utt: is missing' 4
 sed -i 's/ f$/ x/' bad/spk2gender

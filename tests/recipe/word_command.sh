@@ -79,11 +79,11 @@ LINNET_LEXICON=only "$linnet" decode --symbols symbols --words --unknown-penalty
 grep -qx 'u1 <unk> <unk>' hyp || grep -qx 'u1 <unk> F <unk>' hyp || fail "unknown words: $(cat hyp)"
 
 # --- formats: words with times, and phones
-decoded 'CTM' "$(printf 'u1 1 0.030 0.090 TO 0.9512\nu1 1 0.180 0.090 FOR 0.9512')" --silence SIL --format ctm
+decoded 'CTM' "$(printf 'u1 1 0.000 0.120 TO 0.9512\nu1 1 0.165 0.105 FOR 0.9512')" --silence SIL --format ctm
 "$linnet" decode --symbols symbols --words --lexicon lexicon --silence SIL --frame-shift 30 --format json post.txt \
   > hyp 2> /dev/null
-grep -qF '"words":[{"word":"TO","start":0.030,"end":0.120,"confidence":0.9512},' hyp &&
-  grep -qF '{"symbol":"SIL","start":0.120,"end":0.150,' hyp || fail "JSON: $(cat hyp)"
+grep -qF '"words":[{"word":"TO","start":0.000,"end":0.120,"confidence":0.9512},' hyp &&
+  grep -qF '{"symbol":"SIL","start":0.120,"end":0.165,' hyp || fail "JSON: $(cat hyp)"
 printf 'u1 [\n 0 -50 -50 -50 -50 -50 ]\n' > quiet.txt
 "$linnet" decode --symbols symbols --words --lexicon lexicon quiet.txt > hyp 2> /dev/null
 grep -qx 'u1 ' hyp || fail "an empty result: $(cat hyp)"

@@ -119,7 +119,7 @@ static void tell_jumps(const struct item *item) {
     size_t first = linnet_aligned_text_index(item->text, jumps[i].word);
     size_t last = linnet_aligned_text_index(item->text, jumps[i].word + jumps[i].num_words - 1);
     tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
-              jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio leaves out" : "after this the audio repeats", first + 1,
+              jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio omits" : "after this the audio repeats", first + 1,
               last + 1, tokens[first], tokens[last]);
   }
 }
@@ -283,22 +283,25 @@ int tool_align(int argc, const char **argv) {
   options.jump_cost = defaults.jump_cost;
   options.frame_cost = defaults.frame_cost;
   const struct poptOption table[] = {
-      {"text", 't', POPT_ARG_STRING, &options.text, 0, "the words that are spoken", "WORDS"},
-      {"text-file", 'T', POPT_ARG_STRING, &options.text_file, 0, "a file with the words that are spoken", "FILE"},
-      {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "the phones that are spoken", "PHONES"},
+      {"text", 't', POPT_ARG_STRING, &options.text, 0, "the words that are spoken (default: those of --data)", "WORDS"},
+      {"text-file", 'T', POPT_ARG_STRING, &options.text_file, 0,
+       "file with the words that are spoken (default: those of --data)", "FILE"},
+      {"phones", 'p', POPT_ARG_STRING, &options.phones, 0,
+       "the phones that are spoken, separated by spaces (default: words)", "PHONES"},
       {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
-       "pronunciations, as in CMUdict or Kaldi (default: $LINNET_LEXICON; else the phones of --data, else the lexicon "
-       "of "
-       "the model's folder)",
+       "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: $LINNET_LEXICON; else the phones of --data; "
+       "else the lexicon of the model's folder)",
        "FILE"},
-      {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what to write: word (default, if the text has words) or phone",
+      {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what to write: phone, or word (default if the text has words)",
        "UNIT"},
       {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0,
        "interpolate the times of words without a pronunciation (default: an error)", NULL},
       {"jumps", 0, POPT_ARG_NONE, &options.jumps, 0,
-       "audio and text may differ: find omitted and repeated words, and sound without text", NULL},
+       "audio and text may differ: find omitted and repeated words, and sound without text (default: every word is "
+       "spoken, in order)",
+       NULL},
       {"jump-cost", 0, POPT_ARG_FLOAT, &options.jump_cost, 0,
-       "with --jumps: cost of leaving and reentering the text (default 60)", "X"},
+       "with --jumps: cost of leaving and reentering the text, a natural logarithm (default 60)", "X"},
       {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0,
        "with --jumps: cost of each frame of sound outside the text (default 2)", "X"},
       {"model", 'm', POPT_ARG_STRING, &options.model, 0,

@@ -212,10 +212,12 @@ static int run(struct linnet_context *context, const char *path, const char **pa
 
 int tool_calibrate(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model that made HYP (default: the model that ships)", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0,
+       "model that made HYP: its file, or a recognizer's folder (default: the one that ships)", "FILE"},
       {"output", 'o', POPT_ARG_STRING, &options.output, 0,
        "write the model with the calibration (default: report only)", "FILE"},
-      {"words", 0, POPT_ARG_NONE, &options.words, 0, "calibrate words; REF is a text (default: phones)", NULL},
+      {"words", 0, POPT_ARG_NONE, &options.words, 0,
+       "calibrate the confidences of words; REF is then a text (default: those of phones)", NULL},
       {"half", 0, POPT_ARG_NONE, &options.half, 0, "store weights as float16 (default: float32)", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

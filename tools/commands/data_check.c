@@ -134,64 +134,12 @@ static void check_line_ends(struct check *check, enum data_list list) {
   }
 }
 
-/* --- characters --------------------------------------------------------------------------------------------------- */
-
-/* Decodes a character of UTF-8; *text moves behind it. Negative: the bytes are no UTF-8. */
-static long next_character(const char **text) {
-  static const long minimum[] = {0, 0x80, 0x800, 0x10000};
-  const unsigned char *at = (const unsigned char *)*text;
-  size_t more = *at < 0x80                  ? 0
-                : *at >= 0xC2 && *at < 0xE0 ? 1
-                : (*at & 0xF0) == 0xE0      ? 2
-                : (*at & 0xF8) == 0xF0      ? 3
-                                            : 4;
-  long character = more == 0 ? *at : *at & (0x3F >> more);
-  if (more == 4)
-    return -1;
-  for (size_t i = 1; i <= more; i++) {
-    if ((at[i] & 0xC0) != 0x80)
-      return -1;
-    character = character << 6 | (at[i] & 0x3F);
-  }
-  *text += more + 1;
-  bool surrogate = character >= 0xD800 && character < 0xE000;
-  return character < minimum[more] || character > 0x10FFFF || surrogate ? -1 : character;
-}
-
-/* White space other than the space and the tab. */
-static bool is_other_space(long c) {
-  return (c > '\t' && c <= '\r') || (c >= 0x1C && c < 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
-
-static const char *fault_of_characters(const char *text) {
-  while (*text) {
-    long character = next_character(&text);
-    if (character < 0)
-      return "is not UTF-8";
-    if (is_other_space(character))
-      return "has white space other than spaces and tabs";
-  }
-  return NULL;
-}
-
-/* A word that Kaldi uses for itself. */
-static const char *reserved_word(const char *text) {
-  static const char *const reserved[] = {"<s>", "</s>", "#0"};
-  char word[8];
-  for (const char *at = text; (at = data_next_field(at, word, sizeof word));)
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-      if (strcmp(word, reserved[i]) == 0)
-        return reserved[i];
-  return NULL;
-}
-
 static void check_transcripts(struct check *check, enum data_list list) {
   struct data_file *file = &check->lists->files[list];
   for (size_t i = 0; i < file->count; i++) {
     struct data_line *line = &file->lines[i];
-    const char *fault = fault_of_characters(line->key), *word = reserved_word(line->value);
-    fault = fault ? fault : fault_of_characters(line->value);
+    const char *fault = data_text_fault(line->key), *word = data_text_reserved(line->value);
+    fault = fault ? fault : data_text_fault(line->value);
     if (fault)
       report(check, list, line, CHARACTERS, "%s", fault);
     else if (word)
@@ -443,8 +391,8 @@ static void check_spk2utt(struct check *check) {
     for (const char *at = line->value; (at = data_next_field(at, id, sizeof id)); named++) {
       const struct data_line *found = data_file_find(utt2spk, id);
       if (!found || strcmp(found->value, line->key) != 0)
-        report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s, whose speaker in utt2spk is %.100s", id,
-               found ? found->value : "nobody");
+        report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s, but utt2spk gives it %s%.100s", id,
+               found ? "the speaker " : "no ", found ? found->value : "speaker");
       else if (strcmp(id, before) < 0)
         report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s after %.100s", id, before);
       strcpy(before, id);
@@ -453,7 +401,7 @@ static void check_spk2utt(struct check *check) {
   for (size_t i = 0; i < utt2spk->count; i++)
     wanted += !utt2spk->lines[i].bad;
   if (named != wanted)
-    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "names %zu utterances, utt2spk %zu", named, wanted);
+    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "has %zu utterances, but utt2spk has %zu", named, wanted);
 }
 
 /* --- the lists among each other ----------------------------------------------------------------------------------- */

@@ -70,6 +70,14 @@ const struct data_file *data_lists_utterances(const struct data_lists *lists);
  * is left. */
 const char *data_next_field(const char *value, char *field, size_t size);
 
+/* --- transcripts (data_text.c) ------------------------------------------------------------------------------------ */
+
+/* What is wrong with the characters of a text; NULL: nothing. */
+const char *data_text_fault(const char *text);
+
+/* The first word of a text that Kaldi reserves for itself; NULL: none. */
+const char *data_text_reserved(const char *text);
+
 /* --- checks (data_check.c) ---------------------------------------------------------------------------------------- */
 
 /* The checks of `linnet validate-data`. Each prints "FILE:LINE: what is wrong; what to do" and marks the bad lines. */

@@ -15,13 +15,11 @@
 #include "common/search_options.h"
 #include "common/word_options.h"
 
-#define NOT_GIVEN (-(double)INFINITY)
-
 static struct {
   char *symbols, *format, *output;
   int resume, run_commands;
   double frame_shift; /* ms */
-} options = {.frame_shift = NOT_GIVEN};
+} options = {.frame_shift = TOOL_NOT_GIVEN};
 
 struct decoding {
   const struct linnet_symbols *symbols;
@@ -137,7 +135,7 @@ static int find_frame_shift(struct decoding *d, const char *key, double *seconds
   *seconds = 0;
   if (!linnet_output_format_has_times(d->format))
     return TOOL_OK;
-  if (options.frame_shift != NOT_GIVEN)
+  if (options.frame_shift != TOOL_NOT_GIVEN)
     *seconds = options.frame_shift / 1000;
   else if (matrix_source_frame_shift(&d->source, seconds) != LINNET_OK)
     return tool_fail_context(d->source.context);
@@ -271,7 +269,7 @@ static bool read_options(struct decoding *d) {
     tool_usage("--resume needs --output FILE, and cannot be used with --lattice");
     return false;
   }
-  if (options.frame_shift != NOT_GIVEN && !(options.frame_shift > 0 && isfinite(options.frame_shift))) {
+  if (options.frame_shift != TOOL_NOT_GIVEN && !(options.frame_shift > 0 && isfinite(options.frame_shift))) {
     tool_usage("--frame-shift %g: must be above 0", options.frame_shift);
     return false;
   }
@@ -319,15 +317,17 @@ int tool_decode(int argc, const char **argv) {
   options.output = "-";
   const struct poptOption table[] = {
       {"symbols", 's', POPT_ARG_STRING, &options.symbols, 0,
-       "symbol of each column, one per line, or Kaldi's lines 'name index'; 0 is the blank (required)", "FILE"},
+       "names of the columns, one per line, or Kaldi's lines 'name index'; index 0 is the blank (required)", "FILE"},
       {"format", 'f', POPT_ARG_STRING, &options.format, 0, format_help(false, "utterance"), "FORMAT"},
       {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where to write results (default: standard output)", "FILE"},
       {"resume", 0, POPT_ARG_NONE, &options.resume, 0,
-       "skip utterances that have a result from an interrupted run; compares names only: use the same options", NULL},
+       "continue an interrupted run with the same options: skip utterances that have a result (default: decode all)",
+       NULL},
       {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0,
        "time from one row to the next (default: from the file ARK.frame_shift beside the archive)", "MS"},
       {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
-       "run commands ('ark:COMMAND |'); use it only for commands that you trust", NULL},
+       "run commands ('ark:COMMAND |'); use it only for commands that you trust (default: refuse them)", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_nbest_table, 0, NULL, NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},

@@ -213,7 +213,7 @@ static struct poptOption output_table[] = {
     {"scp", 0, POPT_ARG_STRING, &options.scp, 0,
      "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
     {"compress", 0, POPT_ARG_STRING, &options.compress, 0,
-     "compress: cm (8 bits, scaled by column), cm2 (16 bits), cm3 (8 bits) (default: float32)", "FORM"},
+     "compress as Kaldi does: cm (8 bits, scaled by column), cm2 (16 bits) or cm3 (8 bits) (default: float32)", "FORM"},
     {"double", 0, POPT_ARG_NONE, &options.wide, 0, "write double precision (default: float32)", NULL},
     {"text", 0, POPT_ARG_NONE, &options.text, 0, "write the archive as text (default: binary)", NULL},
     POPT_TABLEEND};
@@ -254,13 +254,15 @@ static struct poptOption audio_table[] = {
     {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "use channel N, counted from 0 (default: the mean of all)",
      "N"},
     {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
-     "audio has no header; its samples are s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", "FORMAT"},
+     "audio has no header; its samples are s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw (default: audio with a "
+     "header)",
+     "FORMAT"},
     {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "sample rate of --raw audio (default 16000)", "HZ"},
     {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "channels of --raw audio (default 1)", "N"},
     {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
      "refuse longer audio; 0: no limit (default: 14400 with --raw, else 0)", "S"},
     {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
-     "run the commands ('... |') in wav.scp; use it only for folders that you trust", NULL},
+     "run the commands ('... |') in wav.scp, only for folders that you trust (default: refuse them)", NULL},
     POPT_TABLEEND};
 
 int tool_features(int argc, const char **argv) {

@@ -57,7 +57,7 @@ static struct linnet_g2p *train(struct linnet_context *context, const struct lin
   for (size_t word = 0; good && word < linnet_lexicon_num_words(lexicon); word++)
     good = held_out(word) || add_word(trainer, lexicon, word);
   if (good && linnet_g2p_trainer_finish(trainer, &g2p) == LINNET_OK)
-    printf("pronunciations %zu\nleft out %zu\nunits %zu\nn-grams %zu\n", linnet_g2p_trainer_num_pronunciations(trainer),
+    printf("pronunciations %zu\nomitted %zu\nunits %zu\nn-grams %zu\n", linnet_g2p_trainer_num_pronunciations(trainer),
            linnet_g2p_trainer_num_left_out(trainer), linnet_g2p_num_units(g2p), linnet_g2p_num_ngrams(g2p));
   else
     tool_fail_context(context);
@@ -91,7 +91,7 @@ static void print_pronunciation(const char *word, const struct linnet_g2p_result
   putchar('\n');
 }
 
-/* Words that the model cannot pronounce are reported and left out. */
+/* Reports and skips words that the model cannot pronounce. */
 static bool pronounce(struct linnet_context *context, const struct linnet_g2p *g2p, const char *word) {
   struct linnet_g2p_result *result;
   enum linnet_status status = linnet_g2p_pronounce(g2p, context, word, (size_t)options.nbest, &result);
@@ -187,25 +187,28 @@ static int run(struct linnet_context *context, const char **words, size_t count)
 int tool_g2p(int argc, const char **argv) {
   options.prune = -1;
   const struct poptOption table[] = {
-      {"train", 0, POPT_ARG_STRING, &options.train, 0, "train a model on this lexicon, in CMUdict's or Kaldi's format",
-       "LEXICON"},
-      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "file to write: the model, or with --complete the lexicon",
-       "FILE"},
+      {"train", 0, POPT_ARG_STRING, &options.train, 0,
+       "train a model on this lexicon, in CMUdict's or Kaldi's format (default: use --model)", "LEXICON"},
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0,
+       "file to write: the model of --train, or the lexicon of --complete (required, except with --hold-out)", "FILE"},
       {"order", 'n', POPT_ARG_INT, &options.order, 0, "length of the n-grams in units, 1 to 8 (default 8)", "N"},
       {"iterations", 0, POPT_ARG_INT, &options.iterations, 0, "iterations of the alignment (default 10)", "N"},
       {"prune", 0, POPT_ARG_DOUBLE, &options.prune, 0,
        "drop n-grams that change the relative entropy by less than X (default 3e-8)", "X"},
       {"hold-out", 0, POPT_ARG_INT, &options.hold_out, 0,
        "train without every Nth word, and test on these words (default: use all words)", "N"},
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "use this model", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "use this model (required without --train)", "FILE"},
       {"words", 'w', POPT_ARG_STRING, &options.words, 0,
        "file of words to pronounce (default: the arguments, else standard input)", "FILE"},
       {"nbest", 0, POPT_ARG_INT, &options.nbest, 0, "number of pronunciations per word (default 1)", "N"},
-      {"scores", 0, POPT_ARG_NONE, &options.scores, 0, "print the probability of each pronunciation", NULL},
-      {"test", 0, POPT_ARG_STRING, &options.test, 0, "print error rates on the words of this lexicon", "LEXICON"},
-      {"complete", 0, POPT_ARG_STRING, &options.complete, 0, "write this lexicon and the words of --text that it lacks",
-       "LEXICON"},
-      {"text", 't', POPT_ARG_STRING, &options.text, 0, "transcripts for --complete, lines 'ID WORD WORD ...'", "FILE"},
+      {"scores", 0, POPT_ARG_NONE, &options.scores, 0, "print the probability of each pronunciation, too (default: no)",
+       NULL},
+      {"test", 0, POPT_ARG_STRING, &options.test, 0,
+       "print error rates on the words of this lexicon (default: pronounce words)", "LEXICON"},
+      {"complete", 0, POPT_ARG_STRING, &options.complete, 0,
+       "write this lexicon with the words of --text that it lacks (default: pronounce words)", "LEXICON"},
+      {"text", 't', POPT_ARG_STRING, &options.text, 0,
+       "with --complete: transcripts, lines 'ID WORD WORD ...' (required there)", "FILE"},
       {"keep-stress", 0, POPT_ARG_NONE, &options.stress, 0, "keep the stress digits of phones (default: drop them)",
        NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},

@@ -13,7 +13,7 @@ static int option_json, option_symbols;
 static const struct poptOption table[] = {
     {"json", 0, POPT_ARG_NONE, &option_json, 0, "write one JSON object (default: text)", NULL},
     {"symbols", 0, POPT_ARG_NONE, &option_symbols, 0,
-     "write only the symbols of the model, lines 'name index' as in Kaldi", NULL},
+     "write only the symbols of the model, lines 'name index' as in Kaldi (default: describe the model)", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
@@ -153,16 +153,17 @@ static void print_metadata(const struct linnet_model *model) {
 
 static void print_features(const struct linnet_model *model) {
   static const char *const cmvn[] = {"none", "per utterance", "per speaker", "global", "running"};
-  const struct linnet_feature_config *features = linnet_model_features(model);
-  const struct linnet_fbank_settings *fbank = &features->fbank;
+  struct linnet_feature_config features;
+  linnet_model_features(model, &features);
+  const struct linnet_fbank_settings *fbank = &features.fbank;
   printf("%-*s %zu log-mel bands of %g Hz audio, %g ms every %g ms, from %g Hz", LABEL, "features", fbank->num_mel,
          fbank->sample_rate, fbank->frame_length, fbank->frame_shift, fbank->low_frequency);
   if (fbank->high_frequency != 0)
     printf(fbank->high_frequency > 0 ? " to %g Hz" : " to the Nyquist frequency %g Hz", fbank->high_frequency);
-  printf("\n%-*s %s", LABEL, "cmvn", cmvn[features->cmvn]);
-  if (features->cmvn != LINNET_CMVN_NONE)
-    printf(", %s of %s frames", features->cmvn_variance ? "mean and variance" : "mean",
-           features->cmvn_frames == LINNET_CMVN_SPEECH_FRAMES ? "speech" : "all");
+  printf("\n%-*s %s", LABEL, "cmvn", cmvn[features.cmvn]);
+  if (features.cmvn != LINNET_CMVN_NONE)
+    printf(", %s of %s frames", features.cmvn_variance ? "mean and variance" : "mean",
+           features.cmvn_frames == LINNET_CMVN_SPEECH_FRAMES ? "speech" : "all");
   putchar('\n');
 }
 
@@ -227,7 +228,10 @@ static int describe(struct linnet_context *context, const char **arguments, size
 }
 
 int tool_info(int argc, const char **argv) {
-  const struct tool_command command = {
-      .options = table, .usage = "[OPTIONS] [MODEL]", .needed = "", .max_arguments = 1, .run = describe};
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] [MODEL]   (without MODEL: this build and its kernels)",
+                                       .needed = "",
+                                       .max_arguments = 1,
+                                       .run = describe};
   return tool_run(argc, argv, &command);
 }

@@ -6,12 +6,14 @@
 #include "common/microphone.h"
 #include "common/word_options.h"
 
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static char *model_option, *format_option = "text", *raw_option, *device_option;
-static int channels_option = 1, list_option;
-static double rate_option = 16000;
+static int channels_option = INT_MIN, list_option; /* INT_MIN: not given */
+static double rate_option = TOOL_NOT_GIVEN;
 
 static int hear_microphone(struct live *live) {
   struct linnet_audio *audio = NULL;
@@ -27,8 +29,10 @@ static int hear_pipe(struct live *live) {
   linnet_audio_settings_default(&settings);
   settings.sample_rate = live_rate(live);
   settings.raw_format = linnet_sample_format_find(raw_option);
-  settings.raw_rate = rate_option;
-  settings.num_raw_channels = channels_option > 0 ? (size_t)channels_option : 0;
+  if (rate_option != TOOL_NOT_GIVEN)
+    settings.raw_rate = rate_option;
+  if (channels_option != INT_MIN)
+    settings.num_raw_channels = channels_option > 0 ? (size_t)channels_option : 0;
   const int code = linnet_audio_open(live->reading, "-", &settings, &audio) == LINNET_OK
                        ? live_run(live, audio, false)
                        : tool_fail_context(live->reading);
@@ -50,17 +54,19 @@ static bool check_options(const char *const *arguments, bool pipe) {
   if (strcmp(format_option, "text") != 0 && strcmp(format_option, "json") != 0)
     tool_usage("--format %s: must be text or json", format_option);
   else if (pipe && strcmp(arguments[0], "-") != 0)
-    tool_usage("%s: listen hears a microphone, or '-', a pipe; for a file use linnet transcribe --live", arguments[0]);
+    tool_usage("%s: listen reads a microphone, or with '-' a pipe; for a file use linnet transcribe --live",
+               arguments[0]);
   else if (pipe && !raw_option)
-    tool_usage("'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it comes");
+    tool_usage(
+        "'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it arrives");
   else if (!pipe && raw_option)
-    tool_usage("--raw %s is for a pipe: add '-', or leave it out to hear a microphone", raw_option);
+    tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option);
+  else if (!pipe && (rate_option != TOOL_NOT_GIVEN || channels_option != INT_MIN))
+    tool_usage("--rate and --channels are for a pipe: omit them; the microphone's samples are converted");
   else if (raw_option && linnet_sample_format_find(raw_option) == LINNET_SAMPLE_NONE)
     tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option);
   else if (pipe && device_option)
-    tool_usage("--device %s is a microphone, and '-' a pipe: choose one of them", device_option);
-  else if (beam_options_nbest())
-    tool_usage("--nbest: live results hold the best hypothesis alone");
+    tool_usage("--device %s names a microphone, but '-' reads a pipe: omit one of them", device_option);
   else
     return true;
   return false;
@@ -85,16 +91,18 @@ int tool_listen(int argc, const char **argv) {
        "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"format", 'f', POPT_ARG_STRING, &format_option, 0,
-       "text: a line per pause (default); json: an event per line, partial results, too", "FORMAT"},
+       "text: one line per pause (default); json: one event per line, also for partial results", "FORMAT"},
       {"device", 0, POPT_ARG_STRING, &device_option, 0,
-       "microphone: a number or a part of a name that --list-devices prints (default: that of the system)", "NAME"},
-      {"list-devices", 0, POPT_ARG_NONE, &list_option, 0, "print the microphones and end", NULL},
+       "microphone: a number or a part of a name that --list-devices prints (default: the system's microphone)",
+       "NAME"},
+      {"list-devices", 0, POPT_ARG_NONE, &list_option, 0, "print the microphones and exit (default: listen)", NULL},
       {"raw", 0, POPT_ARG_STRING, &raw_option, 0,
-       "format of the samples on the pipe: s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", "FORMAT"},
+       "with '-': format of the samples, s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw (default: a microphone)",
+       "FORMAT"},
       {"rate", 0, POPT_ARG_DOUBLE, &rate_option, 0, "sample rate of --raw audio (default 16000)", "HZ"},
       {"channels", 0, POPT_ARG_INT, &channels_option, 0, "channels of --raw audio (default 1)", "N"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Search (default: as the recognizer says):", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words (default: as the recognizer says):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_live_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed =

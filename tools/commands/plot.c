@@ -20,7 +20,7 @@ static struct {
 
 struct plotting {
   struct linnet_recognizer *recognizer;
-  const struct linnet_model *model; /* its */
+  const struct linnet_model *model; /* of the recognizer */
   struct inputs inputs;
   struct linnet_recognizer_stream *stream;
   float *samples;
@@ -37,8 +37,10 @@ static const char *symbol_name(const void *user, int symbol) {
 
 static bool compute_features(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
+  struct linnet_feature_config config;
   struct linnet_fbank *fbank = NULL;
-  if (linnet_fbank_create(context, &linnet_model_features(p->model)->fbank, &fbank) != LINNET_OK) {
+  linnet_model_features(p->model, &config);
+  if (linnet_fbank_create(context, &config.fbank, &fbank) != LINNET_OK) {
     tool_fail_context(context);
     return false;
   }
@@ -209,7 +211,7 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   tool_catch_interrupt();
   *picture = (struct picture){.width = options.width, .height = options.height, .name = symbol_name, .user = p->model};
   picture->title = inputs_id(&p->inputs, 0);
-  picture->sample_rate = linnet_model_features(p->model)->fbank.sample_rate;
+  picture->sample_rate = tool_sample_rate(p->model);
   if (p->inputs.count != 1)
     code = tool_usage("only one recording can be drawn, but --data has %zu", p->inputs.count);
   else if (inputs_read(&p->inputs, context, 0, &p->samples, &picture->sample_count) != LINNET_OK)
@@ -267,8 +269,6 @@ static bool check_options(void) {
     tool_usage("--width %d, --height %d: must be 100 to %d", options.width, options.height, MAX_PIXELS);
   else if (!(options.start >= 0) || (options.end >= 0 && !(options.end > options.start)))
     tool_usage("--start %g, --end %g: the end must be above the start", options.start, options.end);
-  else if (beam_options_nbest())
-    tool_usage("--nbest: omit it; only the best hypothesis is drawn");
   else
     return beam_options_check(true, false);
   return false;

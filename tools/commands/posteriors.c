@@ -17,11 +17,11 @@ static struct {
   char *model, *ark, *scp, *priors, *estimate;
   double prior_scale;
   int text;
-} options = {.prior_scale = 1};
+} options = {.prior_scale = TOOL_NOT_GIVEN};
 
 struct posteriors {
   struct linnet_recognizer *recognizer;
-  const struct linnet_model *model; /* its */
+  const struct linnet_model *model; /* of the recognizer */
   struct inputs inputs;
   struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
   size_t symbols;
@@ -139,6 +139,7 @@ static void tell_impossible(const struct posteriors *p) {
 
 /* Converts probabilities or counts (symbols) to scaled log-probabilities. */
 static bool take_priors(struct posteriors *p, const float *priors) {
+  const double scale = options.prior_scale == TOOL_NOT_GIVEN ? 1 : options.prior_scale;
   double sum = 0;
   for (size_t v = 0; v < p->symbols; v++)
     sum += priors[v] >= 0 ? (double)priors[v] : (double)NAN;
@@ -148,7 +149,7 @@ static bool take_priors(struct posteriors *p, const float *priors) {
   }
   for (size_t v = 0; v < p->symbols; v++) {
     double prior = (double)priors[v] / sum;
-    p->log_priors[v] = prior > 0 ? (float)(options.prior_scale * log(fmax(prior, MIN_PRIOR))) : -LOG_ZERO;
+    p->log_priors[v] = prior > 0 ? (float)(scale * log(fmax(prior, MIN_PRIOR))) : -LOG_ZERO;
   }
   tell_impossible(p);
   return true;
@@ -221,12 +222,26 @@ static int run_job(struct linnet_context *context, struct posteriors *p) {
   return options.ark && !open_archive(context, p) ? TOOL_FAILURE : process_all(context, p);
 }
 
+/* False after printing what is wrong. */
+static bool check_options(void) {
+  const bool scaled = options.prior_scale != TOOL_NOT_GIVEN;
+  if (!options.ark && !options.estimate)
+    tool_usage("--out FILE or --estimate-priors FILE is missing");
+  else if (!options.ark && (options.scp || options.text))
+    tool_usage("%s: needs --out FILE", options.scp ? "--scp" : "--text");
+  else if (scaled && !options.priors)
+    tool_usage("--prior-scale %g: the priors are missing: name them with --priors FILE", options.prior_scale);
+  else if (scaled && !(options.prior_scale >= 0 && options.prior_scale <= 100))
+    tool_usage("--prior-scale %g: must be 0 to 100", options.prior_scale);
+  else
+    return tool_check_script(options.ark, options.scp);
+  return false;
+}
+
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   struct posteriors p = {.model = NULL};
   int code = TOOL_FAILURE;
-  if (!options.ark && !options.estimate)
-    return tool_usage("--out FILE or --estimate-priors FILE is missing");
-  if (!tool_check_script(options.ark, options.scp))
+  if (!check_options())
     return TOOL_USAGE;
   p.recognizer = tool_open_recognizer(context, path, NULL);
   if (p.recognizer && inputs_open(&p.inputs, context, p.recognizer, paths, count, &code)) {
@@ -244,19 +259,20 @@ static int run(struct linnet_context *context, const char *path, const char **pa
 
 int tool_posteriors(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the model that ships)", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0,
+       "model file, or a recognizer's folder (default: the one that ships)", "FILE"},
       {"out", 'o', POPT_ARG_STRING, &options.ark, 0,
-       "archive to write, and FILE.frame_shift beside it; '-': standard output", "FILE"},
+       "archive to write, and FILE.frame_shift beside it; '-': standard output (default: none)", "FILE"},
       {"scp", 0, POPT_ARG_STRING, &options.scp, 0,
        "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
       {"text", 0, POPT_ARG_NONE, &options.text, 0, "write the archive as text (default: binary)", NULL},
       {"priors", 0, POPT_ARG_STRING, &options.priors, 0,
        "divide by these probabilities or counts, lines 'SYMBOL NUMBER' or a vector of Kaldi; 0 makes a symbol "
-       "impossible",
+       "impossible (default: no division)",
        "FILE"},
-      {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors (default 1)", "X"},
+      {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "with --priors: their exponent (default 1)", "X"},
       {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0,
-       "write the mean posteriors, to be used as --priors here and in searches", "FILE"},
+       "write the mean posteriors of the symbols, which --priors of all commands takes (default: none)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

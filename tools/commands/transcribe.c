@@ -15,7 +15,7 @@
 
 static char *model_option;
 static int endpoints_option, live_option;
-static double speed_option = 1;
+static double speed_option = TOOL_NOT_GIVEN;
 
 struct job {
   struct linnet_recognizer *recognizer;
@@ -81,8 +81,12 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
 }
 
 static bool check_options(const char *path) {
+  if (speed_option != TOOL_NOT_GIVEN) {
+    tool_usage("--live-speed %g: needs --live", speed_option);
+    return false;
+  }
   if (endpoints_option && (beam_options_nbest() || lattices_given())) {
-    tool_usage("--endpoints: segments are joined, so that there is one hypothesis: leave --nbest and --lattice out");
+    tool_usage("--endpoints: it joins the best hypotheses of the segments: omit --nbest and --lattice");
     return false;
   }
   return recognizer_options_check(path) && (!beam_options_nbest() || results_take_alternatives());
@@ -138,17 +142,19 @@ static bool check_live_options(size_t count, bool *json) {
     return false;
   if (count != 1 || inputs_are_many())
     tool_usage("--live: one file at a time");
-  else if (!(speed_option >= 0))
+  else if (endpoints_option)
+    tool_usage("only one of --live and --endpoints: live results always have endpoints");
+  else if (speed_option != TOOL_NOT_GIVEN && !(speed_option >= 0))
     tool_usage("--live-speed %g: must be at least 0", speed_option);
   else if (beam_options_nbest() || lattices_given())
-    tool_usage("--live: results hold the best hypothesis alone: leave --nbest and --lattice out");
+    tool_usage("--live: results hold only the best hypothesis: omit --nbest and --lattice");
   else
     return true;
   return false;
 }
 
 static int run_live(const char **paths, size_t count) {
-  struct live live = {.speed = speed_option};
+  struct live live = {.speed = speed_option == TOOL_NOT_GIVEN ? 1 : speed_option};
   if (!check_live_options(count, &live.json))
     return TOOL_USAGE;
   char *path = tool_find_live_recognizer(model_option);
@@ -181,16 +187,20 @@ int tool_transcribe(int argc, const char **argv) {
        "model file (phones), or folder of a recognizer (default: the recognizer that ships)", "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"endpoints", 0, POPT_ARG_NONE, &endpoints_option, 0,
-       "begin a new segment of the search at each pause, as for live audio: for long recordings", NULL},
+       "divide the search at pauses, as for live audio, for long recordings (default: a recording is one segment)",
+       NULL},
       {"live", 0, POPT_ARG_NONE, &live_option, 0,
-       "recognise one file as if it were spoken now, with results as they come; needs a causal model", NULL},
+       "recognise one file as if it were spoken now, and print results as they come; needs a causal model (default: "
+       "print a result at the end of each file)",
+       NULL},
       {"live-speed", 0, POPT_ARG_DOUBLE, &speed_option, 0,
-       "of --live: X times as fast as speech; 0: without waiting (default 1)", "X"},
+       "with --live: X times as fast as speech; 0: without waiting (default 1)", "X"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0, "Output:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_nbest_table, 0, NULL, NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0,
        "Search (default: as the recognizer says; of a model alone greedy):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words (default: as the recognizer says):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

@@ -5,8 +5,6 @@
 
 #include "tool.h"
 
-#define NOT_GIVEN (-(double)INFINITY)
-
 static struct {
   int beam, nbest, top_symbols;
   double symbol_threshold, score_threshold, insertion_bonus, lm_weight, prior_scale;
@@ -15,18 +13,20 @@ static struct {
              .nbest = 1,
              .symbol_threshold = INFINITY,
              .score_threshold = INFINITY,
-             .lm_weight = NOT_GIVEN,
-             .prior_scale = NOT_GIVEN};
+             .lm_weight = TOOL_NOT_GIVEN,
+             .prior_scale = TOOL_NOT_GIVEN};
+
+struct poptOption beam_nbest_table[] = {
+    {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0, "number of hypotheses to write (default 1)", "N"}, POPT_TABLEEND};
 
 struct poptOption beam_options_table[] = {
     {"beam", 'b', POPT_ARG_INT, &options.beam, 0, "use a beam search with at most N hypotheses (default 50)", "N"},
-    {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0, "number of hypotheses to write (default 1)", "N"},
     {"top-symbols", 0, POPT_ARG_INT, &options.top_symbols, 0,
      "in each frame, extend hypotheses by the N most probable symbols only (default 0: all)", "N"},
     {"symbol-threshold", 0, POPT_ARG_DOUBLE, &options.symbol_threshold, 0,
-     "and only by symbols at most X below the best one, as natural logarithm (default inf)", "X"},
+     "extend hypotheses only by symbols whose log-posterior is at most X below the best one (default inf: all)", "X"},
     {"score-threshold", 0, POPT_ARG_DOUBLE, &options.score_threshold, 0,
-     "drop hypotheses whose score is more than X below the best one (default inf)", "X"},
+     "drop hypotheses whose score is more than X below the best one (default inf: none)", "X"},
     {"insertion-bonus", 0, POPT_ARG_DOUBLE, &options.insertion_bonus, 0,
      "add X to the score for each symbol (default 0)", "X"},
     {"lm", 0, POPT_ARG_STRING, &options.lm, 0,
@@ -49,7 +49,7 @@ static const char *useless_option(void) {
 }
 
 static bool check_model(bool optional, bool recognizer) {
-  bool given = options.lm_weight != NOT_GIVEN;
+  bool given = options.lm_weight != TOOL_NOT_GIVEN;
   if (given && !options.lm && !recognizer) {
     tool_usage("--lm-weight %g: the language model is missing: name it with --lm FILE", options.lm_weight);
     return false;
@@ -66,9 +66,9 @@ static bool check_model(bool optional, bool recognizer) {
 }
 
 static bool check_priors(bool optional, bool recognizer) {
-  bool given = options.prior_scale != NOT_GIVEN;
+  bool given = options.prior_scale != TOOL_NOT_GIVEN;
   if (given && !options.priors && !recognizer) {
-    tool_usage("--prior-scale %g: of which priors? Name them with --priors FILE", options.prior_scale);
+    tool_usage("--prior-scale %g: the priors are missing: name them with --priors FILE", options.prior_scale);
     return false;
   }
   if (given && !(options.prior_scale >= 0 && options.prior_scale <= 2)) {
@@ -138,9 +138,9 @@ void beam_options_read(struct linnet_search_settings *settings) {
   read_limits(settings);
   if (options.insertion_bonus != 0)
     settings->insertion_bonus = (float)options.insertion_bonus;
-  if (options.lm_weight != NOT_GIVEN)
+  if (options.lm_weight != TOOL_NOT_GIVEN)
     settings->language_model_weight = (float)options.lm_weight;
-  if (options.prior_scale != NOT_GIVEN)
+  if (options.prior_scale != TOOL_NOT_GIVEN)
     settings->prior_scale = (float)options.prior_scale;
   if (options.priors)
     settings->priors = (struct linnet_source){.path = options.priors};

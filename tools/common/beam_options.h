@@ -7,8 +7,8 @@
 
 #include <linnet/search.h>
 
-/* --beam, --nbest and the rest of the search; include it as the common options. */
-extern struct poptOption beam_options_table[];
+/* --beam and the other options of a search; --nbest, for commands that can write several hypotheses. */
+extern struct poptOption beam_options_table[], beam_nbest_table[];
 
 /* False after printing what is wrong. `optional`: without options of a search, the command does not search.
  * `recognizer`: the options change the search of a recognizer, which may have a language model. */

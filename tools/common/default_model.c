@@ -100,7 +100,7 @@ bool tool_load_settings(struct linnet_context *context, const char *path, struct
     tool_fail_context(context);
     return false;
   }
-  *settings = *linnet_recognizer_file_settings(*file);
+  linnet_recognizer_file_settings(*file, settings);
   return true;
 }
 
@@ -128,6 +128,12 @@ struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, c
     tool_fail_context(context);
   linnet_recognizer_file_destroy(file);
   return recognizer;
+}
+
+double tool_sample_rate(const struct linnet_model *model) {
+  struct linnet_feature_config features;
+  linnet_model_features(model, &features);
+  return features.fbank.sample_rate;
 }
 
 int tool_with_recognizer(const char *named, const char **arguments, size_t count, tool_recognizer_fn run) {

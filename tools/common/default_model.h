@@ -39,6 +39,9 @@ bool tool_load_settings(struct linnet_context *context, const char *path, struct
 struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
                                                const struct linnet_search_settings *search);
 
+/* The sample rate of the audio that a model expects, in Hz. */
+double tool_sample_rate(const struct linnet_model *model);
+
 /* Runs a command on its arguments with a context and the path that tool_find_recognizer finds; returns the exit code.
  * `arguments` NULL: the command line is wrong; the message has been printed. */
 typedef int (*tool_recognizer_fn)(struct linnet_context *context, const char *path, const char **arguments,

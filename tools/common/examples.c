@@ -1,4 +1,4 @@
-/* The examples of all subcommands in one table, so that a reader sees them side by side. */
+/* The examples that --help prints, of all subcommands in one table. */
 #include "examples.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static const struct {
       "linnet transcribe --words --lexicon cmudict.dict --lm words.bin --format srt talk.flac"}},
     {"linnet listen",
      {"linnet listen --model models/english-live",
-      "linnet listen --raw s16le --rate 48000 --channels 2 --format json - <fifo"}},
+      "arecord -t raw -f S16_LE -r 48000 -c 2 | linnet listen --raw s16le --rate 48000 --channels 2 -"}},
     {"linnet align",
      {"linnet align --text \"the sun is shining\" sun.wav",
       "linnet align --lexicon cmudict.dict --data data/test --format textgrid --output-dir grids"}},
@@ -22,7 +22,7 @@ static const struct {
      {"linnet plot talk.flac", "linnet plot --text \"he said so\" --lexicon cmudict.dict --output said.png talk.flac"}},
     {"linnet posteriors",
      {"linnet posteriors --data data/test --out post.ark --scp post.scp",
-      "linnet posteriors --data data/train --estimate-priors priors"}},
+      "linnet posteriors --data data/train --estimate-priors priors.txt"}},
     {"linnet info", {"linnet info exp/model.safetensors", "linnet info --symbols exp/model.safetensors >symbols.txt"}},
     {"linnet features",
      {"linnet features --out feats.ark --scp feats.scp data/train",
@@ -37,13 +37,13 @@ static const struct {
      {"linnet ngram --order 3 --text english.txt --binary words.bin",
       "linnet ngram --model words.bin --perplexity test.txt"}},
     {"linnet g2p",
-     {"linnet g2p --train cmudict.dict --output english.g2p", "linnet g2p --model english.g2p --nbest 3 linnet"}},
+     {"linnet g2p --train cmudict.dict --output english.g2p", "linnet g2p --model english.g2p --nbest 3 zephyr"}},
     {"linnet calibrate",
      {"linnet calibrate data/dev/phones dev.json",
       "linnet calibrate --model model.safetensors --output new.safetensors data/dev/phones dev.json"}},
     {"linnet score",
-     {"linnet score data/test/phones test.hyp",
-      "linnet score --unit word --utt2spk data/test/utt2spk --by-speaker data/test/text test.hyp"}},
+     {"linnet score data/test/phones phones.hyp",
+      "linnet score --unit word --utt2spk data/test/utt2spk --by-speaker data/test/text words.hyp"}},
     {"linnet validate-data",
      {"linnet validate-data data/train data/dev", "linnet validate-data --fix --no-audio data/train"}},
 };

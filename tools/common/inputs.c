@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "default_model.h"
+
 enum { CHUNK = 1 << 16 }; /* samples read at once */
 
 static struct {
@@ -15,14 +17,18 @@ static struct {
 } options = {.channel = LINNET_CHANNEL_MIX, .raw_channels = 1, .raw_rate = 16000, .max_seconds = -1};
 
 struct poptOption inputs_options[] = {
-    {"data", 'd', POPT_ARG_STRING, &options.data, 0, "read the utterances of a Kaldi data folder instead of files",
-     "DIR"},
+    {"data", 'd', POPT_ARG_STRING, &options.data, 0,
+     "read the utterances of a Kaldi data folder (default: the files of the command line)", "DIR"},
     {"recursive", 'r', POPT_ARG_NONE, &options.recursive, 0,
-     "search folders and their subfolders for audio files, by extension (with --raw: all files)", NULL},
+     "search folders and their subfolders for audio files, by extension; with --raw all files (default: a folder is an "
+     "error)",
+     NULL},
     {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "use channel N, counted from 0 (default: the mean of all)",
      "N"},
     {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
-     "audio has no header; its samples are s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", "FORMAT"},
+     "audio has no header; its samples are s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw (default: audio with a "
+     "header)",
+     "FORMAT"},
     {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "sample rate of --raw audio (default 16000)", "HZ"},
     {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "channels of --raw audio (default 1)", "N"},
     {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
@@ -115,16 +121,17 @@ static double stream_seconds(const struct linnet_recognizer *recognizer) {
                                                         : TOOL_RAW_SECONDS;
 }
 
-static bool open_folder(struct inputs *inputs, struct linnet_context *context,
-                        const struct linnet_feature_config *config) {
+static bool open_folder(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model) {
+  struct linnet_feature_config config;
+  linnet_model_features(model, &config);
   if (linnet_data_folder_open(context, options.data, &inputs->folder) != LINNET_OK) {
     tool_fail_context(context);
     return false;
   }
   inputs->count = linnet_data_folder_num_utterances(inputs->folder);
-  if (config->cmvn != LINNET_CMVN_SPEAKER || linnet_data_folder_has_cmvn(inputs->folder))
+  if (config.cmvn != LINNET_CMVN_SPEAKER || linnet_data_folder_has_cmvn(inputs->folder))
     return true;
-  inputs->speakers = speakers_open(inputs->folder, config, &inputs->audio);
+  inputs->speakers = speakers_open(inputs->folder, &config, &inputs->audio);
   if (!inputs->speakers)
     tool_fail("%s: out of memory for its speakers", options.data);
   return inputs->speakers != NULL;
@@ -132,14 +139,14 @@ static bool open_folder(struct inputs *inputs, struct linnet_context *context,
 
 bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_recognizer *recognizer,
                  const char **paths, size_t count, int *code) {
-  const struct linnet_feature_config *config = linnet_model_features(linnet_recognizer_model(recognizer));
   *inputs = (struct inputs){.paths = NULL};
   *code = TOOL_USAGE;
-  if (!read_audio_options(&inputs->audio, config->fbank.sample_rate))
+  if (!read_audio_options(&inputs->audio, tool_sample_rate(linnet_recognizer_model(recognizer))))
     return false;
   inputs->stream_seconds = stream_seconds(recognizer);
   *code = TOOL_FAILURE;
-  if (options.data ? open_folder(inputs, context, config) : find_files(inputs, paths, count))
+  if (options.data ? open_folder(inputs, context, linnet_recognizer_model(recognizer))
+                   : find_files(inputs, paths, count))
     return true;
   inputs_close(inputs);
   return false;

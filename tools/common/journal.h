@@ -31,7 +31,7 @@ struct journal_piece {
 struct journal {
   const char *target;
   char *path; /* of the partial file */
-  bool there; /* an earlier run left it */
+  bool there; /* the partial file of an earlier run exists */
   FILE *stream;
   struct journal_form form;
   pthread_mutex_t mutex;        /* protects what follows */
@@ -53,7 +53,7 @@ bool journal_open(struct journal *journal, const char *target, const struct jour
 /* The key for `name`; the caller frees it. NULL without memory, after printing so. */
 char *journal_key(const struct journal *journal, const char *name);
 
-/* Whether an earlier run left a result with this key; if so, it becomes the result of the item. From any thread, once
+/* Whether an earlier run wrote a result with this key; if so, it becomes the result of the item. From any thread, once
  * per item. */
 bool journal_claim(struct journal *journal, const char *key, size_t item);
 

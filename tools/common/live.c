@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "default_model.h"
+
 static const double block_seconds = 0.05;   /* of audio that is recognised at a time */
 static const double partial_interval = 0.1; /* default, in seconds */
 
@@ -136,14 +138,14 @@ void live_close(struct live *live) {
 }
 
 double live_rate(const struct live *live) {
-  return linnet_model_features(linnet_recognizer_model(live->recognizer))->fbank.sample_rate;
+  return tool_sample_rate(linnet_recognizer_model(live->recognizer));
 }
 
 /* --- audio ------------------------------------------------------------------------------------------------------ */
 
 /* Waits until the audio so far has been spoken. An interrupt ends the wait. */
 static void wait_for_audio(const struct live *live) {
-  for (double left; !tool_interrupted() && (left = live->started + live->heard / live->speed - tool_clock()) > 0;) {
+  for (double left; !tool_interrupted() && (left = live->started + live->taken / live->speed - tool_clock()) > 0;) {
     const double part = left < block_seconds ? left : block_seconds;
     nanosleep(&(struct timespec){.tv_nsec = (long)(part * 1e9)}, NULL);
   }
@@ -162,7 +164,7 @@ static int feed(struct live *live, struct linnet_audio *audio, bool paced, float
     const enum linnet_status read = linnet_audio_read(audio, samples, block, &count);
     if (read != LINNET_OK)
       return read == LINNET_END || tool_interrupted() ? TOOL_OK : report(live->reading, read);
-    live->heard += (double)count / live_rate(live);
+    live->taken += (double)count / live_rate(live);
     if (paced && live->speed > 0)
       wait_for_audio(live);
     status = linnet_recognizer_stream_accept(live->stream, samples, count);

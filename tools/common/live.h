@@ -1,5 +1,5 @@
-/* Recognition of audio while it comes, with results as they come: lines of text, events in JSON, or a line of a
- * terminal that is rewritten. */
+/* Recognition of audio while it arrives, with results at once: lines of text, events in JSON, or a line of a terminal
+ * that is rewritten. */
 #ifndef LINNET_TOOL_LIVE_H
 #define LINNET_TOOL_LIVE_H
 
@@ -16,9 +16,9 @@ struct live {
   struct linnet_recognizer *recognizer;
   struct linnet_recognizer_stream *stream;
   bool json;
-  double speed;   /* of audio that is there already: 1 as if it were spoken now; 0 as fast as possible */
+  double speed;   /* at which a file is read: 1 as if it were spoken now; 0 as fast as possible */
   double started; /* on the clock: the start of the audio */
-  double heard;   /* seconds of audio so far */
+  double taken;   /* seconds of audio that the stream has taken */
 };
 
 /* Loads the recognizer at `path` with the options of the command line, with endpoints and partial results if it does
@@ -29,8 +29,8 @@ void live_close(struct live *live);
 /* The sample rate of the model. */
 double live_rate(const struct live *live);
 
-/* Recognises the audio up to its end or an interrupt, after which what was heard has its final result, too. `paced`:
- * the audio does not come by itself at its speed, so that live->speed applies. Returns the exit code. */
+/* Recognises the audio up to its end or an interrupt; the audio before an interrupt has its final result, too. `paced`:
+ * the audio is a file, which is read at live->speed. Returns the exit code. */
 int live_run(struct live *live, struct linnet_audio *audio, bool paced);
 
 #endif

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "terminal.h"
+
 enum { PIPE_BYTES = 1 << 20 };      /* half a minute at 16 kHz: for times when recognition is slower than speech */
 static const double latency = 0.05; /* seconds in the buffers of the device */
 
@@ -59,9 +61,10 @@ int microphone_list(void) {
     const PaDeviceInfo *info = input_info(i);
     if (!info)
       continue;
+    char name[256];
+    terminal_escape(info->name, name, sizeof name);
     count++;
-    printf("%d\t%s\t%g Hz%s\n", i, info->name, info->defaultSampleRate,
-           i == Pa_GetDefaultInputDevice() ? "\tdefault" : "");
+    printf("%d\t%s\t%g Hz%s\n", i, name, info->defaultSampleRate, i == Pa_GetDefaultInputDevice() ? "\tdefault" : "");
   }
   Pa_Terminate();
   return count > 0 ? TOOL_OK : tool_fail("there is no microphone");
@@ -85,7 +88,7 @@ static PaDeviceIndex find_device(const char *device) {
 /* --- recording -------------------------------------------------------------------------------------------------- */
 
 /* Runs in a thread of PortAudio. A write to a pipe of at most PIPE_BUF bytes is whole or not done at all; a larger one
- * may be partial, but then the pipe is full and samples are lost in any case. */
+ * may be partial, but then the pipe is full and samples are dropped in any case. */
 static int record(const void *input, void *output, unsigned long frames, const PaStreamCallbackTimeInfo *time,
                   PaStreamCallbackFlags flags, void *user) {
   struct microphone *m = user;
@@ -136,7 +139,7 @@ static bool start(struct microphone *m, struct linnet_context *context, const ch
   const PaDeviceIndex index = find_device(device);
   double rate = sample_rate;
   if (index == paNoDevice) {
-    tool_fail("there is no microphone%s%s; --list-devices shows those that there are", device ? " " : "",
+    tool_fail("there is no microphone%s%s; --list-devices prints the microphones", device ? " " : "",
               device ? device : "");
     return false;
   }

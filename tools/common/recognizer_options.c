@@ -9,7 +9,8 @@
 static int phones_option;
 
 struct poptOption recognizer_options_table[] = {
-    {"phones", 0, POPT_ARG_NONE, &phones_option, 0, "recognise phones with the model of a recognizer", NULL},
+    {"phones", 0, POPT_ARG_NONE, &phones_option, 0,
+     "recognise phones with the model of a recognizer (default: what the recognizer says)", NULL},
     POPT_TABLEEND};
 
 /* Whether the options ask for words, or for other results of a recognizer. */
@@ -30,7 +31,7 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
   if (!tool_load_settings(context, path, &options->file, &options->settings))
     return false;
   if (takes_recognizer(path))
-    options->search = *options->settings.search;
+    linnet_recognizer_file_search_settings(options->file, &options->search);
   options->settings.search = &options->search;
   return search_options_read(&options->search, true);
 }

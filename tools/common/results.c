@@ -20,9 +20,12 @@ static struct poptOption options[] = {
      "where to write results (default: standard output); a folder for several inputs if the format holds one per file",
      "FILE"},
     {"output-dir", 0, POPT_ARG_STRING, &output_folder, 0,
-     "write one file per input, DIR/NAME.txt (.json, ...); NAME is the input's name or relative path", "DIR"},
+     "write one file per input, DIR/NAME.txt (.json, ...); NAME is the input's name or relative path (default: all "
+     "results go to --output)",
+     "DIR"},
     {"resume", 0, POPT_ARG_NONE, &resume, 0,
-     "skip inputs that have a result from an interrupted run; compares names only: use the same options", NULL},
+     "continue an interrupted run with the same options: skip inputs that have a result (default: process all inputs)",
+     NULL},
     POPT_TABLEEND};
 
 struct poptOption *results_options(void) {
@@ -49,12 +52,11 @@ bool results_take_alternatives(void) {
 bool results_are_lines(bool *json) {
   *json = strcmp(format_name, "json") == 0;
   if (output_path || output_folder || resume)
-    tool_usage("results that come while audio is heard go to standard output: leave %s out", output_path ? "--output"
-                                                                                             : output_folder
-                                                                                                 ? "--output-dir"
-                                                                                                 : "--resume");
+    tool_usage("live results go to standard output: omit %s", output_path     ? "--output"
+                                                              : output_folder ? "--output-dir"
+                                                                              : "--resume");
   else if (!*json && strcmp(format_name, "text") != 0)
-    tool_usage("--format %s: results that come while audio is heard are text or json", format_name);
+    tool_usage("--format %s: live results are written as text or json", format_name);
   else
     return true;
   return false;

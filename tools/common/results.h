@@ -39,7 +39,7 @@ bool results_take_alternatives(void);
  * table does not fit. */
 bool results_are_lines(bool *json);
 
-/* Whether an earlier run left the result of the input; then nothing remains to do for it. Once per input, before
+/* Whether an earlier run wrote the result of the input; then nothing remains to do for it. Once per input, before
  * results_put. */
 bool results_skip(struct results *results, size_t item);
 

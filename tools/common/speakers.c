@@ -13,7 +13,7 @@ struct speaker {
 
 struct speakers {
   const struct linnet_data_folder *folder;
-  const struct linnet_feature_config *config;
+  struct linnet_feature_config config;
   struct linnet_audio_settings audio;
   size_t count;
   struct speaker speakers[]; /* (count) */
@@ -26,7 +26,7 @@ struct speakers *speakers_open(const struct linnet_data_folder *folder, const st
   if (!s)
     return NULL;
   s->folder = folder;
-  s->config = config;
+  s->config = *config;
   s->audio = *audio;
   s->count = count;
   for (size_t i = 0; i < count; i++)
@@ -46,7 +46,7 @@ void speakers_close(struct speakers *s) {
 
 static enum linnet_status accumulate(const struct speakers *s, const float *values, size_t rows, size_t cols,
                                      struct linnet_cmvn *cmvn) {
-  return cols == cmvn->dim ? linnet_cmvn_accumulate_frames(cmvn, s->config->cmvn_frames, values, rows) : LINNET_OK;
+  return cols == cmvn->dim ? linnet_cmvn_accumulate_frames(cmvn, s->config.cmvn_frames, values, rows) : LINNET_OK;
 }
 
 static enum linnet_status add_features(const struct speakers *s, struct linnet_context *context, size_t utterance,
@@ -77,7 +77,7 @@ static enum linnet_status add_audio(const struct speakers *s, struct linnet_cont
   size_t count = 0;
   enum linnet_status status = linnet_data_folder_audio(s->folder, context, utterance, &s->audio, &samples, &count);
   if (status == LINNET_OK)
-    status = linnet_fbank_create(context, &s->config->fbank, &fbank);
+    status = linnet_fbank_create(context, &s->config.fbank, &fbank);
   if (status == LINNET_OK)
     status = add_frames(s, fbank, samples, count, cmvn);
   linnet_fbank_destroy(fbank);
@@ -114,7 +114,7 @@ static enum linnet_status compute(const struct speakers *s, struct linnet_contex
   struct linnet_cmvn *cmvn = count_utterances(s, index) > 1 ? calloc(1, sizeof *cmvn) : NULL;
   enum linnet_status status = LINNET_OK;
   if (cmvn) {
-    linnet_cmvn_reset(cmvn, s->config->fbank.num_mel);
+    linnet_cmvn_reset(cmvn, s->config.fbank.num_mel);
     status = add_all(s, context, index, cmvn);
   }
   if (cmvn && (status != LINNET_OK || !(cmvn->count > 0))) {

@@ -7,7 +7,7 @@
 
 struct speakers;
 
-/* `folder` and `config` must outlive the result; `audio` is copied. NULL: no memory. */
+/* `folder` must outlive the result; the others are copied. NULL: no memory. */
 struct speakers *speakers_open(const struct linnet_data_folder *folder, const struct linnet_feature_config *config,
                                const struct linnet_audio_settings *audio);
 void speakers_close(struct speakers *speakers);

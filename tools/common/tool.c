@@ -26,12 +26,14 @@ static char *option_kernels, *option_precision, *option_device;
 static volatile sig_atomic_t interrupted; /* the signal */
 static atomic_bool line_shown;            /* a progress line is on the terminal; messages come from any thread */
 
-struct poptOption tool_plain_options[] = {
-    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "report each step on standard error", NULL}, POPT_TABLEEND};
+struct poptOption tool_plain_options[] = {{"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0,
+                                           "report each step on standard error (default: only warnings and errors)",
+                                           NULL},
+                                          POPT_TABLEEND};
 
 struct poptOption tool_thread_options[] = {
     {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "number of worker threads (default: one per processor)", "N"},
-    {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "the same as --threads; each thread works on its own file", "N"},
+    {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "another name of --threads", "N"},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, NULL, NULL},
     POPT_TABLEEND};
 
@@ -49,7 +51,8 @@ struct poptOption tool_device_options[] = {
 #define PRECISION_OPTION                                                                                               \
   {                                                                                                                    \
     "precision", 0, POPT_ARG_STRING, &option_precision, 0,                                                             \
-        "of matrix products: float32 (default), bfloat16, tf32 (GPU only), int8 (CPU recognition only)", "NAME"        \
+        "precision of matrix products: float32 (default), bfloat16, tf32 (GPU only), int8 (CPU recognition only)",     \
+        "NAME"                                                                                                         \
   }
 
 struct poptOption tool_common_options[] = {
@@ -219,9 +222,10 @@ static int is_interrupted(void *user) {
 
 static void report_stage(void *user, enum linnet_stage stage, double share);
 
+/* The library logs one error, that of linnet_context_create, which create_context prints. */
 static void print_log(void *user, enum linnet_log_level level, const char *message) {
   (void)user;
-  if (level >= LINNET_LOG_WARNING || option_verbose)
+  if (level == LINNET_LOG_WARNING || (level < LINNET_LOG_WARNING && option_verbose))
     say(level == LINNET_LOG_WARNING ? "warning: " : "", "%s", message);
 }
 
@@ -240,7 +244,10 @@ static bool find_precision(enum linnet_precision *precision) {
 
 static struct linnet_context *create_context(linnet_cancel_fn cancel) {
   struct linnet_context_settings settings;
+  char error[LINNET_ERROR_BYTES];
   linnet_context_settings_default(&settings);
+  settings.error = error;
+  settings.error_bytes = sizeof error;
   settings.num_threads = (unsigned)option_threads;
   settings.kernels = option_kernels;
   settings.device = option_device;
@@ -251,13 +258,8 @@ static struct linnet_context *create_context(linnet_cancel_fn cancel) {
     return NULL;
   struct linnet_context *context = NULL;
   enum linnet_status status = linnet_context_create(&settings, &context);
-  if (status == LINNET_ERROR_UNSUPPORTED)
-    tool_fail("--kernels %s: unknown, not in this build, not for this processor, or memory is too small",
-              option_kernels ? option_kernels : "auto");
-  else if (status == LINNET_ERROR_DEVICE)
-    tool_fail("--device %s: is not available; omit it to run on the CPU", option_device);
-  else if (status != LINNET_OK)
-    tool_fail("cannot start with %d threads: %s", option_threads, linnet_status_string(status));
+  if (status != LINNET_OK)
+    tool_fail("%s%s", error, status == LINNET_ERROR_DEVICE ? "; omit --device to run on the CPU" : "");
   return context;
 }
 
@@ -492,7 +494,7 @@ bool tool_output_open(struct tool_output *output, const char *path) {
   return false;
 }
 
-static bool stdout_failed; /* and it was said */
+static bool stdout_failed; /* and a message was printed */
 
 bool tool_output_commit(struct tool_output *output) {
   if (!output->path)

@@ -3,6 +3,7 @@
 #ifndef LINNET_TOOL_H
 #define LINNET_TOOL_H
 
+#include <math.h>
 #include <popt.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +15,9 @@
 /* Exit codes of the command. tool_exit_code converts TOOL_INTERRUPTED to 128 + the signal. */
 enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2, TOOL_INTERRUPTED = 130 };
 int tool_exit_code(int code);
+
+/* The value of a number option that the command line does not have. */
+#define TOOL_NOT_GIVEN (-(double)INFINITY)
 
 /* The name of a symbol of a model or of a table; NULL if the number is out of range. */
 typedef const char *(*tool_symbol_fn)(const void *user, int symbol);
@@ -48,7 +52,7 @@ extern struct poptOption tool_live_options[]; /* --precision and tool_kernel_opt
 
 /* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are
  * handed to `handle` (may be NULL if there are none) with their argument, NULL for a flag; it returns false, after
- * printing why (tool_usage), to stop. --help, -h and --usage are added here: leave POPT_AUTOHELP out of the table.
+ * printing why (tool_usage), to stop. --help, -h and --usage are added here: omit POPT_AUTOHELP from the table.
  * `usage` follows the name in the help, such as "[OPTIONS] REF HYP". Returns a context for the positional arguments
  * (poptGetArgs), or NULL: then return TOOL_USAGE. Release with poptFreeContext after the arguments' last use. Strings
  * of POPT_ARG_STRING and of `handle` are the caller's to free; static variables may keep them to the end. */

@@ -8,20 +8,21 @@
 #include "beam_options.h"
 #include "tool.h"
 
-#define NOT_GIVEN (-(double)INFINITY)
-
 enum { MAX_SILENCES = 1024 };
 
 static struct {
   int words;
   char *lexicon, *hotwords, *grammar, *silence;
   double word_bonus, unknown_penalty;
-} options = {.word_bonus = NOT_GIVEN, .unknown_penalty = INFINITY};
+} options = {.word_bonus = TOOL_NOT_GIVEN, .unknown_penalty = INFINITY};
 
 struct poptOption word_options_table[] = {
-    {"words", 'w', POPT_ARG_NONE, &options.words, 0, "search for words of a lexicon (default: for symbols)", NULL},
+    {"words", 'w', POPT_ARG_NONE, &options.words, 0,
+     "search for words of a lexicon (default: as the recognizer says, or for symbols if there is none)", NULL},
     {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
-     "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: $LINNET_LEXICON)", "FILE"},
+     "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: the recognizer's, if there is one, else "
+     "$LINNET_LEXICON)",
+     "FILE"},
     {"grammar", 0, POPT_ARG_STRING, &options.grammar, 0,
      "find only sentences of this grammar: JSGF, or one phrase per line (default: any sentence)", "FILE"},
     {"hotwords", 0, POPT_ARG_STRING, &options.hotwords, 0,
@@ -53,7 +54,7 @@ static const char *option_of_words(void) {
     return "--silence";
   if (options.unknown_penalty < INFINITY)
     return "--unknown-penalty";
-  return options.word_bonus != NOT_GIVEN ? "--word-bonus" : NULL;
+  return options.word_bonus != TOOL_NOT_GIVEN ? "--word-bonus" : NULL;
 }
 
 bool word_options_fit(bool words) {
@@ -75,7 +76,7 @@ bool word_options_check(bool recognizer) {
     tool_usage("only one of --grammar and --lm: a grammar replaces a language model");
     return false;
   }
-  if ((options.word_bonus != NOT_GIVEN && !(fabs(options.word_bonus) <= 100)) || !(options.unknown_penalty >= 0)) {
+  if ((options.word_bonus != TOOL_NOT_GIVEN && !(fabs(options.word_bonus) <= 100)) || !(options.unknown_penalty >= 0)) {
     tool_usage("--word-bonus must be -100 to 100, --unknown-penalty at least 0");
     return false;
   }
@@ -101,7 +102,7 @@ void word_options_read(struct linnet_search_settings *settings) {
   }
   if (options.hotwords)
     settings->hotwords = (struct linnet_source){.path = options.hotwords};
-  if (options.word_bonus != NOT_GIVEN)
+  if (options.word_bonus != TOOL_NOT_GIVEN)
     settings->word_bonus = (float)options.word_bonus;
   if (options.unknown_penalty < INFINITY)
     settings->unknown_penalty = (float)options.unknown_penalty;

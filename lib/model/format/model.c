@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "model/format/bounded_json.h"
 #include "model/format/feature_config.h"
 #include "model/inference/linear_layers.h"
@@ -403,8 +404,8 @@ void linnet_model_destroy(struct linnet_model *model) {
 
 /* --- getters -------------------------------------------------------------------------------------------------- */
 
-const struct linnet_feature_config *linnet_model_features(const struct linnet_model *model) {
-  return &model->features;
+void(linnet_model_features)(const struct linnet_model *model, struct linnet_feature_config *features, size_t size) {
+  linnet_settings_fill(features, size, &model->features, sizeof model->features);
 }
 
 const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model *model) {

@@ -16,10 +16,10 @@ seconds of the processor, which other work does not change, over those of audio.
 
   greedy
   beam             prefix beam search
-  beam and 4-gram  with a language model of the phones of DATA/train; its weight and the insertion bonus are those of
-                   least error on DATA/dev (OUT/tuning.phones)
+  beam and 4-gram  with a language model of the phones of DATA/train; its weight and the insertion bonus are those
+                   with the fewest errors on DATA/dev (OUT/tuning.phones)
   words            with --lexicon and --text: words of the lexicon, with a trigram of the text; its weight and the bonus of a
-                   word are those of least error on DATA/dev (OUT/tuning.words); their confidences are calibrated with
+                   word are those with the fewest errors on DATA/dev (OUT/tuning.words); their confidences are calibrated with
                    these: OUT/calibration, and in it model-half.safetensors, a copy of the model that holds the fit
 
 $LINNET names the linnet command.

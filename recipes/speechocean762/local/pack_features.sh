@@ -11,14 +11,18 @@ usage() {
 Usage: pack_features.sh --data DIR --conf DIR --out DIR --pack FILE [--test-utterances N] [--jobs J]
        pack_features.sh --unpack FILE --out DIR
 
-The first computes the features of DATA/train, DATA/dev and DATA/test (of this N utterances, evenly spread) into OUT, adds
-CONF/*.json, the symbols and DATA/provenance, and packs it all into FILE, which must not become larger than 60 MB. The name tells the
-compression: .tar, .tar.gz, .tar.xz. The second unpacks FILE into OUT: data folders with stored features, which need no
-audio. $LINNET names the linnet command.
+With --pack: computes the features of DATA/train, DATA/dev and DATA/test into OUT (with --test-utterances: of N
+utterances of DATA/test at equal distances), adds CONF/*.json, the symbols and DATA/provenance, and packs all of it into
+FILE, of at most 60 MB. The extension of FILE selects the compression: .tar, .tar.gz or .tar.xz.
+
+With --unpack: unpacks FILE into OUT, as data folders with stored features. Training on them needs no audio.
+
+$LINNET names the linnet command.
 END
 }
 
-data='' conf='' out='' pack='' unpack='' test_utterances='' jobs=1 most=60
+data='' conf='' out='' pack='' unpack='' test_utterances='' jobs=1
+max_megabytes=60
 take_options "data conf out pack unpack test-utterances jobs" "$@"
 linnet=${LINNET:-}
 [ -n "$linnet" ] && [ -n "$out" ] && { [ -n "$unpack" ] || { [ -n "$data" ] && [ -n "$conf" ] && [ -n "$pack" ]; }; } || {
@@ -55,8 +59,8 @@ pack() {
 	cp "$data/provenance" "$out"
 	tar -C "$out" --exclude log --exclude '*.*.scp' -caf "$pack" "${sets[@]}" units conf provenance
 	bytes=$(wc -c <"$pack")
-	[ "$bytes" -le $((most * 1000000)) ] ||
-		die "$pack has $bytes bytes, more than $most MB: pack into .tar.xz, or choose fewer test utterances"
+	[ "$bytes" -le $((max_megabytes * 1000000)) ] ||
+		die "$pack has $bytes bytes, more than $max_megabytes MB: pack into .tar.xz, or choose fewer test utterances"
 	say "$pack: $(awk -v b="$bytes" 'BEGIN {printf "%.1f", b / 1e6}') MB"
 }
 

@@ -29,16 +29,16 @@ function next_voice(set,    v, best) {
 	return best
 }
 
-function next_set(    i, best, behind, most) {
+function next_set(    i, best, share, lowest) {
 	best = ""
-	most = 0
+	lowest = 0
 	for (i = 1; i <= sets; i++) {
-		behind = seconds[name[i]] / goal[name[i]]
-		if (utterances[name[i]] < least)
-			behind = 0
-		if (behind < 1 && (best == "" || behind < most)) {
+		share = seconds[name[i]] / goal[name[i]]
+		if (utterances[name[i]] < min_utterances)
+			share = 0
+		if (share < 1 && (best == "" || share < lowest)) {
 			best = name[i]
-			most = behind
+			lowest = share
 		}
 	}
 	return best
@@ -58,7 +58,7 @@ function deal(set, sentence,    v, speed, pitch, level, utterance) {
 
 BEGIN {
 	FS = OFS = "\t"
-	least = 10	# utterances in the smallest set
+	min_utterances = 10	# in each set
 	sets = split("train dev test test_voice", name, " ")
 	goal["train"] = hours * 3600 * 0.82
 	goal["dev"] = goal["test"] = goal["test_voice"] = hours * 3600 * 0.06

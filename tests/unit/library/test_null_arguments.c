@@ -80,6 +80,7 @@ static const char needing[] =
     "linnet_output_format_has_times\nlinnet_output_format_is_single\nlinnet_output_format_name\nlinnet_padding_max\n"
     "linnet_padding_settings_default\nlinnet_pronounced_text_align_words\nlinnet_pronounced_text_index\n"
     "linnet_pronounced_text_settings_default\nlinnet_pronounced_text_spoken\nlinnet_pronounced_text_words\n"
+    "linnet_recognizer_file_endpoint_settings\nlinnet_recognizer_file_search_settings\n"
     "linnet_recognizer_file_settings\nlinnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_model_"
     "lookahead\nlinnet_recurrence_"
     "reset\nlinnet_recurrence_state_bytes\n"

@@ -1,6 +1,9 @@
 /* Settings structures of older and newer programs. Each structure is truncated at each member, extended with zeros,
- * extended with other bytes, and not filled at all. */
+ * extended with other bytes, and not filled at all. Functions that give settings fill them for older and newer
+ * programs, too. */
 #include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <linnet/align.h>
 #include <linnet/audio.h>
@@ -11,6 +14,7 @@
 #include <linnet/lattice.h>
 #include <linnet/ngram.h>
 #include <linnet/pronounced_text.h>
+#include <linnet/recognizer.h>
 #include <linnet/score.h>
 #include <linnet/search.h>
 #include <linnet/text_aligner.h>
@@ -59,6 +63,18 @@ CALL(call_text, linnet_pronounced_text, linnet_pronounced_text_create(context, "
 CALL(call_fbank, linnet_fbank, linnet_fbank_create(context, settings, &made), linnet_fbank_destroy)
 CALL(call_audio, linnet_audio, linnet_audio_open_memory(context, pcm, sizeof pcm, settings, &made),
      linnet_audio_destroy)
+
+CALL(call_recognizer, linnet_recognizer, linnet_recognizer_create(context, settings, &made), linnet_recognizer_destroy)
+
+static char model_path[] = TEST_SOURCE_DIR "/tests/fuzz/corpus/model/conv_float16.safetensors";
+
+static enum linnet_status call_endpoint(const void *endpoint) {
+  struct linnet_recognizer_settings settings;
+  linnet_recognizer_settings_default(&settings);
+  settings.model.path = model_path;
+  settings.endpoint = endpoint;
+  return call_recognizer(&settings);
+}
 
 /* Language models reach a search through its settings. */
 static enum linnet_status call_beam_model(const void *model) {
@@ -131,6 +147,7 @@ FILL(audio_settings)
 FILL(band_settings)
 FILL(beam_settings)
 FILL(context_settings)
+FILL(endpoint_settings)
 FILL(fbank_settings)
 FILL(feature_config)
 FILL(g2p_settings)
@@ -141,6 +158,7 @@ FILL(ngram_estimator_settings)
 FILL(noise_settings)
 FILL(padding_settings)
 FILL(pronounced_text_settings)
+FILL(recognizer_settings)
 FILL(scorer_settings)
 FILL(search_settings)
 FILL(text_aligner_settings)
@@ -178,6 +196,10 @@ static void ready_audio(void *settings) {
 
 static void ready_text(void *settings) {
   ((struct linnet_pronounced_text_settings *)settings)->normalizer = normalizer;
+}
+
+static void ready_recognizer(void *settings) {
+  ((struct linnet_recognizer_settings *)settings)->model.path = model_path;
 }
 
 static void ready_context(void *settings) {
@@ -240,6 +262,15 @@ static const struct structure {
      ready_context,
      {AT(num_threads), AT(kernels), AT(precision), AT(device), AT(reallocate), AT(reallocate_user), AT(log),
       AT(log_user), AT(cancel), AT(cancel_user), AT(progress), AT(progress_user), AT(error), AT(error_bytes)}},
+#undef S
+#define S linnet_endpoint_settings
+    {"linnet_endpoint_settings",
+     sizeof(struct S),
+     0,
+     fill_endpoint_settings,
+     call_endpoint,
+     NULL,
+     {AT(rules), AT(num_rules), AT(silence_probability), AT(restart)}},
 #undef S
 #define S linnet_fbank_settings
     {"linnet_fbank_settings",
@@ -318,6 +349,15 @@ static const struct structure {
      ready_text,
      {AT(normalizer), AT(lexicon), AT(g2p), AT(phones)}},
 #undef S
+#define S linnet_recognizer_settings
+    {"linnet_recognizer_settings",
+     sizeof(struct S),
+     AT(shared_model),
+     fill_recognizer_settings,
+     call_recognizer,
+     ready_recognizer,
+     {AT(model), AT(shared_model), AT(search), AT(max_silence), AT(edge_silence), AT(endpoint), AT(partial_interval)}},
+#undef S
 #define S linnet_scorer_settings
     {"linnet_scorer_settings",
      sizeof(struct S),
@@ -334,9 +374,26 @@ static const struct structure {
      fill_search_settings,
      call_search,
      NULL,
-     {AT(kind), AT(num_alternatives), AT(beam), AT(top_symbols), AT(symbol_threshold), AT(score_threshold),
-      AT(language_model_weight), AT(insertion_bonus), AT(word_bonus), AT(unknown_penalty), AT(lattice), AT(lexicon),
-      AT(language_model), AT(grammar), AT(hotwords), AT(silences), AT(num_silences), AT(calibrations)}},
+     {AT(kind),
+      AT(num_alternatives),
+      AT(beam),
+      AT(top_symbols),
+      AT(symbol_threshold),
+      AT(score_threshold),
+      AT(language_model_weight),
+      AT(insertion_bonus),
+      AT(word_bonus),
+      AT(unknown_penalty),
+      AT(lattice),
+      AT(lexicon),
+      AT(language_model),
+      AT(grammar),
+      AT(hotwords),
+      AT(silences),
+      AT(num_silences),
+      AT(calibrations),
+      AT(priors),
+      AT(prior_scale)}},
 #undef S
 #define S linnet_text_aligner_settings
     {NULL, sizeof(struct S), 0, fill_text_aligner_settings, call_text_aligner, NULL, {AT(lexicon), AT(g2p), AT(rules)}},
@@ -428,6 +485,112 @@ static void check_structure(const struct structure *s) {
   }
 }
 
+/* --- settings that functions give --------------------------------------------------------------------------------- */
+
+static struct {
+  struct linnet_recognizer_file *file;
+  struct linnet_model *model;
+  struct linnet_fbank *fbank;
+} objects;
+
+#define GIVE(kind, function, object)                                                                                   \
+  static void give_##kind(void *settings, size_t size) {                                                               \
+    (function)(object, settings, size);                                                                                \
+  }
+GIVE(recognizer, linnet_recognizer_file_settings, objects.file)
+GIVE(search, linnet_recognizer_file_search_settings, objects.file)
+GIVE(endpoint, linnet_recognizer_file_endpoint_settings, objects.file)
+GIVE(features, linnet_model_features, objects.model)
+GIVE(fbank, linnet_fbank_settings_of, objects.fbank)
+
+/* The call takes what the function gave. A page that nobody may touch follows the program's structure. */
+static const struct given {
+  const char *name;
+  void (*give)(void *settings, size_t size);
+  enum linnet_status (*call)(const void *settings);
+  size_t bytes, first; /* of the structure; the smallest size that the call can do with */
+} given[] = {
+    {"recognizer", give_recognizer, call_recognizer, sizeof(struct linnet_recognizer_settings),
+     offsetof(struct linnet_recognizer_settings, search)},
+    {"search", give_search, call_search, sizeof(struct linnet_search_settings), sizeof(size_t)},
+    {"endpoint", give_endpoint, call_endpoint, sizeof(struct linnet_endpoint_settings), sizeof(size_t)},
+    {"features", give_features, call_features, sizeof(struct linnet_feature_config), sizeof(size_t)},
+    {"fbank", give_fbank, call_fbank, sizeof(struct linnet_fbank_settings), sizeof(size_t)},
+};
+
+/* Fills a structure of `size` bytes, a multiple of 8, that ends where the page begins. */
+static void check_size(const struct given *g, size_t size, unsigned char *page) {
+  unsigned char *settings = page - size;
+  size_t filled;
+  memset(page - BYTES, 0xa5, BYTES);
+  g->give(settings, size);
+  memcpy(&filled, settings, sizeof filled);
+  CHECK(filled == size && settings[-1] == 0xa5, "%s of %zu bytes: size is %zu", g->name, size, filled);
+  g->give(memory.bytes, g->bytes);
+  const size_t known = size < g->bytes ? size : g->bytes;
+  CHECK(memcmp(settings + sizeof size, memory.bytes + sizeof size, known - sizeof size) == 0, "%s of %zu bytes: values",
+        g->name, size);
+  enum linnet_status status = g->call(settings);
+  CHECK(status == LINNET_OK, "%s of %zu bytes, here %zu: %s (%s)", g->name, size, g->bytes,
+        linnet_status_string(status), linnet_context_error(context));
+}
+
+static void open_givers(void) {
+  static const char path[] = TEST_BINARY_DIR "/settings_recognizer.json";
+  FILE *json = fopen(path, "w");
+  REQUIRE(json &&
+              fprintf(json, "{\"model\": \"%s\", \"search\": \"symbols\", \"beam\": 7, \"prior_scale\": 1, ",
+                      model_path) > 0 &&
+              fputs("\"endpoint\": {\"restart\": false}, \"partial_interval\": 0.5}", json) >= 0 && fclose(json) == 0,
+          "%s", path);
+  REQUIRE(linnet_recognizer_file_load(context, path, &objects.file) == LINNET_OK &&
+              linnet_model_load(context, model_path, &objects.model) == LINNET_OK &&
+              linnet_fbank_create(context, NULL, &objects.fbank) == LINNET_OK,
+          "%s", linnet_context_error(context));
+}
+
+/* The values of the file; without endpoints in the file, their defaults. */
+static void check_values(void) {
+  static const char path[] = TEST_BINARY_DIR "/settings_plain.json";
+  struct linnet_recognizer_settings settings;
+  struct linnet_search_settings search;
+  struct linnet_endpoint_settings endpoint;
+  struct linnet_recognizer_file *plain = NULL;
+  linnet_recognizer_file_settings(objects.file, &settings);
+  linnet_recognizer_file_search_settings(objects.file, &search);
+  linnet_recognizer_file_endpoint_settings(objects.file, &endpoint);
+  CHECK(strcmp(settings.model.path, model_path) == 0 && settings.partial_interval == 0.5 && settings.endpoint,
+        "settings of the recognizer");
+  CHECK(search.kind == LINNET_SEARCH_SYMBOLS && search.beam == 7 && search.prior_scale == 1, "settings of the search");
+  CHECK(endpoint.restart == 0 && endpoint.num_rules == 4, "settings of endpoints");
+  FILE *json = fopen(path, "w");
+  REQUIRE(json && fputs("{\"model\": \"m\"}", json) >= 0 && fclose(json) == 0, "%s", path);
+  REQUIRE(linnet_recognizer_file_load(context, path, &plain) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_file_settings(plain, &settings);
+  linnet_recognizer_file_endpoint_settings(plain, &endpoint);
+  CHECK(!settings.endpoint && endpoint.restart == 1 && endpoint.num_rules == 4, "no endpoints");
+  linnet_recognizer_file_destroy(plain);
+}
+
+static void check_given(void) {
+  const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), bytes = (BYTES / page_bytes + 2) * page_bytes;
+  unsigned char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(pages != MAP_FAILED, "pages");
+  unsigned char *last = pages + bytes - page_bytes;
+  REQUIRE(mprotect(last, page_bytes, PROT_NONE) == 0, "a page that nobody may touch");
+  open_givers();
+  check_values();
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+    for (size_t size = (given[i].first + 7) / 8 * 8; size <= given[i].bytes + SPARE; size += 8)
+      check_size(&given[i], size, last);
+  linnet_fbank_destroy(objects.fbank);
+  linnet_model_destroy(objects.model);
+  linnet_recognizer_file_destroy(objects.file);
+  munmap(pages, bytes);
+}
+
+/* --- what missing members mean ------------------------------------------------------------------------------------ */
+
 /* Members that an older program lacks really have their defaults. */
 static void check_defaults(void) {
   struct linnet_fbank_settings settings;
@@ -436,9 +599,10 @@ static void check_defaults(void) {
   settings.sample_rate = 8000, settings.preemphasis = 0.5, settings.dither = 2;
   settings.size = offsetof(struct linnet_fbank_settings, preemphasis);
   REQUIRE(linnet_fbank_create(context, &settings, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
-  const struct linnet_fbank_settings *used = linnet_fbank_settings_of(fbank);
-  CHECK(used->sample_rate == 8000 && used->preemphasis == 0.97 && used->dither == 0 && used->size == sizeof *used,
-        "%g Hz, pre-emphasis %g, dither %g", used->sample_rate, used->preemphasis, used->dither);
+  struct linnet_fbank_settings used;
+  linnet_fbank_settings_of(fbank, &used);
+  CHECK(used.sample_rate == 8000 && used.preemphasis == 0.97 && used.dither == 0 && used.size == sizeof used,
+        "%g Hz, pre-emphasis %g, dither %g", used.sample_rate, used.preemphasis, used.dither);
   linnet_fbank_destroy(fbank);
   linnet_fbank_settings_default(&settings);
   settings.reserved[3] = 1;
@@ -509,6 +673,7 @@ int main(void) {
   REQUIRE(linnet_text_normalizer_load(context, NULL, &normalizer) == LINNET_OK, "normalizer");
   for (size_t i = 0; i < sizeof structures / sizeof *structures; i++)
     check_structure(&structures[i]);
+  check_given();
   check_defaults();
   check_language_model();
   check_trainer();

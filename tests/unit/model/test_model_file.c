@@ -409,9 +409,10 @@ static void test_getters(void) {
             linnet_model_num_output_frames(model, 2) == 1 && linnet_model_num_output_frames(model, 3) == 2 &&
             linnet_model_num_output_frames(model, SIZE_MAX) == SIZE_MAX / 2 + 1,
         "output frames");
-  const struct linnet_feature_config *features = linnet_model_features(model);
-  CHECK(features->fbank.num_mel == 4 && features->fbank.preemphasis == 0.97 && features->cmvn == LINNET_CMVN_NONE &&
-            features->cmvn_variance == 1 && features->fbank.size == sizeof features->fbank,
+  struct linnet_feature_config features;
+  linnet_model_features(model, &features);
+  CHECK(features.fbank.num_mel == 4 && features.fbank.preemphasis == 0.97 && features.cmvn == LINNET_CMVN_NONE &&
+            features.cmvn_variance == 1 && features.fbank.size == sizeof features.fbank,
         "features");
   CHECK(!linnet_model_cmvn(model), "no statistics");
   CHECK(model->config.dropout == 0 && model->config.activation == LINNET_GELU && model->config.convolution == 3,
@@ -448,8 +449,9 @@ static void test_live(void) {
   struct linnet_model *model = load(test_source("tests/fuzz/corpus/model/live_float32.safetensors"));
   check_weights(model, "live_float32");
   const struct linnet_cmvn *cmvn = linnet_model_cmvn(model);
-  const struct linnet_feature_config *features = linnet_model_features(model);
-  CHECK(features->cmvn == LINNET_CMVN_RUNNING && features->cmvn_prior == 250, "features");
+  struct linnet_feature_config features;
+  linnet_model_features(model, &features);
+  CHECK(features.cmvn == LINNET_CMVN_RUNNING && features.cmvn_prior == 250, "features");
   CHECK(cmvn && cmvn->dim == 4 && cmvn->count == 100 && cmvn->sum[3] == 3 && cmvn->square[0] == 200, "statistics");
   CHECK(linnet_model_is_causal(model) && linnet_model_lookahead(model) == 1, "a look-ahead of %zu",
         linnet_model_lookahead(model));

@@ -213,6 +213,19 @@ static double loud_share(double noise, double speech, double from, double to, bo
   return (double)loud / (double)all;
 }
 
+/* Levels that are not finite have no effect on later ones. */
+static void test_level_not_finite(void) {
+  static const double odd[] = {NAN, INFINITY, -INFINITY};
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    struct linnet_speech_detector detector = {.seconds = 0};
+    for (int t = 0; t < 300; t++) {
+      const bool loud = t % 100 >= 50, skipped = t % 7 == 0;
+      const bool found = linnet_speech_detect(&detector, skipped ? odd[i] : loud ? 60 : 20, 0.01);
+      CHECK(skipped ? !found : t < 50 || found == loud, "%g among levels: frame %d", odd[i], t);
+    }
+  }
+}
+
 static void test_level(void) {
   struct linnet_speech_detector detector = {.seconds = 0};
   for (int t = 0; t < 60; t++)
@@ -265,6 +278,7 @@ int main(void) {
   test_defaults();
   test_reset();
   test_level();
+  test_level_not_finite();
   test_refused();
   linnet_context_destroy(context);
   return test_result();

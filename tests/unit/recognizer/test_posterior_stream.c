@@ -89,26 +89,27 @@ static int collect(void *user, const float *log_posteriors, size_t first, size_t
 /* From the whole utterance: filterbank, CMVN as in training, encoder. */
 static void compute_offline(struct linnet_context *context, const struct linnet_model *model, const float *samples,
                             struct rows *rows) {
-  const struct linnet_feature_config *config = linnet_model_features(model);
+  struct linnet_feature_config config;
+  linnet_model_features(model, &config);
   struct linnet_fbank *fbank = NULL;
   struct linnet_encoder *encoder = NULL;
   struct linnet_cmvn cmvn;
-  REQUIRE(linnet_fbank_create(context, &config->fbank, &fbank) == LINNET_OK &&
+  REQUIRE(linnet_fbank_create(context, &config.fbank, &fbank) == LINNET_OK &&
               linnet_encoder_create(context, model, &encoder) == LINNET_OK,
           "%s", linnet_context_error(context));
   const size_t frames = linnet_fbank_num_frames(fbank, SAMPLES);
-  float *features = malloc(frames * config->fbank.num_mel * sizeof *features);
+  float *features = malloc(frames * config.fbank.num_mel * sizeof *features);
   REQUIRE(linnet_fbank_compute(fbank, samples, SAMPLES, features) == LINNET_OK, "fbank");
   if (linnet_model_cmvn(model))
     cmvn = *linnet_model_cmvn(model);
   else
-    linnet_cmvn_reset(&cmvn, config->fbank.num_mel),
-        linnet_cmvn_accumulate_frames(&cmvn, config->cmvn_frames, features, frames);
-  if (config->cmvn == LINNET_CMVN_RUNNING)
-    linnet_cmvn_scale(&cmvn, config->cmvn_prior),
-        linnet_cmvn_run(&cmvn, config->cmvn_frames, config->cmvn_variance, features, frames);
+    linnet_cmvn_reset(&cmvn, config.fbank.num_mel),
+        linnet_cmvn_accumulate_frames(&cmvn, config.cmvn_frames, features, frames);
+  if (config.cmvn == LINNET_CMVN_RUNNING)
+    linnet_cmvn_scale(&cmvn, config.cmvn_prior),
+        linnet_cmvn_run(&cmvn, config.cmvn_frames, config.cmvn_variance, features, frames);
   else
-    linnet_cmvn_apply(&cmvn, config->cmvn_variance, features, frames);
+    linnet_cmvn_apply(&cmvn, config.cmvn_variance, features, frames);
   rows->count = 0;
   CHECK(linnet_encoder_run(encoder, features, frames, collect, rows) == LINNET_OK, "encoder");
   free(features);
@@ -234,11 +235,12 @@ static void test_along(struct linnet_stream *stream, const float *samples, const
 static void test_features(struct linnet_context *context, const struct linnet_model *model,
                           struct linnet_stream *stream, const float *samples, const struct linnet_segment *expected,
                           size_t expected_count) {
-  const struct linnet_feature_config *config = linnet_model_features(model);
-  size_t dim = (size_t)config->fbank.num_mel, count = 0;
+  struct linnet_feature_config config;
+  linnet_model_features(model, &config);
+  size_t dim = (size_t)config.fbank.num_mel, count = 0;
   struct linnet_fbank *fbank = NULL;
   struct linnet_cmvn own, other = random_model_cmvn(dim);
-  REQUIRE(linnet_fbank_create(context, &config->fbank, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_fbank_create(context, &config.fbank, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
   size_t frames = linnet_fbank_num_frames(fbank, SAMPLES);
   float *features = malloc(frames * dim * sizeof *features);
   REQUIRE(linnet_fbank_compute(fbank, samples, SAMPLES, features) == LINNET_OK, "fbank");
@@ -253,7 +255,7 @@ static void test_features(struct linnet_context *context, const struct linnet_mo
     CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
     const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
     bool same = same_segments(segments, count, expected, expected_count);
-    CHECK(same == (config->cmvn != LINNET_CMVN_SPEAKER || round != 2), "round %zu: features give %s segments", round,
+    CHECK(same == (config.cmvn != LINNET_CMVN_SPEAKER || round != 2), "round %zu: features give %s segments", round,
           same ? "the same" : "other");
   }
   CHECK(fabs(linnet_stream_seconds(stream) - 0.01 * (double)frames) < 1e-9, "%g s", linnet_stream_seconds(stream));

@@ -76,12 +76,13 @@ static size_t symbol_of(const char *name) {
   return symbol;
 }
 
-/* The mean posterior over the frames of each phone, before any division. */
+/* The mean posterior over the frames of each phone, before any division. A frame is a second here, and boundaries move
+ * by less. */
 static void check_confidences(const struct linnet_result *result) {
   const struct linnet_alternative *best = &result->alternatives[0];
   for (size_t i = 0; i < best->num_phones; i++) {
     const struct linnet_span *phone = &best->phones[i];
-    const size_t start = (size_t)phone->start, end = (size_t)phone->end;
+    const size_t start = (size_t)lround(phone->start), end = (size_t)lround(phone->end);
     double sum = 0;
     for (size_t t = start; t < end; t++)
       sum += exp((double)rows[t * SYMBOLS + symbol_of(phone->text)]);

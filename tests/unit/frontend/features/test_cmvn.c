@@ -212,6 +212,23 @@ static void test_running_pieces(void) {
   CHECK(memcmp(x, y, sizeof x) == 0, "pieces differ");
 }
 
+/* A frame that is not finite changes no other frame. */
+static void test_running_not_finite(void) {
+  static const float odd[] = {NAN, INFINITY, -INFINITY};
+  static float x[FRAMES * DIM], y[(FRAMES + 1) * DIM];
+  for (size_t k = 0; k < 2 * sizeof odd / sizeof *odd; k++) {
+    const enum linnet_cmvn_frames chosen = k % 2 ? LINNET_CMVN_ALL_FRAMES : LINNET_CMVN_SPEECH_FRAMES;
+    struct linnet_cmvn without = live_prior(), with = live_prior();
+    make_live(x);
+    memcpy(y + DIM, x, sizeof x);
+    for (int i = 0; i < DIM; i++)
+      y[i] = odd[k / 2];
+    linnet_cmvn_run(&without, chosen, 1, x, FRAMES);
+    linnet_cmvn_run(&with, chosen, 1, y, FRAMES + 1);
+    CHECK(memcmp(x, y + DIM, sizeof x) == 0, "frames after one of %g differ", (double)odd[k / 2]);
+  }
+}
+
 static void test_running(void) {
   float x[DIM] = {0};
   struct linnet_cmvn cmvn;
@@ -220,6 +237,7 @@ static void test_running(void) {
     check_running(LINNET_CMVN_ALL_FRAMES, variance);
   }
   test_running_pieces();
+  test_running_not_finite();
   linnet_cmvn_reset(&cmvn, DIM);
   CHECK(linnet_cmvn_scale(&cmvn, 10) == LINNET_ERROR_STATE, "statistics of no frames");
   CHECK(linnet_cmvn_run(&cmvn, LINNET_CMVN_ALL_FRAMES, 1, x, 1) == LINNET_ERROR_STATE, "statistics of no frames");
