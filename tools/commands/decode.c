@@ -335,7 +335,7 @@ int tool_decode(int argc, const char **argv) {
       POPT_TABLEEND};
   const struct tool_command command = {
       .options = table,
-      .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   (as for Kaldi's programs; 'ark:-' is standard input)",
+      .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)",
       .needed = "FILE",
       .max_arguments = SIZE_MAX,
       .run = run};
