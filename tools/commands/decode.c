@@ -333,11 +333,10 @@ int tool_decode(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  const struct tool_command command = {
-      .options = table,
-      .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)",
-      .needed = "FILE",
-      .max_arguments = SIZE_MAX,
-      .run = run};
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)",
+                                       .needed = "FILE",
+                                       .max_arguments = SIZE_MAX,
+                                       .run = run};
   return tool_run(argc, argv, &command);
 }
