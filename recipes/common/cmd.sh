@@ -24,7 +24,8 @@ interrupt cancels the job on the cluster.
 END
 }
 
-via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' submission=''
+via=local jobs='' mem='' gpus='' threads='' options='' parts='' log=''
+submission='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
 take_options "via jobs mem gpus threads options parts log ..." "$@"
 [ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
@@ -50,35 +51,23 @@ unfinished() {
 
 need_program() { command -v "$1" >/dev/null || die "--via $via: $1 is not installed"; }
 
-# The number of the job, which the submission prints first: "12", "12;cluster" or "12.1-4:1"; nothing before.
-# shellcheck disable=SC2317 # a trap calls it
-job_number() { sed -n '1s/^\([0-9]*\).*/\1/p' "$log.job"; }
-
-# Removes the job from the cluster and ends. The number may appear a moment after the submission.
+# Removes the job from the cluster and ends. The name of the job is unique.
 # shellcheck disable=SC2317 # a trap calls it
 cancel() {
-	local waited
 	trap '' INT TERM HUP
-	for ((waited = 0; waited < 20; waited++)); do
-		[ -z "$(job_number)" ] && kill -0 "$submission" 2>/dev/null || break
-		sleep 0.1
-	done
-	[ -z "$(job_number)" ] || "$cancel_program" "$(job_number)" >&2 || say "cannot cancel job $(job_number): do so with $cancel_program"
-	kill "$submission" 2>/dev/null || true
-	say "interrupted: cancelled job $(job_number)"
+	kill "$submission" 2>/dev/null && wait "$submission" || true
+	"${cancel_command[@]}" >&2 || say "cannot cancel the job $job; if it is still there, do so"
+	say "interrupted: cancelled the job $job"
 	exit 130
 }
 
-# submit CANCEL COMMAND...: waits for a command that submits the job, prints its number and waits for its end.
+# submit COMMAND...: waits for a command that submits the job and waits for its end.
 submit() {
-	: >"$log.job"
-	cancel_program=$1
 	trap cancel INT TERM HUP
-	"${@:2}" >"$log.job" &
+	"$@" >/dev/null &
 	submission=$!
 	wait "$submission" || true
 	trap - INT TERM HUP
-	rm -f "$log.job"
 }
 
 run_parts() {
@@ -89,13 +78,15 @@ run_parts() {
 	parallel) unfinished | parallel --quote ${jobs:+--jobs "$jobs"} ${some[@]+"${some[@]}"} bash "$log.sh" ;;
 	slurm)
 		wanted=(${mem:+--mem="$mem"} ${gpus:+--gres=gpu:"$gpus"} ${threads:+--cpus-per-task="$threads"})
-		submit scancel sbatch --wait --quiet --parsable --array="1-$parts${jobs:+%$jobs}" --output="$log.%a.slurm" \
-			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} "$log.sh"
+		cancel_command=(scancel --name="$job")
+		submit sbatch --wait --quiet --array="1-$parts${jobs:+%$jobs}" --output="$log.%a.slurm" \
+			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} --job-name="$job" "$log.sh"
 		;;
 	gridengine)
 		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} ${threads:+-pe smp "$threads"})
-		submit qdel qsub -terse -sync y -cwd -j y -o "$log.qsub" -t "1-$parts" ${jobs:+-tc "$jobs"} \
-			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} "$log.sh"
+		cancel_command=(qdel "$job")
+		submit qsub -sync y -cwd -j y -o "$log.qsub" -t "1-$parts" ${jobs:+-tc "$jobs"} \
+			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} -N "$job" "$log.sh"
 		;;
 	esac
 }

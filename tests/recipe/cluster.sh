@@ -81,7 +81,7 @@ check_features() {
   features 1 'of 4 parts failed' refused --via "$1" --options "$3"
 
   # An interrupt cancels the job: its parts do not go on.
-  check 124 'interrupted: cancelled job' timeout -s TERM 4 "$recipes/common/cmd.sh" --via "$1" --options "$2" --parts 2 --log slow -- \
+  check 124 'interrupted: cancelled the job' timeout -s TERM 4 "$recipes/common/cmd.sh" --via "$1" --options "$2" --parts 2 --log slow -- \
     bash -c 'sleep 8; echo {} > went-on.{}'
   sleep 6
   [[ -z $(find . -maxdepth 1 -name 'went-on.*') ]] || fail 'a job went on after an interrupt'

@@ -184,11 +184,10 @@ mkdir -p bin # programs in the place of Slurm's and GridEngine's, that keep thei
 cat > bin/sbatch << 'END'
 #!/bin/bash
 echo "$*" > submitted
-echo 4711
 [[ ! -e interrupt ]] || { kill -TERM $PPID && sleep 0.1 && exit 1; }
 SLURM_ARRAY_TASK_ID=1 bash "${@: -1}"
 END
-sed 's/SLURM_ARRAY_TASK_ID/SGE_TASK_ID/; s/4711/4711.1-4:1/' bin/sbatch > bin/qsub
+sed 's/SLURM_ARRAY_TASK_ID/SGE_TASK_ID/' bin/sbatch > bin/qsub
 printf '#!/bin/bash\necho "$(basename "$0") $*" >> cancelled\n' | tee bin/scancel > bin/qdel
 chmod +x bin/*
 for conf in linear softmax lsh-4 blstm; do
@@ -198,12 +197,13 @@ for conf in linear softmax lsh-4 blstm; do
   [[ -s exp/$conf/model.safetensors && $(< exp/$conf/settings) == train_si84,* ]] || fail "$conf: no model"
 done
 
-[[ $(< submitted) == *'--mem=2G --gres=gpu:1 --partition=long '* ]] || fail "sbatch got $(< submitted)"
+[[ $(< submitted) == *'--mem=2G --gres=gpu:1 --partition=long --job-name='* ]] || fail "sbatch got $(< submitted)"
 # An interrupt cancels the job.
 touch interrupt
-for way in slurm:scancel gridengine:qdel; do
-  PATH=$PWD/bin:$PATH check 130 'interrupted: cancelled job 4711' "$recipes/common/cmd.sh" --via ${way%:*} --parts 2 --log hung -- true
-  grep -qx "${way#*:} 4711" cancelled || fail "${way#*:} was not called"
+for way in 'slurm:scancel --name=' 'gridengine:qdel '; do
+  PATH=$PWD/bin:$PATH check 130 'interrupted: cancelled the job linnet-' "$recipes/common/cmd.sh" --via "${way%%:*}" --parts 2 --log hung -- true
+  name=$(grep -oE 'linnet-[^ ]*' submitted)
+  grep -qxF -- "${way#*:}$name" cancelled || fail "${way#*:}$name was not called, but $(cat cancelled)"
 done
 rm interrupt
 
