@@ -395,7 +395,7 @@ static void check_spk2utt(struct check *check) {
                found ? "the speaker " : "no ", found ? found->value : "speaker");
       else if (strcmp(id, before) < 0)
         report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s after %.100s", id, before);
-      strcpy(before, id);
+      memcpy(before, id, strlen(id) + 1);
     }
   }
   for (size_t i = 0; i < utt2spk->count; i++)
