@@ -17,6 +17,14 @@ void(linnet_search_settings_default)(struct linnet_search_settings *settings, si
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
+/* Sets the members that both searches have in their settings, with the same meaning. */
+#define SET_SHARED(to, search, settings, width)                                                                        \
+  ((to)->beam = (width), (to)->top_symbols = (settings)->top_symbols,                                                  \
+   (to)->symbol_threshold = (settings)->symbol_threshold, (to)->score_threshold = (settings)->score_threshold,         \
+   (to)->model_weight = (settings)->language_model_weight,                                                             \
+   (to)->calibrations = (search)->calibrated ? &(search)->calibrations : NULL, (to)->priors = (search)->priors,        \
+   (to)->prior_scale = (settings)->prior_scale)
+
 /* --- language models -------------------------------------------------------------------------------------------- */
 
 static const char MODEL_REMEDY[] = "'linnet ngram' makes models of text";
@@ -155,17 +163,10 @@ static enum linnet_status find_silences(struct linnet_search *s, const struct li
 static enum linnet_status open_words(struct linnet_search *s, const struct linnet_search_settings *settings,
                                      size_t beam) {
   linnet_word_search_settings_default(&s->words);
-  s->words.beam = beam;
-  s->words.top_symbols = settings->top_symbols;
-  s->words.symbol_threshold = settings->symbol_threshold;
-  s->words.score_threshold = settings->score_threshold;
-  s->words.model_weight = settings->language_model_weight;
+  SET_SHARED(&s->words, s, settings, beam);
   s->words.word_bonus = settings->word_bonus;
   s->words.unknown_penalty = settings->unknown_penalty;
   s->words.recombine = settings->num_alternatives == 1 && !settings->lattice;
-  s->words.calibrations = s->calibrated ? &s->calibrations : NULL;
-  s->words.priors = s->priors;
-  s->words.prior_scale = settings->prior_scale;
   LINNET_TRY(linnet_vocabulary_open(&s->vocabulary, s->context, s->names, s->num_symbols, &settings->lexicon));
   LINNET_TRY(find_silences(s, settings));
   LINNET_TRY(load_language(s, settings));
@@ -178,15 +179,8 @@ static enum linnet_status open_words(struct linnet_search *s, const struct linne
 static enum linnet_status open_symbols(struct linnet_search *s, const struct linnet_search_settings *settings,
                                        size_t beam) {
   linnet_beam_settings_default(&s->beam);
-  s->beam.beam = beam;
-  s->beam.top_symbols = settings->top_symbols;
-  s->beam.symbol_threshold = settings->symbol_threshold;
-  s->beam.score_threshold = settings->score_threshold;
-  s->beam.model_weight = settings->language_model_weight;
+  SET_SHARED(&s->beam, s, settings, beam);
   s->beam.insertion_bonus = settings->insertion_bonus;
-  s->beam.calibrations = s->calibrated ? &s->calibrations : NULL;
-  s->beam.priors = s->priors;
-  s->beam.prior_scale = settings->prior_scale;
   if (!linnet_source_given(&settings->language_model))
     return LINNET_OK;
   enum linnet_status status = load_symbol_model(s, &settings->language_model);

@@ -8,7 +8,7 @@
 #include <linnet/ngram.h>
 #include <linnet/search.h>
 
-#include "decoder/words/vocabulary.h"
+#include "decoder/words/symbols.h"
 
 struct linnet_search {
   struct linnet_context *context;

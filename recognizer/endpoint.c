@@ -1,4 +1,4 @@
-/* Measures silence by posteriors and by level, and applies the rules. */
+/* Measures silence by posteriors and by level, and applies the rules. The level of speech is a running estimate. */
 #include "recognizer/endpoint.h"
 
 #include <math.h>
@@ -7,7 +7,6 @@
 #include "base/base.h"
 #include "base/settings.h"
 #include "frontend/features/speech_level.h"
-#include "recognizer/speech_detector.h"
 
 static const double rounding = 1e-6; /* seconds: a sum of frames this close below a minimum reaches it */
 
@@ -182,4 +181,35 @@ bool linnet_endpoint_step(struct linnet_endpoint *e, const float *log_posteriors
     return false;
   start_segment(e);
   return true;
+}
+
+/* --- speech ------------------------------------------------------------------------------------------------------- */
+
+/* Changes of the estimates: towards a level beyond them within frames, otherwise so slowly that a long word does not
+ * become noise, and a pause does not make the noise speech. */
+static const double noise_fall = 0.2, speech_rise = 0.5; /* of the difference, per frame */
+static const double noise_rise = 1, speech_fall = 1;     /* dB per second */
+
+/* A stream may begin with speech: the noise is first assumed to be lower by `unknown`, and the estimate soon rises if
+ * it is not. */
+static const double unknown = 20, early_rise = 10, early = 2; /* dB, dB per second, seconds */
+
+/* The threshold lies between noise and speech, nearer to the noise; at most `range` below speech, where there is no
+ * noise to speak of, and well above steady noise. */
+static const double share = 0.2, range = 35, margin = 3; /* dB */
+
+static void follow(struct linnet_speech_detector *d, double level, double seconds) {
+  const double rise = d->seconds < early ? early_rise : noise_rise;
+  if (d->seconds == 0)
+    *d = (struct linnet_speech_detector){.noise = level - unknown, .speech = level};
+  d->seconds += seconds;
+  d->noise += level < d->noise ? noise_fall * (level - d->noise) : fmin(rise * seconds, level - d->noise);
+  d->speech += level > d->speech ? speech_rise * (level - d->speech) : fmax(-speech_fall * seconds, level - d->speech);
+}
+
+bool linnet_speech_detect(struct linnet_speech_detector *d, double level, double seconds) {
+  if (!isfinite(level)) /* would stay in the estimates */
+    return false;
+  follow(d, level, seconds);
+  return level > fmax(d->noise + fmax(share * (d->speech - d->noise), margin), d->speech - range);
 }

@@ -51,4 +51,18 @@ bool linnet_endpoint_step(struct linnet_endpoint *endpoint, const float *log_pos
 /* Starts again: a new stream. */
 void linnet_endpoint_reset(struct linnet_endpoint *endpoint);
 
+/* --- speech ------------------------------------------------------------------------------------------------------- */
+
+/* Whether frames have the level of speech, judged frame by frame against running estimates of the levels of speech and
+ * of the noise: the level of the noise follows minimums, the level of speech maximums. */
+
+/* Start with zeros. Levels are in dB. */
+struct linnet_speech_detector {
+  double seconds; /* since the first frame */
+  double noise, speech;
+};
+
+/* Takes the level of the next frame; `seconds` is the time since the frame before. */
+bool linnet_speech_detect(struct linnet_speech_detector *detector, double level, double seconds);
+
 #endif

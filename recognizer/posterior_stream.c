@@ -1,16 +1,15 @@
 /* The pipeline: samples -> filterbank -> CMVN -> network -> greedy decoding. It uses front end, engine and decoder,
- * which do not depend on each other. A causal network runs frame by frame as a recurrence, any other as an encoder on
- * the whole utterance. */
+ * which do not depend on each other. A causal network runs along with the audio (live_network.c), any other as an
+ * encoder on the whole utterance. */
 #include <linnet/stream.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "recognizer/posterior_stream.h"
+#include "recognizer/live_network.h"
 #include "recognizer/recognizer_parts.h"
 #include "recognizer/silence.h"
-#include "recognizer/silence_lengths.h"
 
 enum { CHUNK = 16000 }; /* samples per call of the filterbank */
 
@@ -19,17 +18,14 @@ struct linnet_stream {
   const struct linnet_model *model;
   struct linnet_feature_config config; /* of the model */
   struct linnet_fbank *fbank;
-  struct linnet_encoder *encoder;       /* NULL for a causal network */
-  struct linnet_recurrence *recurrence; /* NULL for all others */
+  struct linnet_encoder *encoder;   /* NULL for a causal network */
+  struct linnet_live_network *live; /* NULL for all others */
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
   linnet_feature_fn listener; /* may be NULL */
   void *listener_user;
-  uint64_t first_row;         /* index of the first row of the recurrence in the utterance */
-  bool restarts;              /* the recurrence starts anew before the next frame */
-  uint64_t taken;             /* number of frames that the network has taken */
-  float *log_p;               /* (num_symbols), of the recurrence */
+  uint64_t taken;             /* number of frames that the encoder has taken */
   float *features;            /* (frames, num_mel), not yet recognised */
   size_t frames, capacity;    /* capacity in elements */
   uint64_t samples, stored;   /* number of accepted samples, and of frames accepted as features */
@@ -49,13 +45,11 @@ static void reset_running(struct linnet_stream *s) {
   linnet_cmvn_scale(&s->running, s->config.cmvn_prior);
 }
 
+static enum linnet_status decode_row(void *user, const float *log_posteriors, size_t index);
+
 static enum linnet_status create_network(struct linnet_stream *s) {
-  if (!linnet_runs_along(s->model))
-    return linnet_encoder_create(s->context, s->model, &s->encoder);
-  s->log_p = linnet_alloc(s->context, linnet_model_num_symbols(s->model), sizeof *s->log_p);
-  if (!s->log_p)
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a stream");
-  return linnet_recurrence_create(s->context, s->model, &s->recurrence);
+  return linnet_runs_along(s->model) ? linnet_live_network_create(s->context, s->model, decode_row, s, &s->live)
+                                     : linnet_encoder_create(s->context, s->model, &s->encoder);
 }
 
 enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
@@ -133,54 +127,23 @@ static enum linnet_status decoding_status(struct linnet_stream *s) {
   return s->decoding == LINNET_OK ? LINNET_OK : linnet_fail(s->context, s->decoding, "%s", s->reason);
 }
 
-/* Decodes a row of the recurrence. */
-static enum linnet_status decode_row(struct linnet_stream *s) {
-  decode(s, s->log_p, (size_t)s->first_row + linnet_recurrence_num_frames(s->recurrence) - 1, 1);
-  return decoding_status(s);
-}
-
-static enum linnet_status finish_along(struct linnet_stream *s) {
-  enum linnet_status status = LINNET_OK;
-  while (status == LINNET_OK) {
-    status = linnet_recurrence_finish(s->recurrence, s->log_p);
-    if (status == LINNET_OK)
-      status = decode_row(s);
-  }
-  return status == LINNET_END ? LINNET_OK : status;
-}
-
-static enum linnet_status restart(struct linnet_stream *s) {
-  LINNET_TRY(finish_along(s));
-  s->first_row += linnet_recurrence_num_frames(s->recurrence);
-  linnet_recurrence_reset(s->recurrence);
-  s->restarts = false;
-  return LINNET_OK;
-}
-
-static enum linnet_status step_along(struct linnet_stream *s, const float *features) {
-  if (s->restarts)
-    LINNET_TRY(restart(s));
-  s->taken++;
-  enum linnet_status status = linnet_recurrence_step(s->recurrence, features, s->log_p);
-  return status == LINNET_OK ? decode_row(s) : status == LINNET_AGAIN ? LINNET_OK : status;
+/* Decodes a row of a live network. */
+static enum linnet_status decode_row(void *user, const float *log_posteriors, size_t index) {
+  decode(user, log_posteriors, index, 1);
+  return decoding_status(user);
 }
 
 static enum linnet_status call_listener(struct linnet_stream *s) {
   return s->listener ? s->listener(s->listener_user, s->features, s->frames) : LINNET_OK;
 }
 
-/* Runs the new frames one by one and stores none of them. */
+/* Runs the new frames and stores none of them. */
 static enum linnet_status run_along(struct linnet_stream *s) {
   const size_t frames = s->frames;
   LINNET_TRY(call_listener(s));
   normalise(s);
   s->frames = 0;
-  linnet_poll_begin(s->context);
-  for (size_t t = 0; t < frames; t++) {
-    LINNET_TRY(linnet_poll_check(s->context));
-    LINNET_TRY(step_along(s, s->features + t * num_mel(s)));
-  }
-  return LINNET_OK;
+  return linnet_live_network_run(s->live, s->features, frames);
 }
 
 /* Reserves memory for more frames. */
@@ -200,7 +163,7 @@ static enum linnet_status accept_chunk(struct linnet_stream *s, const float *sam
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;
   s->samples += n;
-  return s->recurrence ? run_along(s) : LINNET_OK;
+  return s->live ? run_along(s) : LINNET_OK;
 }
 
 /* `mixed`: the utterance already has the other kind of input. */
@@ -236,7 +199,7 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
   memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
   s->frames += frames;
   s->stored += frames;
-  return s->recurrence ? run_along(s) : LINNET_OK;
+  return s->live ? run_along(s) : LINNET_OK;
 }
 
 enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const struct linnet_cmvn *cmvn) {
@@ -275,11 +238,16 @@ void linnet_stream_set_listener(struct linnet_stream *s, linnet_feature_fn liste
 }
 
 uint64_t linnet_stream_num_taken(const struct linnet_stream *s) {
-  return s->taken;
+  return s->live ? linnet_live_network_num_taken(s->live) : s->taken;
+}
+
+enum linnet_status linnet_stream_allow_restarts(struct linnet_stream *s) {
+  return s->live ? linnet_live_network_allow_restarts(s->live) : LINNET_OK;
 }
 
 void linnet_stream_restart_network(struct linnet_stream *s) {
-  s->restarts = s->recurrence != NULL;
+  if (s->live)
+    linnet_live_network_restart(s->live);
 }
 
 static int decode_selected(void *user, const float *log_posteriors, size_t first, size_t frames) {
@@ -325,8 +293,8 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
   s->finished = true;
-  if (s->recurrence)
-    return finish_along(s);
+  if (s->live)
+    return linnet_live_network_finish(s->live);
   if (s->frames == 0)
     return LINNET_OK;
   s->decoding = LINNET_OK;
@@ -354,10 +322,8 @@ double linnet_stream_seconds(const struct linnet_stream *s) {
 void linnet_stream_reset(struct linnet_stream *s) {
   linnet_fbank_reset(s->fbank);
   linnet_greedy_reset(s->greedy);
-  if (s->recurrence)
-    linnet_recurrence_reset(s->recurrence);
-  s->first_row = 0;
-  s->restarts = false;
+  if (s->live)
+    linnet_live_network_reset(s->live);
   s->taken = 0;
   reset_running(s);
   s->frames = 0;
@@ -370,9 +336,8 @@ void linnet_stream_destroy(struct linnet_stream *s) {
     return;
   linnet_greedy_destroy(s->greedy);
   linnet_encoder_destroy(s->encoder);
-  linnet_recurrence_destroy(s->recurrence);
+  linnet_live_network_destroy(s->live);
   linnet_fbank_destroy(s->fbank);
-  linnet_free(s->context, s->log_p);
   linnet_free(s->context, s->features);
   linnet_free(s->context, s);
 }

@@ -2,7 +2,6 @@
 #include "recognizer/recognizer_parts.h"
 
 #include "base/settings.h"
-#include "base/source.h"
 
 void(linnet_recognizer_settings_default)(struct linnet_recognizer_settings *settings, size_t size) {
   static const struct linnet_recognizer_settings defaults = {.size = sizeof defaults};

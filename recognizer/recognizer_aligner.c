@@ -4,7 +4,6 @@
 
 #include "base/destination.h"
 #include "base/settings.h"
-#include "base/source.h"
 #include "recognizer/recognizer_parts.h"
 
 enum { LEXICON, G2P, RULES, NUM_FILES };

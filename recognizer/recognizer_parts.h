@@ -1,13 +1,15 @@
-/* The recognizer's parts. */
+/* The parts of a recognizer, of its streams and of its settings file. */
 #ifndef LINNET_RECOGNIZER_PARTS_H
 #define LINNET_RECOGNIZER_PARTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <linnet/recognizer.h>
+#include <linnet/stream.h>
 
 #include "recognizer/endpoint.h"
-#include "recognizer/silence_lengths.h"
+#include "recognizer/silence.h"
 
 struct linnet_recognizer {
   struct linnet_context *context;
@@ -28,5 +30,52 @@ static inline bool linnet_runs_along(const struct linnet_model *model) {
   return linnet_model_is_causal(model) && features.cmvn != LINNET_CMVN_UTTERANCE &&
          features.cmvn != LINNET_CMVN_SPEAKER;
 }
+
+/* --- posteriors (posterior_stream.c) ------------------------------------------------------------------------------ */
+
+/* Internal functions of linnet_stream for recognizer streams. */
+
+/* Receives features (frames, num_mel) before their normalisation, each frame before the posteriors that depend on it.
+ * Another status than LINNET_OK ends the call that took the audio. */
+typedef enum linnet_status (*linnet_feature_fn)(void *user, const float *features, size_t frames);
+
+/* NULL removes the listener. */
+void linnet_stream_set_listener(struct linnet_stream *stream, linnet_feature_fn listener, void *user);
+
+/* From a sink: the number of frames of features that the network had taken, since the reset, when it could compute the
+ * last of the rows that the sink receives. */
+uint64_t linnet_stream_num_taken(const struct linnet_stream *stream);
+
+/* Needed once before linnet_stream_restart_network. */
+enum linnet_status linnet_stream_allow_restarts(struct linnet_stream *stream);
+
+/* From a sink: restarts a causal network after the row that the sink receives. The posteriors still pending for earlier
+ * audio come first, so that each frame has its row. Other networks ignore the call. */
+void linnet_stream_restart_network(struct linnet_stream *stream);
+
+/* --- settings (recognizer_file.c) --------------------------------------------------------------------------------- */
+
+/* The settings of a recognizer in a JSON file (recognizer.h). */
+
+enum { LINNET_RECOGNIZER_SOURCES = 6, LINNET_RECOGNIZER_SILENCES = 64 };
+
+struct linnet_recognizer_file {
+  struct linnet_context *context;
+  struct linnet_recognizer_settings settings; /* its pointers point to the members below */
+  struct linnet_search_settings search;
+  struct linnet_calibrations calibrations;
+  struct linnet_endpoint_settings endpoint;
+  struct linnet_endpoint_rule rules[LINNET_ENDPOINT_MAX_RULES];
+  double max_silence, edge_silence;
+  const char *silences[LINNET_RECOGNIZER_SILENCES];
+  char *paths[LINNET_RECOGNIZER_SOURCES]; /* including the folder */
+  void *root;                             /* the JSON document, which owns the strings */
+};
+
+/* Reads JSON text (bytes). `name` is the path of the file, for messages; paths in the file are relative to its folder.
+ * Release the structure even after a failure. It must not be moved. */
+enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *file, struct linnet_context *context,
+                                               const char *text, size_t bytes, const char *name);
+void linnet_recognizer_file_release(struct linnet_recognizer_file *file);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "base/settings.h"
 #include "decoder/search_parts.h"
-#include "recognizer/posterior_stream.h"
 #include "recognizer/recognizer_parts.h"
 
 enum { READ_SAMPLES = 1 << 16 };
@@ -288,7 +287,7 @@ static enum linnet_status create_endpoint(struct linnet_recognizer_stream *s) {
   LINNET_TRY(linnet_endpoint_create(s->context, &r->endpoints, &frames, r->search->words.silences,
                                     r->search->words.num_silences, &s->endpoint));
   linnet_stream_set_listener(s->audio, accept_features, s);
-  return LINNET_OK;
+  return r->endpoints.settings.restart ? linnet_stream_allow_restarts(s->audio) : LINNET_OK;
 }
 
 /* At least one row; an interval beyond all rows means that there are no partial results. */

@@ -6,8 +6,7 @@
 
 #include <linnet/status.h>
 
-#include "common/suggest.h"
-#include "common/terminal.h"
+#include "common/similar.h"
 #include "common/tool.h"
 
 static const struct subcommand {

@@ -40,37 +40,37 @@ static const char *spoken_words(const struct linnet_aligned_text *t, const struc
   return spoken && !holds(t->tokens[linnet_aligned_text_index(t, word->word)], spoken) ? spoken : NULL;
 }
 
-/* The times are those of the placed word: an aligned word may have given frames to its neighbours. */
+/* The times are those of the timed word: an aligned word may have given frames to its neighbours. */
 static struct linnet_span word_span(const struct linnet_aligned_text *t, const struct linnet_aligned_word *words,
-                                    const struct linnet_placed_word *placed) {
+                                    const struct linnet_timed_word *timed) {
   size_t count;
   const struct linnet_written_word *written = linnet_pronounced_text_words(t->spoken, &count);
-  const char *text = t->tokens[placed->word];
+  const char *text = t->tokens[timed->word];
   struct linnet_span span = {.text = text, .interpolated = 1};
-  if (placed->aligned != LINNET_NOT_FOUND) {
-    const struct linnet_aligned_word *word = &words[placed->aligned];
+  if (timed->aligned != LINNET_NOT_FOUND) {
+    const struct linnet_aligned_word *word = &words[timed->aligned];
     span = span_of(t, text, word->start, word->end, word->confidence, word->gop);
     span.doubtful = word->doubtful;
     span.spoken = spoken_words(t, word);
-    span.guessed = written[placed->word].source == LINNET_WORD_GUESSED;
+    span.guessed = written[timed->word].source == LINNET_WORD_GUESSED;
   }
-  span.start = placed->start * t->frame_seconds;
-  span.end = placed->end * t->frame_seconds;
+  span.start = timed->start * t->frame_seconds;
+  span.end = timed->end * t->frame_seconds;
   return span;
 }
 
 static bool make_words(struct linnet_aligned_text *t) {
   size_t num_words;
   const struct linnet_aligned_word *words = linnet_alignment_words(t->alignment, &num_words);
-  linnet_pronounced_text_place(t->spoken, t->alignment, t->frames, NULL, 0, &t->num_word_spans);
-  struct linnet_placed_word *placed = linnet_alloc(t->context, t->num_word_spans, sizeof *placed);
+  linnet_pronounced_text_word_times(t->spoken, t->alignment, t->frames, NULL, 0, &t->num_word_spans);
+  struct linnet_timed_word *timed = linnet_alloc(t->context, t->num_word_spans, sizeof *timed);
   t->word_spans = linnet_alloc(t->context, t->num_word_spans, sizeof *t->word_spans);
-  bool good = placed && t->word_spans &&
-              linnet_pronounced_text_place(t->spoken, t->alignment, t->frames, placed, t->num_word_spans,
-                                           &t->num_word_spans) == LINNET_OK;
+  bool good = timed && t->word_spans &&
+              linnet_pronounced_text_word_times(t->spoken, t->alignment, t->frames, timed, t->num_word_spans,
+                                                &t->num_word_spans) == LINNET_OK;
   for (size_t i = 0; good && i < t->num_word_spans; i++)
-    t->word_spans[i] = word_span(t, words, &placed[i]);
-  linnet_free(t->context, placed);
+    t->word_spans[i] = word_span(t, words, &timed[i]);
+  linnet_free(t->context, timed);
   return good;
 }
 

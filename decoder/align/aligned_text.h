@@ -4,7 +4,7 @@
 
 #include <linnet/text_aligner.h>
 
-#include "decoder/words/vocabulary.h"
+#include "decoder/words/symbols.h"
 
 struct linnet_text_aligner {
   struct linnet_context *context;

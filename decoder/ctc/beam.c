@@ -24,10 +24,10 @@ static void lay_out(void *search, struct linnet_arena *arena) {
     linnet_beam_side_lay_out(&b->sides[i], arena, b->beam);
     b->sides[i].entries = linnet_arena_take(arena, b->beam, sizeof *b->sides[i].entries);
   }
-  b->stay.symbol_factor = linnet_arena_take(arena, b->beam, sizeof *b->stay.symbol_factor);
-  b->stay.blank = linnet_arena_take(arena, b->beam, sizeof *b->stay.blank);
-  b->stay.symbol = linnet_arena_take(arena, b->beam, sizeof *b->stay.symbol);
-  b->stay.score = linnet_arena_take(arena, b->beam, sizeof *b->stay.score);
+  b->unchanged.symbol_factor = linnet_arena_take(arena, b->beam, sizeof *b->unchanged.symbol_factor);
+  b->unchanged.blank = linnet_arena_take(arena, b->beam, sizeof *b->unchanged.blank);
+  b->unchanged.symbol = linnet_arena_take(arena, b->beam, sizeof *b->unchanged.symbol);
+  b->unchanged.score = linnet_arena_take(arena, b->beam, sizeof *b->unchanged.score);
   b->candidates = linnet_arena_take(arena, b->max_candidates, sizeof *b->candidates);
   linnet_row_choice_lay_out(&b->choice, arena);
 }

@@ -20,7 +20,7 @@ static struct frame start_frame(struct linnet_beam *beam, const float *row) {
 /* P(last symbol) at this frame, relative to the row's largest. */
 static void find_symbol_factors(const struct frame *f) {
   const struct linnet_beam_side *now = f->beam->now;
-  double *factor = f->beam->stay.symbol_factor;
+  double *factor = f->beam->unchanged.symbol_factor;
   for (size_t i = 0; i < now->count; i++)
     factor[i] = linnet_row_exponent(&f->row, now->entries[i].symbol);
   linnet_exp_array(factor, factor, now->count);
@@ -36,24 +36,25 @@ static double from_parent(const struct linnet_beam_side *now, size_t i) {
   return now->blank[entry->parent] + (repeats ? 0.0 : now->symbol[entry->parent]);
 }
 
-static void stay(const struct frame *f) {
+static void score_unchanged(const struct frame *f) {
   const struct linnet_beam_side *now = f->beam->now;
-  struct linnet_beam_stay *stay = &f->beam->stay;
+  struct linnet_beam_unchanged *unchanged = &f->beam->unchanged;
   find_symbol_factors(f);
   for (size_t i = 0; i < now->count; i++)
-    stay->symbol[i] = now->symbol[i] + from_parent(now, i);
+    unchanged->symbol[i] = now->symbol[i] + from_parent(now, i);
   for (size_t i = 0; i < now->count; i++) {
-    stay->blank[i] = linnet_row_floor((now->blank[i] + now->symbol[i]) * f->row.blank);
-    stay->symbol[i] = linnet_row_floor(stay->symbol[i] * stay->symbol_factor[i]);
-    stay->score[i] = (stay->blank[i] + stay->symbol[i]) * now->weight[i];
+    unchanged->blank[i] = linnet_row_floor((now->blank[i] + now->symbol[i]) * f->row.blank);
+    unchanged->symbol[i] = linnet_row_floor(unchanged->symbol[i] * unchanged->symbol_factor[i]);
+    unchanged->score[i] = (unchanged->blank[i] + unchanged->symbol[i]) * now->weight[i];
   }
 }
 
-static void keep_stays(struct frame *f) {
+/* The prefixes as they are become the first candidates. Sets the score that further candidates must reach. */
+static void add_unchanged(struct frame *f) {
   const struct linnet_beam *beam = f->beam;
   double best = 0, worst = INFINITY;
   for (size_t i = 0; i < beam->now->count; i++) {
-    double score = beam->stay.score[i];
+    double score = beam->unchanged.score[i];
     best = score > best ? score : best;
     worst = score < worst ? score : worst;
     beam->candidates[i] = (struct linnet_candidate){score, 0, (uint32_t)i};
@@ -151,7 +152,7 @@ static void move_symbol_token(const struct frame *f, uint32_t i, struct linnet_t
   struct linnet_beam_side *now = f->beam->now;
   const struct linnet_beam_entry *entry = &now->entries[i];
   const struct linnet_token *old = &now->tokens[i].symbol;
-  double probability = f->beam->stay.symbol_factor[i];
+  double probability = f->beam->unchanged.symbol_factor[i];
   if (entry->parent != LINNET_NO_ENTRY) {
     struct linnet_token *source = source_token(now, entry->parent, entry->symbol);
     if (source->probability > old->probability) {
@@ -175,8 +176,8 @@ static void move_blank_token(const struct frame *f, uint32_t i, struct linnet_to
 static void keep_entry(const struct frame *f, const struct linnet_candidate *c, size_t to) {
   struct linnet_beam *beam = f->beam;
   struct linnet_beam_side *now = beam->now, *next = beam->next;
-  next->blank[to] = beam->stay.blank[c->parent];
-  next->symbol[to] = beam->stay.symbol[c->parent];
+  next->blank[to] = beam->unchanged.blank[c->parent];
+  next->symbol[to] = beam->unchanged.symbol[c->parent];
   next->weight[to] = now->weight[c->parent];
   next->entries[to] = now->entries[c->parent];
   move_symbol_token(f, c->parent, &next->tokens[to].symbol);
@@ -261,8 +262,8 @@ static void make_next(struct frame *f, size_t count) {
 }
 
 static size_t search(struct frame *f) {
-  stay(f);
-  keep_stays(f);
+  score_unchanged(f);
+  add_unchanged(f);
   append_symbols(f);
   return rank(f);
 }

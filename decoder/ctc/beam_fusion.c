@@ -1,6 +1,7 @@
 /* Combines the acoustic score of a prefix with its language model; asks the model once for each prefix and symbol. */
 #include "decoder/ctc/beam_fusion.h"
 
+#include "base/numbers.h"
 #include "base/settings.h"
 
 enum { MAX_STATE_BYTES = 64, STATE_ALIGNMENT = 16, MAX_FACTORS = 1 << 28 };
@@ -46,7 +47,7 @@ enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct lin
     return LINNET_OK;
   LINNET_TRY(linnet_model_read(context, settings->model, &fusion->own));
   fusion->model = &fusion->own;
-  fusion->stride = (fusion->model->state_bytes + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
+  fusion->stride = linnet_round_up(fusion->model->state_bytes + 1, STATE_ALIGNMENT);
   return allocate(fusion, settings->tokens);
 }
 

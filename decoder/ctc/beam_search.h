@@ -28,8 +28,8 @@ struct linnet_beam_entry {
   double language;                    /* log P_model */
 };
 
-/* The present prefixes of the beam after one more frame, before it is known which of them stay. */
-struct linnet_beam_stay {
+/* The present prefixes of the beam after one more frame, before it is known which of them remain. */
+struct linnet_beam_unchanged {
   double *symbol_factor;          /* (count): probability of the last symbol at this frame */
   double *blank, *symbol, *score; /* (count) */
 };
@@ -42,7 +42,7 @@ struct linnet_beam {
   struct linnet_tree_pool records;
   struct linnet_fusion fusion;
   struct linnet_beam_side sides[2], *now, *next;
-  struct linnet_beam_stay stay;
+  struct linnet_beam_unchanged unchanged;
   struct linnet_candidate *candidates; /* (max_candidates); once finished, `parent` is the entry of each rank */
   struct linnet_row_choice choice;     /* of the symbols that a frame appends */
   struct linnet_row_priors priors;

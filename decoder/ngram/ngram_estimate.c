@@ -15,8 +15,7 @@
 #include "base/settings.h"
 #include "decoder/base/radix_sort.h"
 #include "decoder/ngram/ngram_builder.h"
-#include "decoder/ngram/ngram_history.h"
-#include "decoder/ngram/ngram_prune.h"
+#include "decoder/ngram/ngram_model.h"
 
 /* --- discounts ---------------------------------------------------------------------------------------------------- */
 

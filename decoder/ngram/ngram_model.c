@@ -46,7 +46,7 @@ bool linnet_ngram_layout(const struct ngram_shape *shape, struct ngram_layout *l
   for (int i = 0; i < NGRAM_SECTIONS; i++) { /* at most 2^31 nodes: no sum overflows 64 bits */
     layout->start[i] = layout->total;
     layout->bytes[i] = bytes[i];
-    layout->total += (bytes[i] + 63) & ~(size_t)63;
+    layout->total += linnet_round_up(bytes[i], 64);
   }
   return true;
 }

@@ -179,4 +179,24 @@ enum linnet_status linnet_ngram_read_arpa(struct linnet_context *context, const 
 enum linnet_status linnet_ngram_read_arpa_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                  const char *name, struct linnet_ngram **ngram);
 
+/* --- histories (ngram_prune.c) ------------------------------------------------------------------------------------ */
+
+/* How probable the histories of a model are: what entropy pruning weights a context with. */
+
+/* Sets histories (inner) from the text that the model was estimated from: the part of its tokens where a context ends.
+ * text (count) holds words of the model, <s> ... </s> <s> ... </s>. */
+void linnet_ngram_count_histories(const struct linnet_ngram *ngram, const uint32_t *text, size_t count,
+                                  double *histories);
+
+/* The same from the model itself, as SRILM does it: the product of the probabilities of the words, where <s> counts as
+ * </s>. Kneser-Ney probabilities of single words say how many different words come before them, not how frequent they
+ * are, so for such models a text is better (Chelba et al. 2010, "Study on interaction between entropy pruning and
+ * Kneser-Ney smoothing"). */
+void linnet_ngram_predict_histories(const struct linnet_ngram *ngram, double *histories);
+
+/* histories (inner) holds the probability of each context. The model is not quantized. */
+enum linnet_status linnet_ngram_prune_histories(struct linnet_context *context, const struct linnet_ngram *ngram,
+                                                const double *histories, double threshold,
+                                                struct linnet_ngram **pruned);
+
 #endif

@@ -85,18 +85,20 @@ const int *linnet_lexicon_pronunciation(const struct linnet_lexicon *lexicon, si
 }
 
 enum linnet_status linnet_lexicon_pronounce(const struct linnet_lexicon *lexicon, const char *const *words,
-                                            size_t count, int unknown_phone, linnet_missing_word_fn missing, void *user,
-                                            int *phones, size_t capacity, size_t *length) {
+                                            size_t count, const struct linnet_missing_words *missing, int *phones,
+                                            size_t capacity, size_t *length) {
+  struct linnet_missing_words unknown = {.phone = -1};
   if (!lexicon || (!words && count > 0) || (!phones && capacity > 0) || !length)
     return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(linnet_settings_read(NULL, "struct linnet_missing_words", missing, &unknown, sizeof unknown));
   *length = 0;
   for (size_t i = 0; i < count; i++) {
-    size_t word = linnet_lexicon_find(lexicon, words[i]), num_phones = unknown_phone >= 0;
-    const int *labels = &unknown_phone;
+    size_t word = linnet_lexicon_find(lexicon, words[i]), num_phones = unknown.phone >= 0;
+    const int *labels = &unknown.phone;
     if (word != LINNET_NOT_FOUND)
       labels = linnet_lexicon_pronunciation(lexicon, word, 0, &num_phones);
-    else if (missing)
-      missing(user, words[i]);
+    else if (unknown.missing)
+      unknown.missing(unknown.user, words[i]);
     for (size_t k = 0; k < num_phones; k++, ++*length)
       if (*length < capacity)
         phones[*length] = labels[k];

@@ -1,9 +1,10 @@
-/* Functions of symbol tables for the readers of lexicons and transcripts. */
+/* Symbol tables for the readers of lexicons and transcripts, and the vocabulary of a search. */
 #ifndef LINNET_SYMBOLS_H
 #define LINNET_SYMBOLS_H
 
 #include <linnet/lexicon.h>
 
+#include "base/settings.h"
 #include "decoder/base/names.h"
 
 /* Makes a symbol table: the blank, then the strings of `names`, sorted by bytes. *symbols is NULL on failure. */
@@ -11,5 +12,21 @@ enum linnet_status linnet_symbols_from_names(const struct linnet_names *names, s
 
 enum linnet_status linnet_symbols_copy(struct linnet_context *context, const struct linnet_symbols *from,
                                        struct linnet_symbols **symbols);
+
+/* --- vocabulary --------------------------------------------------------------------------------------------------- */
+
+/* The symbols, and a lexicon with these symbols as phones: they give words and phones their labels. */
+
+/* Initialise it with zeros. Close it even after a failure. */
+struct linnet_vocabulary {
+  struct linnet_symbols *symbols;
+  struct linnet_lexicon *lexicon; /* NULL: phones alone */
+};
+
+/* Opens a vocabulary of the symbols names[0], the blank, to names[count - 1]; `lexicon` may be empty. Stress digits of
+ * the lexicon are removed unless the symbols have them. A lexicon without words is LINNET_ERROR_FORMAT. */
+enum linnet_status linnet_vocabulary_open(struct linnet_vocabulary *vocabulary, struct linnet_context *context,
+                                          const char *const *names, size_t count, const struct linnet_source *lexicon);
+void linnet_vocabulary_close(struct linnet_vocabulary *vocabulary);
 
 #endif

@@ -99,8 +99,8 @@ struct linnet_word_state {
   double leave;  /* the highest factor of a word that ends here; -1 while it is not known; 0 where no word ends */
 };
 
-/* The present states of the beam after one more frame, if they stay. */
-struct linnet_word_stay {
+/* The present states of the beam after one more frame, if they remain. */
+struct linnet_word_unchanged {
   double *factor; /* (count): probability of the phone at this frame */
   double *inflow; /* (count): probability that enters from other states, before `factor` */
   double *blank, *symbol;
@@ -140,7 +140,7 @@ struct linnet_word_search {
   struct linnet_row_choice choice; /* of the symbols of a frame */
   struct linnet_row_priors priors; /* the settings point here */
   struct linnet_beam_side sides[2], *now, *next;
-  struct linnet_word_stay stay;
+  struct linnet_word_unchanged unchanged;
   struct linnet_candidate *candidates; /* (max_candidates): with symbol 0, state `parent` stays; else `symbol` is a
                                           serial number, `parent` the index of a new position */
   struct linnet_word_position *positions, *spare; /* (max_candidates): new positions, and scratch for moving them */

@@ -92,25 +92,26 @@ static const uint32_t CANDIDATE = LINNET_NO_STATE - 1;
 
 /* --- the states of the beam as they are --------------------------------------------------------------------------- */
 
-static void stay(const struct linnet_word_step *f) {
+static void score_unchanged(const struct linnet_word_step *f) {
   struct linnet_word_search *s = f->search;
   const struct linnet_beam_side *now = s->now;
   for (size_t i = 0; i < now->count; i++)
-    s->stay.factor[i] = linnet_row_exponent(&f->row, now->states[i].symbol);
-  linnet_exp_array(s->stay.factor, s->stay.factor, now->count);
+    s->unchanged.factor[i] = linnet_row_exponent(&f->row, now->states[i].symbol);
+  linnet_exp_array(s->unchanged.factor, s->unchanged.factor, now->count);
   for (size_t i = 0; i < now->count; i++) {
     const struct linnet_word_state *state = &now->states[i];
-    s->stay.inflow[i] = s->stay.factor[i] > 0 ? inflow_of(s, state) : 0.0;
-    s->stay.symbol[i] = linnet_row_floor((now->symbol[i] + s->stay.inflow[i]) * s->stay.factor[i]);
-    s->stay.blank[i] = linnet_row_floor((now->blank[i] + now->symbol[i]) * f->row.blank);
+    s->unchanged.inflow[i] = s->unchanged.factor[i] > 0 ? inflow_of(s, state) : 0.0;
+    s->unchanged.symbol[i] = linnet_row_floor((now->symbol[i] + s->unchanged.inflow[i]) * s->unchanged.factor[i]);
+    s->unchanged.blank[i] = linnet_row_floor((now->blank[i] + now->symbol[i]) * f->row.blank);
   }
 }
 
-static void keep_stays(struct linnet_word_step *f) {
+/* The states as they are become the first candidates. Sets the score that further candidates must reach. */
+static void add_unchanged(struct linnet_word_step *f) {
   const struct linnet_word_search *s = f->search;
   double best = 0, worst = INFINITY;
   for (size_t i = 0; i < s->now->count; i++) {
-    double score = (s->stay.blank[i] + s->stay.symbol[i]) * s->now->weight[i];
+    double score = (s->unchanged.blank[i] + s->unchanged.symbol[i]) * s->now->weight[i];
     best = score > best ? score : best;
     worst = score < worst ? score : worst;
     s->candidates[i] = (struct linnet_candidate){score, 0, (uint32_t)i};
@@ -338,8 +339,8 @@ static size_t rank(struct linnet_word_step *f) {
 }
 
 size_t linnet_word_expand(struct linnet_word_step *f) {
-  stay(f);
-  keep_stays(f);
+  score_unchanged(f);
+  add_unchanged(f);
   expand_all(f);
   return rank(f);
 }

@@ -49,9 +49,9 @@ static struct linnet_token move_symbol_token(const struct linnet_word_step *f, u
   struct linnet_word_search *s = f->search;
   const struct linnet_word_state *state = &s->now->states[i];
   struct linnet_token token = s->now->tokens[i].symbol, *source = NULL;
-  double probability = s->stay.factor[i];
+  double probability = s->unchanged.factor[i];
   uint32_t from = LINNET_NO_STATE;
-  if (s->stay.inflow[i] > 0) {
+  if (s->unchanged.inflow[i] > 0) {
     linnet_word_find_sources(s, state->position, state->parent);
     from = best_source(s, state->symbol, &source);
   }
@@ -74,8 +74,8 @@ static struct linnet_token move_blank_token(const struct linnet_word_step *f, ui
 
 static void keep_state(const struct linnet_word_step *f, uint32_t from, size_t to) {
   struct linnet_word_search *s = f->search;
-  s->next->blank[to] = s->stay.blank[from];
-  s->next->symbol[to] = s->stay.symbol[from];
+  s->next->blank[to] = s->unchanged.blank[from];
+  s->next->symbol[to] = s->unchanged.symbol[from];
   s->next->weight[to] = s->now->weight[from];
   s->next->states[to] = s->now->states[from];
   s->next->tokens[to].symbol = move_symbol_token(f, from);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "decoder/ctc/beam_fusion.h"
 #include "decoder/words/hotwords.h"
 
@@ -20,7 +21,7 @@ enum linnet_status linnet_history_create(struct linnet_history *history, struct 
     return LINNET_OK;
   LINNET_TRY(linnet_model_read(context, settings->model, &history->own));
   history->model = &history->own;
-  history->stride = (history->model->state_bytes + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
+  history->stride = linnet_round_up(history->model->state_bytes + 1, STATE_ALIGNMENT);
   return LINNET_OK;
 }
 

@@ -27,10 +27,10 @@ static void lay_out(void *search, struct linnet_arena *arena) {
     linnet_beam_side_lay_out(&s->sides[i], arena, s->beam);
     s->sides[i].states = linnet_arena_take(arena, s->beam, sizeof *s->sides[i].states);
   }
-  s->stay.factor = linnet_arena_take(arena, s->beam, sizeof *s->stay.factor);
-  s->stay.inflow = linnet_arena_take(arena, s->beam, sizeof *s->stay.inflow);
-  s->stay.blank = linnet_arena_take(arena, s->beam, sizeof *s->stay.blank);
-  s->stay.symbol = linnet_arena_take(arena, s->beam, sizeof *s->stay.symbol);
+  s->unchanged.factor = linnet_arena_take(arena, s->beam, sizeof *s->unchanged.factor);
+  s->unchanged.inflow = linnet_arena_take(arena, s->beam, sizeof *s->unchanged.inflow);
+  s->unchanged.blank = linnet_arena_take(arena, s->beam, sizeof *s->unchanged.blank);
+  s->unchanged.symbol = linnet_arena_take(arena, s->beam, sizeof *s->unchanged.symbol);
   s->candidates = linnet_arena_take(arena, s->max_candidates, sizeof *s->candidates);
   s->positions = linnet_arena_take(arena, s->max_candidates, sizeof *s->positions);
   s->spare = linnet_arena_take(arena, s->max_candidates, sizeof *s->spare);

@@ -3,7 +3,6 @@
 
 #include "base/reader.h"
 #include "frontend/audio/audio_decoder.h"
-#include "frontend/audio/mu_law.h"
 
 struct linnet_decoder {
   struct linnet_bytes *bytes;

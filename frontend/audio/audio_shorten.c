@@ -6,14 +6,14 @@
  * header (type, channels, block size, order, means, skipped bytes) is followed by commands; each block of a channel is
  * a command with residuals of a polynomial (DIFF) or linear (QLPC) predictor. Blocks of all channels take turns. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "frontend/audio/audio_decoder.h"
-#include "frontend/audio/mu_law.h"
 
 enum command { DIFF0, DIFF1, DIFF2, DIFF3, QUIT, BLOCKSIZE, BITSHIFT, QLPC, ZERO, VERBATIM };
 
-/* ULAW: linear samples of 13 bits, converted from mu-law. ULAW_CODES and ULAW_CODES_ZEROS: mu-law codes (mu_law.h). */
+/* ULAW: linear samples of 13 bits, converted from mu-law. ULAW_CODES and ULAW_CODES_ZEROS: mu-law codes. */
 enum sample_type { ULAW_CODES, S8, U8, S16HL, U16HL, S16LH, U16LH, ULAW, ULAW_CODES_ZEROS, TYPES };
 
 /* Widths of the codes. */
@@ -23,6 +23,40 @@ enum { COEFFICIENT_BITS = 5, SKIP_BITS = 1, VERBATIM_SIZE_BITS = 5, BYTE_BITS = 
 /* Limits of a stream's parameters. */
 enum { MAX_BLOCK = 65536, MAX_ORDER = 64, MAX_MEANS = 128, MAX_SHIFT = 16, MAX_CHANNELS = 8, MAX_ENERGY = 31 };
 enum { MAX_SAMPLE = 1 << 24, MAX_COEFFICIENT = 1 << 20, MAX_SKIPPED = 1 << 16, HISTORY = MAX_ORDER, BUFFER = 16384 };
+
+/* --- mu-law ------------------------------------------------------------------------------------------------------- */
+
+/* A shift of s bits says that all samples were multiples of 2^s in the 13 bits of mu-law, so that few codes occur:
+ * those of the multiples. They are numbered from 0 (code 255, zero) up and from -1 down by magnitude; behind them come
+ * the codes that do not occur: positive ones by magnitude, the negative zero (127), negative ones by magnitude. */
+
+enum { CODES = 256, POSITIVE = 0x80, NEGATIVE_ZERO = 0x7f, RANGE = 1 << 12 /* of 13 bits */ };
+
+static void find_codes(unsigned shift, bool occurs[CODES]) {
+  for (int c = 0; c < CODES; c++)
+    occurs[c] = false;
+  for (int x = -RANGE; x < RANGE; x += 1 << shift)
+    occurs[linnet_ulaw_encode(x * 8)] = true;
+}
+
+void linnet_shorten_ulaw(unsigned shift, float values[256]) {
+  bool occurs[CODES];
+  float *up = values + CODES / 2, *down = up;
+  find_codes(shift, occurs);
+  for (int wanted = 1; wanted >= 0; wanted--) /* those that occur first */
+    for (int c = CODES - 1; c >= POSITIVE; c--)
+      if (occurs[c] == wanted)
+        *up++ = (float)linnet_ulaw_decode((unsigned char)c);
+  for (int wanted = 1; wanted >= 0; wanted--) {
+    if (!wanted)
+      *--down = 0; /* NEGATIVE_ZERO */
+    for (int c = NEGATIVE_ZERO - 1; c >= 0; c--)
+      if (occurs[c] == wanted)
+        *--down = (float)linnet_ulaw_decode((unsigned char)c);
+  }
+}
+
+/* --- state -------------------------------------------------------------------------------------------------------- */
 
 struct channel {
   int64_t history[HISTORY]; /* the samples before the block, newest last */
@@ -44,7 +78,7 @@ struct linnet_decoder {
   size_t channels, block, order, means, shift;
   struct channel *state; /* (channels) */
   int64_t *samples;      /* (HISTORY + block): of the running channel */
-  float ulaw[256];       /* of mu_law.h, for the shift */
+  float ulaw[256];       /* the samples of the codes, for the shift */
   float *frames;         /* (block, channels): decoded, on the int16 scale */
   size_t ready, taken;   /* of these */
   size_t running;        /* channel whose block comes next */

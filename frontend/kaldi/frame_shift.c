@@ -1,5 +1,5 @@
 /* Reads and writes the text file that holds the frame shift of an archive. */
-#include "frontend/kaldi/frame_shift.h"
+#include "frontend/kaldi/kaldi_value.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "frontend/kaldi/frame_shift.h"
 #include "frontend/kaldi/kaldi_value.h"
 
 struct linnet_ark {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "frontend/kaldi/frame_shift.h"
 #include "frontend/kaldi/table.h"
 
 struct linnet_scp {

@@ -7,6 +7,8 @@
 #include <linnet/kaldi.h>
 
 #include "base/base.h"
+#include "base/file.h"
+#include "base/little_endian.h"
 #include "base/reader.h"
 
 /* --- compressed matrices (kaldi_compress.c) ----------------------------------------------------------------------- */
@@ -57,47 +59,6 @@ enum linnet_status linnet_kaldi_read_key(struct linnet_kaldi_input *input);
 enum linnet_status linnet_kaldi_read_matrix(struct linnet_kaldi_input *input, struct linnet_matrix *matrix);
 enum linnet_status linnet_kaldi_read_cmvn(struct linnet_kaldi_input *input, struct linnet_cmvn *cmvn);
 
-/* Little-endian, wherever we run, as linnet_load_u32 is. */
-static inline void linnet_store_u32(unsigned char *b, uint32_t value) {
-  b[0] = (unsigned char)value;
-  b[1] = (unsigned char)(value >> 8);
-  b[2] = (unsigned char)(value >> 16);
-  b[3] = (unsigned char)(value >> 24);
-}
-
-static inline float linnet_load_float(const unsigned char *b) {
-  union {
-    uint32_t bits;
-    float value;
-  } word = {.bits = linnet_load_u32(b)};
-  return word.value;
-}
-
-static inline double linnet_load_double(const unsigned char *b) {
-  union {
-    uint64_t bits;
-    double value;
-  } word = {.bits = linnet_load_u32(b) | (uint64_t)linnet_load_u32(b + 4) << 32};
-  return word.value;
-}
-
-static inline void linnet_store_float(unsigned char *b, float value) {
-  union {
-    float value;
-    uint32_t bits;
-  } word = {.value = value};
-  linnet_store_u32(b, word.bits);
-}
-
-static inline void linnet_store_double(unsigned char *b, double value) {
-  union {
-    double value;
-    uint64_t bits;
-  } word = {.value = value};
-  linnet_store_u32(b, (uint32_t)word.bits);
-  linnet_store_u32(b + 4, (uint32_t)(word.bits >> 32));
-}
-
 /* --- positions (kaldi_scp.c) -------------------------------------------------------------------------------------- */
 
 /* The position of a matrix: "file:offset". */
@@ -105,5 +66,20 @@ static inline void linnet_store_double(unsigned char *b, double value) {
 /* Opens a file and goes to an offset; `key` is for messages. */
 enum linnet_status linnet_kaldi_open_at(struct linnet_context *context, const char *path, uint64_t offset,
                                         const char *key, struct linnet_kaldi_input *input);
+
+/* --- frame shift (frame_shift.c) ---------------------------------------------------------------------------------- */
+
+/* The frame shift of an archive ARK: seconds in the text file ARK.frame_shift. */
+
+/* *seconds is 0 if there is no such file. LINNET_ERROR_FORMAT if its content is not a number above 0. */
+enum linnet_status linnet_frame_shift_read(struct linnet_context *context, const char *ark_path, double *seconds);
+
+/* Writes the temporary file to the disk, so that linnet_output_file_commit cannot fail because the disk is full.
+ * linnet_output_file_abandon removes it. */
+enum linnet_status linnet_frame_shift_prepare(struct linnet_context *context, const char *ark_path, double seconds,
+                                              struct linnet_output_file *output);
+
+/* Removes the file of an older archive, if there is one. */
+enum linnet_status linnet_frame_shift_remove(struct linnet_context *context, const char *ark_path);
 
 #endif

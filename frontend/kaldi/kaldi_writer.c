@@ -8,7 +8,6 @@
 
 #include "base/c_locale.h"
 #include "base/file.h"
-#include "frontend/kaldi/frame_shift.h"
 #include "frontend/kaldi/kaldi_value.h"
 
 enum { CHUNK = 1024 }; /* elements converted at a time */

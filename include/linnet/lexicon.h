@@ -8,7 +8,7 @@
  *   linnet_lexicon_load(context, "cmudict.dict", NULL, NULL, &lexicon);
  *   for (size_t i = 0; i < linnet_transcripts_num_utterances(text); i++) {
  *     words = linnet_transcripts_tokens(text, i, &count);
- *     linnet_lexicon_pronounce(lexicon, words, count, -1, missing, user, labels, capacity, &length);
+ *     linnet_lexicon_pronounce(lexicon, words, count, NULL, labels, capacity, &length);
  *   }
  *
  * Threads: the objects are immutable (except for linnet_symbols_add) and may be read from many threads. Functions that
@@ -144,13 +144,20 @@ LINNET_API const int *linnet_lexicon_pronunciation(const struct linnet_lexicon *
 /* Receives each occurrence of a word that has no pronunciation. */
 typedef void (*linnet_missing_word_fn)(void *user, const char *word);
 
-/* Converts words into phone indices with the first pronunciation of each. A word that is not in the lexicon becomes
- * `unknown_phone` (an index, such as that of SPN), or nothing if `unknown_phone` is negative, and the function reports
- * it to `missing` (may be NULL). *length is always the number of phones. LINNET_ERROR_LIMIT, without a sentence, if it
- * is above `capacity`. */
+/* What becomes of words that are not in the lexicon. */
+struct linnet_missing_words {
+  size_t size;                    /* sizeof this structure; the program sets it */
+  int phone;                      /* stands for each of them (such as the index of SPN); negative: nothing does */
+  linnet_missing_word_fn missing; /* receives them; may be NULL */
+  void *user;
+};
+
+/* Converts words into phone indices with the first pronunciation of each. `missing` NULL: words that are not in the
+ * lexicon are left out. *length is always the number of phones. LINNET_ERROR_LIMIT, without a sentence, if it is above
+ * `capacity`. */
 LINNET_API enum linnet_status linnet_lexicon_pronounce(const struct linnet_lexicon *lexicon, const char *const *words,
-                                                       size_t count, int unknown_phone, linnet_missing_word_fn missing,
-                                                       void *user, int *phones, size_t capacity, size_t *length);
+                                                       size_t count, const struct linnet_missing_words *missing,
+                                                       int *phones, size_t capacity, size_t *length);
 
 /* Destroys the lexicon; NULL is allowed. */
 LINNET_API void linnet_lexicon_destroy(struct linnet_lexicon *lexicon);

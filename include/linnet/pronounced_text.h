@@ -7,7 +7,7 @@
  *   linnet_pronounced_text_create(context, "It’s 25 km.", "text", &settings, &text);
  *   words = linnet_pronounced_text_align_words(text, &count);
  *   linnet_alignment_create(context, log_posteriors, frames, symbols, words, count, NULL, &alignment);
- *   linnet_pronounced_text_place(text, alignment, frames, placed, capacity, &n);
+ *   linnet_pronounced_text_word_times(text, alignment, frames, timed, capacity, &n);
  *   linnet_pronounced_text_destroy(text);
  *
  * Threads: a text is immutable and may be read from many threads.
@@ -80,7 +80,7 @@ LINNET_API const char *linnet_pronounced_text_spoken(const struct linnet_pronoun
                                                      size_t variant);
 
 /* A written word with its times. */
-struct linnet_placed_word {
+struct linnet_timed_word {
   size_t word;       /* index of the written word */
   size_t aligned;    /* index into linnet_alignment_words; LINNET_NOT_FOUND: the times are interpolated */
   double start, end; /* frames */
@@ -89,13 +89,13 @@ struct linnet_placed_word {
 /* Gives each written word its times from the alignment of this text, in order of time. Words without a pronunciation
  * get times between those of their neighbours: they divide the frames between the neighbours in proportion to their
  * lengths. If there are no such frames, the neighbours give half a frame for each word. (If the alignment has jumps,
- * the function places a word without a pronunciation only next to a neighbour in the text that was spoken.) `frames` is
+ * a word without a pronunciation gets times only next to a neighbour in the text that was spoken.) `frames` is
  * the length of the recording. *count is always the number of words. LINNET_ERROR_LIMIT, without a sentence, if it is
  * above `capacity`. */
-LINNET_API enum linnet_status linnet_pronounced_text_place(const struct linnet_pronounced_text *text,
-                                                           const struct linnet_alignment *alignment, size_t frames,
-                                                           struct linnet_placed_word *placed, size_t capacity,
-                                                           size_t *count);
+LINNET_API enum linnet_status linnet_pronounced_text_word_times(const struct linnet_pronounced_text *text,
+                                                                const struct linnet_alignment *alignment, size_t frames,
+                                                                struct linnet_timed_word *timed, size_t capacity,
+                                                                size_t *count);
 
 /* Destroys the text; NULL is allowed. */
 LINNET_API void linnet_pronounced_text_destroy(struct linnet_pronounced_text *text);

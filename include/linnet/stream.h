@@ -13,7 +13,9 @@
  *   linnet_stream_reset(stream);                                   // ready for the next utterance
  *
  * If the model is causal (linnet_model_is_causal) and its features need no statistics of the utterance (CMVN "none",
- * "global" or "running"), the stream runs it while samples arrive. If its attention is linear, memory is then constant.
+ * "global" or "running"), the stream runs it while samples arrive: all output frames of a call in blocks of up to 32,
+ * each of which reads the weights once, so that longer calls need less time. If its attention is linear, memory is then
+ * constant.
  * linnet_stream_segments gives the segments so far. All of them except the last are final. The end and the confidence
  * of the last may change until another segment follows or linnet_stream_finish is called. With other models all
  * segments come from linnet_stream_finish. Posteriors and segments do not depend on how the samples are divided among

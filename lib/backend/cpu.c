@@ -10,7 +10,6 @@
 #include "ops/dropout.h"
 #include "ops/feature_map.h"
 #include "ops/gemm.h"
-#include "ops/gemm_cblas.h"
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
 #include "ops/log_softmax.h"

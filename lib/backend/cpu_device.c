@@ -261,13 +261,13 @@ static void cpu_sum_of_squares(struct linnet_device *d, size_t n, const real *x,
 }
 
 static void cpu_update(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares,
-                       size_t n, real *parameters, const real *gradients, real *m, real *v) {
+                       const struct linnet_update_arrays *a) {
   struct linnet_update scaled = *u;
   if (!isfinite(*squares))
     return;
   if (clip > 0)
     scaled.gradient_scale *= fmin(1, clip / (sqrt(*squares) * u->gradient_scale + 1e-6));
-  kernels(d)->update(&scaled, n, parameters, gradients, m, v);
+  kernels(d)->update(&scaled, a->n, a->parameters, a->gradients, a->m, a->v);
 }
 
 #define ROW(name, arguments, ...) .name = cpu_##name,

@@ -74,7 +74,7 @@ const struct linnet_ops linnet_ops_avx512_vnni = {
 #endif
 
 #ifdef LINNET_KERNEL_CBLAS
-#include "ops/gemm_cblas.h"
+#include "ops/gemm.h"
 
 extern const struct linnet_ops linnet_ops_cblas;
 

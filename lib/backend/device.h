@@ -132,14 +132,14 @@ struct linnet_device_ops {
 
   /* Both directions of a layer over the last uploaded batch, by a library that a device may have. NULL: this device
    * never has one. The functions return false if the library does not support the layer or failed; the caller can then
-   * run the directions one by one, as if the call had not happened. x (T, I); out, dout (T, 2H); dx (T, I) or NULL.
+   * run the directions one by one, as if the call had not happened. x (T, I); out (T, 2H).
    * lstm_layer_bytes: the size of `saved`, which forward stores for backward, and of the workspace of both. */
   bool (*lstm_layer_bytes)(struct linnet_device *d, const struct linnet_lstm_layer *l, const struct linnet_pack *p,
                            size_t *saved, size_t *work);
   bool (*lstm_layer_forward)(struct linnet_device *d, const struct linnet_lstm_layer *l, const struct linnet_pack *p,
                              const void *x, void *saved, void *out, void *work);
   bool (*lstm_layer_backward)(struct linnet_device *d, const struct linnet_lstm_layer *l, const struct linnet_pack *p,
-                              const void *x, const void *dout, void *saved, void *dx, real *gradients_add, void *work);
+                              const struct linnet_lstm_layer_gradients *g, void *work);
 
   /* --- the loss and the update */
   /* squares: the sum of squares of all gradients. If it is not finite, nothing changes.
@@ -148,8 +148,8 @@ struct linnet_device_ops {
   void (*ctc)(struct linnet_device *d, const struct linnet_batch_ctc *c, void *work);
   void (*consistency)(struct linnet_device *d, const struct linnet_batch_consistency *c);
   void (*sum_of_squares)(struct linnet_device *d, size_t n, const real *x, double *sum);
-  void (*update)(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares, size_t n,
-                 real *parameters, const real *gradients, real *m, real *v);
+  void (*update)(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares,
+                 const struct linnet_update_arrays *a);
 };
 
 /* The address of the activation `count` elements after x. */

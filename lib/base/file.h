@@ -1,4 +1,4 @@
-/* Whole files: reading with a cap (file_read.h), and writing beside the target with a rename at the end. */
+/* Whole files: reading with a cap, and writing beside the target with a rename at the end. */
 #ifndef LINNET_FILE_H
 #define LINNET_FILE_H
 
@@ -6,8 +6,24 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/base.h"
 #include "base/destination.h"
-#include "base/file_read.h"
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+/* Reads all of a file of at most `max_bytes` into memory of the context (release with linnet_free). */
+enum linnet_status linnet_file_read(struct linnet_context *context, const char *path, size_t max_bytes, void **data,
+                                    size_t *bytes);
+
+/* The same, but `check` sees the beginning first, LINNET_HEAD_BYTES or the whole of a shorter file: what it refuses is
+ * not read any further, so that endless input of a wrong kind costs nothing. */
+enum { LINNET_HEAD_BYTES = 4096 };
+typedef enum linnet_status (*linnet_head_fn)(struct linnet_context *context, const char *path,
+                                             const unsigned char *head, size_t bytes);
+enum linnet_status linnet_file_read_checked(struct linnet_context *context, const char *path, size_t max_bytes,
+                                            linnet_head_fn check, void **data, size_t *bytes);
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 /* A temporary file beside `path`. Commit renames it to `path`; abandon removes it. Pipes and devices are written to
  * directly, and so are descriptors (/dev/stdout, /dev/fd/N). If `path` is a symbolic link, its target is replaced. */

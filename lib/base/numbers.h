@@ -23,14 +23,21 @@ LINNET_HOST_DEVICE static inline size_t linnet_max_size(size_t a, size_t b) {
   return a > b ? a : b;
 }
 
-/* a / b, rounded up. */
+/* a / b, rounded up; and the smallest multiple of `step` that is at least n. In capitals: constant expressions. */
+#define LINNET_DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
+#define LINNET_ROUND_UP(n, step) (LINNET_DIVIDE_UP(n, step) * (step))
+
 LINNET_HOST_DEVICE static inline size_t linnet_divide_up(size_t a, size_t b) {
-  return (a + b - 1) / b;
+  return LINNET_DIVIDE_UP(a, b);
 }
 
-/* The smallest multiple of `step` that is at least n. */
 LINNET_HOST_DEVICE static inline size_t linnet_round_up(size_t n, size_t step) {
-  return linnet_divide_up(n, step) * step;
+  return LINNET_ROUND_UP(n, step);
+}
+
+/* The first address from `pointer` on that is a multiple of `step`; NULL stays NULL. */
+static inline void *linnet_align_up(void *pointer, size_t step) {
+  return (void *)linnet_round_up((uintptr_t)pointer, step);
 }
 
 /* --- bfloat16 ----------------------------------------------------------------------------------------------------- */

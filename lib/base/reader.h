@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/little_endian.h"
 
 struct linnet_reader {
   const unsigned char *data;
@@ -29,11 +30,6 @@ static inline bool linnet_reader_copy(struct linnet_reader *reader, void *to, si
   if (from && bytes > 0)
     memcpy(to, from, bytes);
   return from != NULL;
-}
-
-/* Little-endian integers, wherever we run. */
-static inline uint32_t linnet_load_u32(const unsigned char *b) {
-  return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
 static inline bool linnet_reader_u32(struct linnet_reader *reader, uint32_t *value) {

@@ -1,6 +1,7 @@
-/* Settings structures of older and newer programs. */
+/* Settings structures of older and newer programs, and the failures that name a setting. */
 #include "base/settings.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What is larger has not been set by ..._default. */
@@ -40,4 +41,12 @@ enum linnet_status linnet_settings_read(struct linnet_context *context, const ch
                        "use the library that the program was compiled for",
                        name, size, bytes, linnet_version());
   return LINNET_OK;
+}
+
+/* --- sources ------------------------------------------------------------------------------------------------------ */
+
+enum linnet_status linnet_fail_setting(struct linnet_context *context, const char *setting, enum linnet_status status) {
+  char sentence[1024];
+  snprintf(sentence, sizeof sentence, "%s", linnet_context_error(context));
+  return linnet_fail(context, status, "%s: %s", setting, sentence);
 }

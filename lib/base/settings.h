@@ -9,6 +9,8 @@
 #ifndef LINNET_SETTINGS_H
 #define LINNET_SETTINGS_H
 
+#include <linnet/source.h>
+
 #include "base/base.h"
 
 /* Fills *settings, of `size` bytes at the caller's, with `defaults`, of `bytes` here, and sets its size. */
@@ -24,5 +26,22 @@ enum linnet_status linnet_settings_read(struct linnet_context *context, const ch
 #define LINNET_READ_SETTINGS(context, kind, given, full)                                                               \
   ((linnet_##kind##_settings_default)(full, sizeof *(full)),                                                           \
    linnet_settings_read(context, "struct linnet_" #kind "_settings", given, full, sizeof *(full)))
+
+/* --- sources ------------------------------------------------------------------------------------------------------ */
+
+/* A setting may name a file or memory (linnet/source.h). */
+
+/* Whether there is a file or memory. */
+static inline bool linnet_source_given(const struct linnet_source *source) {
+  return source->path || source->data;
+}
+
+/* What messages call it. */
+static inline const char *linnet_source_name(const struct linnet_source *source) {
+  return source->path ? source->path : "memory";
+}
+
+/* Prefixes the sentence of a failure with the setting or file that it is about; returns `status`. */
+enum linnet_status linnet_fail_setting(struct linnet_context *context, const char *setting, enum linnet_status status);
 
 #endif

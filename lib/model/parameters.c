@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "model/attention.h"
+#include "model/layer.h"
 #include "ops/feature_map.h"
 
 /* At most 27 tensors per layer and 6 outside. */

@@ -1,7 +1,7 @@
 /* Activation functions with the dropout after them, the gated linear unit, sums of vectors, and conversion of numbers
  * to activations. A thread processes one or four elements at a time, with the formulas of activation.c. */
-#include "backend/cuda/activation_value.h"
 #include "backend/cuda/dropout_mask.h"
+#include "backend/cuda/kernel.h"
 
 namespace {
 

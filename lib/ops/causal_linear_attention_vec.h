@@ -91,7 +91,7 @@ static void causal_linear_mask(size_t rows, size_t first, size_t columns, float 
 
 /* In bands of rows: weights = x A^T, y += weights b. */
 static void causal_linear_attend(const struct linnet_causal_linear_product *p, bool masked) {
-  enum { LD = (LINNET_CAUSAL_LINEAR_ROWS + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS };
+  enum { LD = LINNET_ROUND_UP(LINNET_CAUSAL_LINEAR_ROWS, GEMM_COLUMNS) };
   float weights[CAUSAL_LINEAR_BAND * LD] __attribute__((aligned(64)));
   float *keys = p->workspace, *panels = keys + LD * p->depth_ld;
   gemm_pack_panels(true, p->depth, p->keys, p->a, p->depth_ld, keys);

@@ -163,7 +163,7 @@ static __device__ void walk(const batch &b, const sweep &w, size_t step, size_t 
     double shift[AHEAD];
 #pragma unroll
     for (size_t i = 0; i < AHEAD; i++) {
-      const size_t t = w.first + frame_at(w, smaller(step + i, w.frames - 1));
+      const size_t t = w.first + frame_at(w, linnet_min_size(step + i, w.frames - 1));
       x[i] = b.logits[t * b.symbols + symbol], shift[i] = b.shift[t];
     }
 #pragma unroll
@@ -232,7 +232,7 @@ template <bool SMALL> static __global__ void __launch_bounds__(MAX_SWEEPERS) swe
   number *symbols = SMALL ? rows + 2 * b.ld : nullptr;
   const bool good = check_frames(b, w, reinterpret_cast<unsigned *>(shared));
   for (size_t step = 0; step < w.frames; step += AHEAD)
-    walk(b, w, step, smaller(AHEAD, w.frames - step), rows, symbols);
+    walk(b, w, step, linnet_min_size(AHEAD, w.frames - step), rows, symbols);
   if (w.direction < 0)
     return;
   link_labels(b, w, b.label_offsets[s]);
@@ -330,7 +330,7 @@ size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c) {
 void linnet_cuda_ctc(struct linnet_device *device, const struct linnet_cuda_ctc *c, void *work) {
   const batch b = batch_of(c, work);
   const size_t shared = (2 + (2 + AHEAD) * b.ld) * sizeof(number), threads = (b.ld + 31) / 32 * 32;
-  const unsigned sweepers = (unsigned)smaller(threads, MAX_SWEEPERS);
+  const unsigned sweepers = (unsigned)linnet_min_size(threads, MAX_SWEEPERS);
   const dim3 grid((unsigned)b.pack.sequences, b.gradient ? 2 : 1);
   if (b.pack.sequences == 0)
     return;

@@ -361,12 +361,12 @@ static void ctc_skips(struct ctc_vec *v) {
 
 static void *ctc_take(char **work, size_t bytes) {
   char *start = *work;
-  *work += (bytes + 63) / 64 * 64;
+  *work += linnet_round_up(bytes, 64);
   return start;
 }
 
 static void ctc_lay_out(struct ctc_vec *v, void *work) {
-  char *free = (char *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+  char *free = linnet_align_up(work, 64);
   size_t chunks = v->chunks, frames = v->c->frames;
   v->alpha = ctc_take(&free, frames * chunks * sizeof *v->alpha);
   v->leads = ctc_take(&free, frames * sizeof *v->leads);

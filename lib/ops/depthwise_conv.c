@@ -24,19 +24,22 @@ static void forward_sequence(const struct linnet_conv *c, size_t frames, size_t 
   }
 }
 
-static void backward_sequence(const struct linnet_conv *c, size_t frames, const real *x, const real *w, const real *dy,
-                              real *dx, real *dw_add, real *dbias_add) {
+/* The frames of one sequence, from the element `start` of the batch on. */
+static void backward_sequence(const struct linnet_conv *c, size_t frames, const struct linnet_conv_gradients *g,
+                              size_t start) {
+  const real *x = (const real *)g->x + start, *dy = (const real *)g->dy + start;
+  real *dx = (real *)g->dx + start;
   size_t width = c->channels, input;
   for (size_t i = 0; i < frames * width; i++)
     dx[i] = 0;
   for (size_t t = 0; t < frames; t++) {
     for (size_t i = 0; i < width; i++)
-      dbias_add[i] += dy[t * width + i];
+      g->dbias_add[i] += dy[t * width + i];
     for (size_t j = 0; j < c->kernel; j++)
       if (tap(frames, t, j, c->left, &input))
         for (size_t i = 0; i < width; i++) {
-          dx[input * width + i] += w[j * width + i] * dy[t * width + i];
-          dw_add[j * width + i] += x[input * width + i] * dy[t * width + i];
+          dx[input * width + i] += g->w[j * width + i] * dy[t * width + i];
+          g->dw_add[j * width + i] += x[input * width + i] * dy[t * width + i];
         }
   }
 }
@@ -50,12 +53,10 @@ void linnet_conv_forward_reference(const struct linnet_conv *c, const struct lin
   }
 }
 
-void linnet_conv_backward_reference(const struct linnet_conv *c, const struct linnet_pack *p, const real *x,
-                                    const real *w, const real *dy, real *dx, real *dw_add, real *dbias_add) {
-  for (size_t s = 0; s < p->sequences; s++) {
-    size_t start = p->offsets[s] * c->channels;
-    backward_sequence(c, p->offsets[s + 1] - p->offsets[s], x + start, w, dy + start, dx + start, dw_add, dbias_add);
-  }
+void linnet_conv_backward_reference(const struct linnet_conv *c, const struct linnet_pack *p,
+                                    const struct linnet_conv_gradients *g) {
+  for (size_t s = 0; s < p->sequences; s++)
+    backward_sequence(c, p->offsets[s + 1] - p->offsets[s], g, p->offsets[s] * c->channels);
 }
 
 void linnet_conv_window_reference(const struct linnet_conv *c, size_t rows, const real *x, const real *w,

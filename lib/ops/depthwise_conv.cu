@@ -71,7 +71,7 @@ template <class T> static __device__ float weight_gradient(const terms<T> &t, co
     return sum;
   }
   const size_t low = p.begin + left > j ? p.begin + left - j : 0, high = p.end + left > j ? p.end + left - j : 0;
-  const size_t from = low > p.piece.first ? low : p.piece.first, to = smaller(high, piece_end);
+  const size_t from = low > p.piece.first ? low : p.piece.first, to = linnet_min_size(high, piece_end);
 #pragma unroll 8
   for (size_t frame = from; frame < to; frame++)
     sum = fmaf(widen(x[(frame + j - left) * channels]), widen(dy[frame * channels]), sum);
@@ -99,7 +99,8 @@ template <class T> void run(struct linnet_device *device, const terms<T> &t, boo
 
 template <class T> void run_weights(struct linnet_device *device, const terms<T> &t, float *dw_add, float *dbias_add) {
   const size_t taps = t.c.kernel * t.c.channels, part = taps + t.c.channels;
-  const size_t parts = smaller(t.pack.pieces, smaller(LINNET_CUDA_SCRATCH / (part * sizeof(float)), MAX_PARTS));
+  const size_t parts =
+      linnet_min_size(t.pack.pieces, linnet_min_size(LINNET_CUDA_SCRATCH / (part * sizeof(float)), MAX_PARTS));
   if (parts == 0)
     return;
   float *partial = static_cast<float *>(linnet_cuda_scratch(device, parts * part * sizeof(float)));
@@ -127,11 +128,10 @@ void linnet_cuda_conv_forward(struct linnet_device *device, const struct linnet_
 }
 
 void linnet_cuda_conv_backward(struct linnet_device *device, const struct linnet_conv *c,
-                               const struct linnet_cuda_pack *p, const void *x, const float *w, const void *dy,
-                               void *dx, float *dw_add, float *dbias_add) {
+                               const struct linnet_cuda_pack *p, const struct linnet_conv_gradients *g) {
   for_activations(device, [&](auto as) {
-    const auto t = terms_of(c, p, as(x), w, nullptr, as(dy), as(dx));
+    const auto t = terms_of(c, p, as(g->x), g->w, nullptr, as(g->dy), as(g->dx));
     run(device, t, true);
-    run_weights(device, t, dw_add, dbias_add);
+    run_weights(device, t, g->dw_add, g->dbias_add);
   });
 }

@@ -178,13 +178,14 @@ static void conv_weight_gradients(const struct linnet_conv *c, size_t frames, co
   }
 }
 
-static void conv_backward_vec(const struct linnet_conv *c, const struct linnet_pack *p, const float *x, const float *w,
-                              const float *dy, float *dx, float *dw_add, float *dbias_add) {
+static void conv_backward_vec(const struct linnet_conv *c, const struct linnet_pack *p,
+                              const struct linnet_conv_gradients *g) {
   for (size_t s = 0; s < p->sequences; s++) {
     size_t start = p->offsets[s] * c->channels, frames = p->offsets[s + 1] - p->offsets[s];
-    conv_sequence(c, frames, frames, dy + start, w, NULL, true, dx + start);
-    column_sum_vec(frames, c->channels, dy + start, dbias_add);
-    conv_weight_gradients(c, frames, x + start, dy + start, dw_add);
+    const float *x = (const float *)g->x + start, *dy = (const float *)g->dy + start;
+    conv_sequence(c, frames, frames, dy, g->w, NULL, true, (float *)g->dx + start);
+    column_sum_vec(frames, c->channels, dy, g->dbias_add);
+    conv_weight_gradients(c, frames, x, dy, g->dw_add);
   }
 }
 

@@ -118,7 +118,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) random_kern
     return;
   }
   for (size_t first = 0; first < t.m.features; first += slice) {
-    const size_t count = smaller(slice, t.m.features - first);
+    const size_t count = linnet_min_size(slice, t.m.features - first);
     __syncthreads();
     for (size_t i = threadIdx.x; i < count * width; i += THREADS)
       directions[i / width * apart + i % width] = t.m.directions[first * width + i];
@@ -156,7 +156,7 @@ template <class T> terms<T> terms_of(const struct linnet_feature_map_terms *m, s
 
 template <class T> void run_random(struct linnet_device *device, const terms<T> &t) {
   const size_t direction = (t.m.width | 1) * sizeof(float);
-  const size_t slice = smaller(t.m.features, MAX_SHARED / direction);
+  const size_t slice = linnet_min_size(t.m.features, MAX_SHARED / direction);
   LINNET_LAUNCH(device, random_kernel<T>, linnet_blocks(t.rows * t.m.heads, WARPS * ROWS_OF_WARP), THREADS,
                 slice * direction, t, slice);
 }

@@ -1,6 +1,6 @@
 /* Matrix products for devices without cuBLASLt. A block computes 64 x 64 elements of C, and applies bias and
  * activation. */
-#include "backend/cuda/activation_value.h"
+#include "backend/cuda/kernel.h"
 #include "backend/cuda/tile.h"
 
 namespace {
@@ -75,9 +75,8 @@ void multiply(struct linnet_device *device, const struct linnet_gemm *g, P opera
                                                 g->ldc,
                                                 g->accumulate,
                                                 g->activation};
-  LINNET_LAUNCH(device, gemm_kernel,
-                dim3((unsigned)((g->m + TILE_ROWS - 1) / TILE_ROWS), linnet_blocks(g->n, TILE_ROWS)), TILE_THREADS,
-                2 * TILE_SIZE * sizeof(float), p);
+  LINNET_LAUNCH(device, gemm_kernel, dim3((unsigned)linnet_divide_up(g->m, TILE_ROWS), linnet_blocks(g->n, TILE_ROWS)),
+                TILE_THREADS, 2 * TILE_SIZE * sizeof(float), p);
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 /* Products by a CBLAS library, which is loaded when its kernel set is chosen. */
 #ifdef LINNET_HAVE_CBLAS
-#include "ops/gemm_cblas.h"
+#include "ops/gemm.h"
 
 #include <cblas.h>
 #include <dlfcn.h>

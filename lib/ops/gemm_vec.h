@@ -164,11 +164,17 @@ static void gemm_activate(enum linnet_activation f, size_t rows, size_t columns,
  * they would not fit into registers. */
 #define GEMM_FORGET(pointer) __asm__("" : "+r"(pointer))
 
-/* What a tile does to its sums before it stores them: adds C, adds the bias, and takes the maximum with `floor` (ReLU).
- */
-struct gemm_store {
+/* What a tile multiplies and stores. Before it stores its sums, it adds C, adds the bias, and takes the maximum with
+ * `floor` (ReLU). */
+struct gemm_tile {
+  const struct gemm_left *left;
+  const float *a;      /* the tile's first row of A, in `left` */
+  const float *b;      /* the panel */
+  size_t depth;        /* along k */
+  float *c;            /* (rows of the tile, columns) */
+  size_t columns, ldc; /* of C */
   bool add;
-  const float *bias;
+  const float *bias; /* or NULL */
   float floor;
   const float *scales; /* the scales of the tile's rows, for integers */
 };
@@ -209,14 +215,13 @@ VEC_INLINE vf gemm_sum_of(const enum gemm_kind kind, vf sum, float row, vf colum
   return kind == GEMM_QUADS ? vf_from((vi)sum) * (column * row) : sum;
 }
 
-/* C (rows, columns) at `c` from `depth` steps along a and the panel b. The first four arguments are constants at each
- * inlined call, so that `sum` stays in registers. */
-VEC_INLINE void gemm_tile(const enum gemm_kind kind, const size_t rows, const size_t vectors, const bool partial,
-                          size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,
-                          float *c, size_t ldc, const struct gemm_store *store) {
+/* The arguments after the first are constants at each inlined call, so that `sum` stays in registers. */
+VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, const size_t rows, const size_t vectors,
+                          const bool partial) {
   vf sum[GEMM_ROWS][2], bias[2], column_scale[2];
-  const float *scales = b + GEMM_COLUMNS; /* of the columns */
-  const size_t a_row = left->row, a_depth = left->depth;
+  const float *b = t->b, *scales = b + GEMM_COLUMNS; /* of the columns */
+  const size_t a_row = t->left->row, a_depth = t->left->depth, depth = t->depth, columns = t->columns, ldc = t->ldc;
+  float *c = t->c;
   const float *row = c, *base[(GEMM_ROWS + 2) / 3]; /* address of every third row */
   VEC_UNROLL
   for (size_t i = 0; i < rows; i++, row += ldc) {
@@ -230,7 +235,7 @@ VEC_INLINE void gemm_tile(const enum gemm_kind kind, const size_t rows, const si
   b += gemm_panel_rows(kind, 0) * GEMM_COLUMNS;
   VEC_UNROLL
   for (size_t i = 0; i < rows; i += 3) {
-    base[i / 3] = a + i * a_row;
+    base[i / 3] = t->a + i * a_row;
     GEMM_FORGET(base[i / 3]);
   }
   for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS) {
@@ -252,29 +257,28 @@ VEC_INLINE void gemm_tile(const enum gemm_kind kind, const size_t rows, const si
   size_t last = columns - (vectors - 1) * VW;
   VEC_UNROLL
   for (size_t j = 0; j < vectors; j++) {
-    bias[j] = store->bias ? vf_load_part(store->bias + j * VW, columns - j * VW) : vf_set(0);
+    bias[j] = t->bias ? vf_load_part(t->bias + j * VW, columns - j * VW) : vf_set(0);
     column_scale[j] = kind == GEMM_QUADS ? vf_load(scales + j * VW) : vf_set(0);
   }
-  const vf floor = vf_set(store->floor);
+  const vf floor = vf_set(t->floor);
   VEC_UNROLL
   for (size_t i = 0; i < rows; i++, c += ldc) {
     GEMM_FORGET(c);
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
-      sum[i][j] = gemm_sum_of(kind, sum[i][j], kind == GEMM_QUADS ? store->scales[i] : 1, column_scale[j]);
-    gemm_store_row(sum[i], bias, floor, vectors, partial, last, c, store->add);
+      sum[i][j] = gemm_sum_of(kind, sum[i][j], kind == GEMM_QUADS ? t->scales[i] : 1, column_scale[j]);
+    gemm_store_row(sum[i], bias, floor, vectors, partial, last, c, t->add);
   }
 }
 
 #define GEMM_TILE_OF(name, kind, height)                                                                               \
-  static void name(size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,         \
-                   float *c, size_t ldc, const struct gemm_store *store) {                                             \
-    if (columns == GEMM_COLUMNS)                                                                                       \
-      gemm_tile(kind, height, 2, false, depth, left, a, b, columns, c, ldc, store);                                    \
-    else if (columns > VW)                                                                                             \
-      gemm_tile(kind, height, 2, true, depth, left, a, b, columns, c, ldc, store);                                     \
+  static void name(const struct gemm_tile *t) {                                                                        \
+    if (t->columns == GEMM_COLUMNS)                                                                                    \
+      gemm_tile(t, kind, height, 2, false);                                                                            \
+    else if (t->columns > VW)                                                                                          \
+      gemm_tile(t, kind, height, 2, true);                                                                             \
     else                                                                                                               \
-      gemm_tile(kind, height, 1, true, depth, left, a, b, columns, c, ldc, store);                                     \
+      gemm_tile(t, kind, height, 1, true);                                                                             \
   }
 #ifdef VEC_BF16
 #define GEMM_TILE_PAIRS(height) GEMM_TILE_OF(gemm_tile_pairs_##height, GEMM_PAIRS, height)
@@ -302,8 +306,7 @@ VEC_INLINE void gemm_tile(const enum gemm_kind kind, const size_t rows, const si
     }                                                                                                                  \
   }
 
-typedef void gemm_tile_fn(size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,
-                          float *c, size_t ldc, const struct gemm_store *store);
+typedef void gemm_tile_fn(const struct gemm_tile *t);
 
 #if VW == 16 || defined(__aarch64__)
 GEMM_TILE(12)
@@ -342,18 +345,25 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
                        const struct gemm_right *to) {
   enum linnet_activation f = to->activation;
   for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
-    size_t columns = linnet_min_size(GEMM_COLUMNS, n - j);
-    const float *panel = panels + j * gemm_panel_rows(left->kind, depth);
-    struct gemm_store store = {to->add, to->bias ? to->bias + j : NULL, f == LINNET_RELU ? 0 : -INFINITY, left->scales};
+    struct gemm_tile t = {.left = left,
+                          .b = panels + j * gemm_panel_rows(left->kind, depth),
+                          .depth = depth,
+                          .columns = linnet_min_size(GEMM_COLUMNS, n - j),
+                          .ldc = to->ldc,
+                          .add = to->add,
+                          .bias = to->bias ? to->bias + j : NULL,
+                          .floor = f == LINNET_RELU ? 0 : -INFINITY,
+                          .scales = left->scales};
     const struct gemm_tile_row *tile;
     for (size_t i = 0; i < m; i += tile->rows) {
       tile = gemm_tile_for(m - i);
-      float *c = to->c + i * to->ldc + j;
-      tile->tile[left->kind](depth, left, gemm_row(left, i), panel, columns, c, to->ldc, &store);
-      if (store.scales)
-        store.scales += tile->rows;
+      t.a = gemm_row(left, i);
+      t.c = to->c + i * to->ldc + j;
+      tile->tile[left->kind](&t);
+      if (t.scales)
+        t.scales += tile->rows;
       if (f != LINNET_IDENTITY && f != LINNET_RELU)
-        gemm_activate(f, tile->rows, columns, c, to->ldc);
+        gemm_activate(f, tile->rows, t.columns, t.c, t.ldc);
     }
   }
 }
@@ -407,7 +417,7 @@ static void gemm_pack(const struct gemm_operands *operands, bool transpose_b, si
 }
 
 static float *gemm_align(float *work) {
-  return (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+  return linnet_align_up(work, 64);
 }
 
 static void gemm_multiply(const struct gemm_operands *operands, const struct linnet_gemm *g, float *work) {

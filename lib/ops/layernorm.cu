@@ -135,7 +135,7 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward<
   for (size_t i = threadIdx.x; i < warps * columns; i += blockDim.x)
     sums[i] = 0;
   __syncthreads();
-  const size_t first = blockIdx.x * n.stretch, end = smaller(first + n.stretch, n.rows);
+  const size_t first = blockIdx.x * n.stretch, end = linnet_min_size(first + n.stretch, n.rows);
   for (size_t t = first + warp; t < end; t += warps)
     backward_row<V>(n, t, sums + warp * columns);
   if (WIDE)
@@ -152,7 +152,7 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward<
 /* Uses as many warps as have space for their sums in 48 KiB. If not even one has, runs one warp with sums in global
  * memory. */
 template <int V, class T> void launch_backward(struct linnet_device *device, size_t blocks, const norm_backward<T> &n) {
-  const size_t row = 2 * n.width * sizeof(float), warps = smaller(48 * 1024 / row, WARPS);
+  const size_t row = 2 * n.width * sizeof(float), warps = linnet_min_size(48 * 1024 / row, WARPS);
   if (warps > 0)
     LINNET_LAUNCH(device, (backward_kernel<V, false, T>), (unsigned)blocks, 32 * (unsigned)warps, warps * row, n);
   else
@@ -165,7 +165,7 @@ void run_backward(struct linnet_device *device, norm_backward<T> n, bool fours, 
   if (n.rows == 0 || n.width == 0)
     return;
   n.stretch = linnet_cuda_stretch(n.rows, 2 * n.width);
-  const size_t blocks = (n.rows + n.stretch - 1) / n.stretch;
+  const size_t blocks = linnet_divide_up(n.rows, n.stretch);
   n.partial = static_cast<float *>(linnet_cuda_scratch(device, blocks * 2 * n.width * sizeof(float)));
   if (fours && by_fours(n.width, n.x, n.gain, n.dy, n.dx))
     launch_backward<4>(device, blocks, n);

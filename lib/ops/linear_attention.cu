@@ -63,7 +63,7 @@ static __device__ void store_z(const state_terms<P> &t, float *state, size_t k, 
 /* Block (piece, tile of the state, head). Shared memory: two tiles. */
 template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) state_kernel(state_terms<P> t) {
   LINNET_SHARED(float, shared);
-  const size_t across = (t.b.width + TILE_COLUMNS - 1) / TILE_COLUMNS, head = blockIdx.z;
+  const size_t across = linnet_divide_up(t.b.width, TILE_COLUMNS), head = blockIdx.z;
   const size_t k = blockIdx.y / across * TILE_COLUMNS, m = blockIdx.y % across * TILE_COLUMNS;
   const struct linnet_cuda_piece piece = t.pack.table[blockIdx.x];
   const tile_rows like = {t.pack.rows, head, 0, 0, nullptr};
@@ -413,7 +413,7 @@ void backward_as(P as, struct linnet_device *device, const struct linnet_attenti
   const auto o = operands_of(a, as(c->q), as(c->k), as(c->v), as(c->dout), s.scale);
   const size_t size = linnet_linear_state_size(a);
   float *pieces = static_cast<float *>(c->work), *total = pieces + p->pieces * size, *e = total + p->sequences * size;
-  LINNET_LAUNCH(device, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, *a, p->rows,
+  LINNET_LAUNCH(device, project_kernel, (unsigned)linnet_divide_up(p->rows * a->heads, WARPS), THREADS, 0, *a, p->rows,
                 as(out), as(c->dout), s.scale, linnet_causal_linear_scale(a->min_normaliser, a->min_normaliser), e);
   const state_terms<P> state = {*p, a->heads, head_state(a), o.q, o.n, e, pieces};
   sum_states(device, state, behind, total);

@@ -158,11 +158,18 @@ static const float *attention_n_panels(const struct attention_head *h, size_t ro
   return g->n_panels;
 }
 
+/* A block of queries with their outputs and the gradients of these. */
+struct attention_query_rows {
+  size_t rows;
+  const float *q, *out, *dout;
+};
+
 /* Computes everything of a block except the products; adds to dz. */
 VEC_INLINE void attention_query_gradients(const struct attention_head *h, const size_t width, const size_t stride,
-                                          size_t rows, const float *q, const float *z, const float *out,
-                                          const float *dout, struct attention_gradient *g, float *dz_add) {
-  for (size_t t = 0; t < rows; t++, q += h->key_ld, out += h->out_ld, dout += h->out_ld) {
+                                          struct attention_query_rows block, const float *z,
+                                          struct attention_gradient *g, float *dz_add) {
+  const float *q = block.q, *out = block.out, *dout = block.dout;
+  for (size_t t = 0; t < block.rows; t++, q += h->key_ld, out += h->out_ld, dout += h->out_ld) {
     float *phi = g->phi + t * stride;
     vf dot = vf_set(0), projected = vf_set(0), slope;
     for (size_t j = 0; j < width; j += VW) {
@@ -198,10 +205,11 @@ static void attention_backward_queries(const struct attention_head *h, size_t ro
   size_t w = h->width;
   const float *z = state + w * w;
   float *dz = dstate_add + w * w;
+  const struct attention_query_rows block = {rows, q, out, dout};
   if (w == 32)
-    attention_query_gradients(h, 32, 32, rows, q, z, out, dout, &g, dz);
+    attention_query_gradients(h, 32, 32, block, z, &g, dz);
   else
-    attention_query_gradients(h, w, h->stride, rows, q, z, out, dout, &g, dz);
+    attention_query_gradients(h, w, h->stride, block, z, &g, dz);
   attention_product(w, w, rows, gemm_left(g.phi, 1, h->stride), attention_n_panels(h, rows, &g), dstate_add, w, true);
   attention_product(rows, w, w, gemm_left(g.n, h->stride, 1), attention_panels(true, w, state, panels), g.product,
                     h->stride, false);

@@ -204,7 +204,7 @@ size_t linnet_lsh_work_bytes(const struct linnet_attention *a, size_t longest) {
 }
 
 static struct work lay_out(const struct linnet_attention *a, size_t longest, void *memory) {
-  struct work w = {.scratch = (real *)(((uintptr_t)memory + 63) & ~(uintptr_t)63)};
+  struct work w = {.scratch = linnet_align_up(memory, 64)};
   w.rotation = w.scratch + scratch_size(a, longest);
   w.bucket = (uint32_t *)(w.rotation + a->key_width * (a->lsh.buckets / 2));
   w.starts = w.bucket + longest;

@@ -2,7 +2,7 @@
  * (one block per sequence), and the pairs of each chunk in tiles. Rounds are launches, one after the other, so that in
  * each round only one block adds to the sums of a row. Backward has one launch each for the gradients of rows as
  * queries, as keys, and as values. */
-#include "backend/cuda/running_softmax.h"
+#include "backend/cuda/tile.h"
 
 extern "C" {
 #include "base/philox.h"
@@ -108,7 +108,7 @@ template <class P> static __global__ void __launch_bounds__(THREADS) sort_kernel
   if (threadIdx.x == 0)
     starts_of(t.a.lsh.buckets, next);
   for (size_t begin = 0; begin < rows; begin += THREADS) {
-    const size_t count = smaller(THREADS, rows - begin);
+    const size_t count = linnet_min_size(THREADS, rows - begin);
     uint32_t before = 0, index = 0;
     bool last = true;
     if (threadIdx.x < count)
@@ -160,21 +160,21 @@ struct run {
 /* Block (tile of a chunk, (head, tile of columns), sequence). The keys of a query are in its chunk and in the previous
  * one; the queries of a key are in its chunk and in the next one. Returns false if the tile does not exist. */
 template <class P> static __device__ bool run_of(const attention<P> &t, size_t width, bool queries, run *r) {
-  const size_t chunk = t.a.lsh.chunk, tiles = (chunk + TILE_ROWS - 1) / TILE_ROWS;
-  const size_t across = (width + TILE_COLUMNS - 1) / TILE_COLUMNS;
+  const size_t chunk = t.a.lsh.chunk, tiles = linnet_divide_up(chunk, TILE_ROWS);
+  const size_t across = linnet_divide_up(width, TILE_COLUMNS);
   const size_t begin = t.pack.offsets[blockIdx.z], end = t.pack.offsets[blockIdx.z + 1];
-  const size_t own = begin + blockIdx.x / tiles * chunk, own_end = smaller(own + chunk, end);
+  const size_t own = begin + blockIdx.x / tiles * chunk, own_end = linnet_min_size(own + chunk, end);
   r->head = blockIdx.y / across, r->column = blockIdx.y % across * TILE_COLUMNS;
   r->first = own + blockIdx.x % tiles * TILE_ROWS;
-  r->end = smaller(r->first + TILE_ROWS, own_end);
+  r->end = linnet_min_size(r->first + TILE_ROWS, own_end);
   r->other_first = queries && own > begin ? own - chunk : own;
-  r->other_end = queries ? own_end : smaller(own_end + chunk, end);
+  r->other_end = queries ? own_end : linnet_min_size(own_end + chunk, end);
   return r->first < r->end;
 }
 
 template <class P>
 static __device__ tile_rows sorted_rows(const attention<P> &t, size_t head, size_t first, size_t end) {
-  const tile_rows rows = {t.pack.rows, head, first, (int)smaller(end - first, TILE_ROWS),
+  const tile_rows rows = {t.pack.rows, head, first, (int)linnet_min_size(end - first, TILE_ROWS),
                           t.frame + sorted_offset(t, head, first)};
   return rows;
 }
@@ -416,21 +416,21 @@ template <class P> float *before_of(const attention<P> &t) {
 template <class P>
 void project(struct linnet_device *device, const attention<P> &t, const operand<typename P::activation> &x,
              const typename P::activation *y, bool norm, float *to) {
-  LINNET_LAUNCH(device, project_kernel, (unsigned)((t.pack.rows * t.a.heads + WARPS - 1) / WARPS), THREADS, 0, t, x.x,
+  LINNET_LAUNCH(device, project_kernel, (unsigned)linnet_divide_up(t.pack.rows * t.a.heads, WARPS), THREADS, 0, t, x.x,
                 y, x.ld, x.width, norm, to);
 }
 
 template <class P> void sort_round(struct linnet_device *device, const attention<P> &t) {
   const size_t pairs = (t.a.key_width * (t.a.lsh.buckets / 2) + 1) / 2;
   LINNET_LAUNCH(device, rotation_kernel, linnet_blocks(pairs, THREADS), THREADS, 0, t);
-  LINNET_LAUNCH(device, hash_kernel, (unsigned)((t.pack.rows * t.a.heads + WARPS - 1) / WARPS), THREADS, 0, t);
+  LINNET_LAUNCH(device, hash_kernel, (unsigned)linnet_divide_up(t.pack.rows * t.a.heads, WARPS), THREADS, 0, t);
   LINNET_LAUNCH(device, sort_kernel, dim3((unsigned)t.pack.sequences, (unsigned)t.a.heads), THREADS,
                 (THREADS + t.a.lsh.buckets) * sizeof(uint32_t), t);
 }
 
 template <class P> dim3 grid_of(const attention<P> &t, size_t width) {
-  const size_t chunk = t.a.lsh.chunk, tiles = (chunk + TILE_ROWS - 1) / TILE_ROWS;
-  return dim3((unsigned)((t.pack.longest + chunk - 1) / chunk * tiles), (unsigned)t.a.heads * column_tiles(width),
+  const size_t chunk = t.a.lsh.chunk, tiles = linnet_divide_up(chunk, TILE_ROWS);
+  return dim3((unsigned)(linnet_divide_up(t.pack.longest, chunk) * tiles), (unsigned)t.a.heads * column_tiles(width),
               (unsigned)t.pack.sequences);
 }
 

@@ -21,7 +21,7 @@ static size_t lsh_stride(size_t width) {
 
 static float *lsh_take(float **scratch, size_t rows, size_t stride) {
   float *taken = *scratch;
-  *scratch += (rows * stride + 15) / 16 * 16;
+  *scratch += linnet_round_up(rows * stride, 16);
   return taken;
 }
 

@@ -1,7 +1,7 @@
 /* LSTM without cuDNN: one launch per step. The longest sequences come first, so the sequences that still run in a step
  * are the first ones. A block processes 64 of them and some units: it computes their recurrent product and then the
  * gates, with the formulas of lstm.c. */
-#include "backend/cuda/activation_value.h"
+#include "backend/cuda/kernel.h"
 #include "backend/cuda/tile.h"
 
 extern "C" {
@@ -75,7 +75,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) forward_kern
   const tile_rows rows = block_sequences(f.s.sequences);
   if (threadIdx.x < TILE_COLUMNS)
     index[threadIdx.x] = (uint32_t)(threadIdx.x % GATES * width + unit + threadIdx.x / GATES);
-  const tile_rows columns = {0, 0, 0, (int)(GATES * smaller(UNITS, width - unit)), index};
+  const tile_rows columns = {0, 0, 0, (int)(GATES * linnet_min_size(UNITS, width - unit)), index};
   const operand<float> h = {f.before, width, width, false, nullptr};
   const operand<float> w = {f.s.weights, width, width, false, nullptr};
   tile<4, 2> sums = {};
@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_ker
   __syncthreads();
   for (size_t k = 0; later.rows > 0 && k < GATES * width; k += TILE_COLUMNS) {
     load_tile(da, later, k, shared);
-    load_tile(w, rows_from(weight_rows, k, smaller(k + TILE_COLUMNS, GATES * width)), unit, shared + TILE_SIZE);
+    load_tile(w, rows_from(weight_rows, k, linnet_min_size(k + TILE_COLUMNS, GATES * width)), unit, shared + TILE_SIZE);
     __syncthreads();
     tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(&e, shared, shared + TILE_SIZE);
     __syncthreads();

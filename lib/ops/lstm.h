@@ -35,6 +35,14 @@ struct linnet_lstm_layer {
   const real *weights;                          /* the buffer */
 };
 
+/* Backward over such a layer: dx from dout, and the gradients of its tensors. */
+struct linnet_lstm_layer_gradients {
+  const void *x, *dout; /* (T, I), (T, 2H) */
+  void *saved;          /* by forward */
+  void *dx;             /* (T, I) or NULL */
+  real *gradients_add;  /* the buffer */
+};
+
 size_t linnet_lstm_work(size_t width, size_t sequences);
 
 /* The sequences of a batch as spans, the longest first. Sequences of equal length keep their order. */

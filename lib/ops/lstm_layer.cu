@@ -13,8 +13,8 @@ template <int V, class X, class Y>
 static __global__ void __launch_bounds__(THREADS)
     rows_kernel(struct linnet_cuda_steps s, bool to_steps, size_t width, const X *x, Y *y) {
   const struct linnet_sequence_span span = s.spans[blockIdx.x];
-  const size_t vectors = width / V, stretch = (span.frames + gridDim.y - 1) / gridDim.y;
-  const size_t start = blockIdx.y * stretch, end = smaller(start + stretch, span.frames);
+  const size_t vectors = width / V, stretch = linnet_divide_up(span.frames, gridDim.y);
+  const size_t start = blockIdx.y * stretch, end = linnet_min_size(start + stretch, span.frames);
   for (size_t i = start * vectors + threadIdx.x; i < end * vectors; i += THREADS) {
     const size_t step = i / vectors, column = i % vectors * V;
     const size_t row = (span.first + step) * width + column;
@@ -26,7 +26,7 @@ static __global__ void __launch_bounds__(THREADS)
 template <class X, class Y>
 void move_rows(struct linnet_device *device, const struct linnet_cuda_steps *s, bool to_steps, size_t width, const X *x,
                Y *y) {
-  const dim3 grid((unsigned)s->sequences, (unsigned)smaller(linnet_blocks(s->longest, STEPS), MAX_CHUNKS));
+  const dim3 grid((unsigned)s->sequences, (unsigned)linnet_min_size(linnet_blocks(s->longest, STEPS), MAX_CHUNKS));
   if (s->sequences == 0)
     return;
   if (by_fours(width, x, y))
@@ -55,7 +55,7 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 dim3 grid_of(const struct linnet_cuda_lstm_tensors *t) {
-  return dim3((unsigned)smaller(linnet_blocks(t->largest, THREADS), MAX_CHUNKS), (unsigned)t->count);
+  return dim3((unsigned)linnet_min_size(linnet_blocks(t->largest, THREADS), MAX_CHUNKS), (unsigned)t->count);
 }
 
 } // namespace

@@ -19,25 +19,38 @@
 
 enum { LSTM_PANELS = 4 }; /* per pass of a row: enough chains of multiply-adds to hide their latency */
 
-/* --- Products: c (m, n) = a (m, k) op(B) in words (gemm_vec.h), with B packed by gemm_pack. */
+/* --- Products */
 
-/* `columns` of a row with this scale, in `count` panels from column j on. */
-VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, size_t k, size_t block, size_t padded,
-                                size_t j, size_t columns, const float *a, float scale, const float *packed, float *c) {
+/* c (m, n) = a (m, k) op(B) in words (gemm_vec.h), with B packed by gemm_pack. */
+struct lstm_product {
+  size_t m, n, k;
+  size_t block, padded; /* of the packed words along k, and of n */
+  const float *a, *packed;
+  const float *scales; /* (m), of integers, or NULL */
+  bool back;           /* a single row: from the last panels to the first */
+  float *c;
+};
+
+/* A single row, in `count` panels from column j on. */
+VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, const struct lstm_product *p, size_t j) {
+  const size_t k = p->k, block = p->block, columns = p->n - j;
+  const float *a = p->a;
+  const float scale = p->scales ? p->scales[0] : 1;
+  float *c = p->c + j;
   vf total[2 * LSTM_PANELS];
   VEC_UNROLL
   for (size_t i = 0; i < 2 * count; i++)
     total[i] = vf_set(0);
-  for (size_t p = 0; p < k; p += block) {
-    size_t depth = linnet_min_size(block, k - p), rows = gemm_panel_rows(kind, depth);
-    const float *b = packed + gemm_block_at(kind, p, block, padded) + j * rows, *terms = b;
+  for (size_t from = 0; from < k; from += block) {
+    size_t depth = linnet_min_size(block, k - from), rows = gemm_panel_rows(kind, depth);
+    const float *b = p->packed + gemm_block_at(kind, from, block, p->padded) + j * rows, *terms = b;
     vf sum[2 * LSTM_PANELS];
     VEC_UNROLL
     for (size_t i = 0; i < 2 * count; i++)
       sum[i] = kind == GEMM_QUADS ? vf_load(b + i / 2 * GEMM_COLUMNS * rows + i % 2 * VW) : vf_set(0);
     b += gemm_panel_rows(kind, 0) * GEMM_COLUMNS;
     for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS) {
-      vf x = vf_set(a[p + d]);
+      vf x = vf_set(a[from + d]);
       VEC_UNROLL
       for (size_t i = 0; i < 2 * count; i++)
         sum[i] = gemm_multiply_add(kind, x, vf_load(b + i / 2 * GEMM_COLUMNS * rows + i % 2 * VW), sum[i]);
@@ -54,58 +67,49 @@ VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, s
       vf_store_part(c + i * VW, total[i], columns - i * VW);
 }
 
-/* A single row. `back`: from the last panels to the first. */
-VEC_INLINE void lstm_row_product(const enum gemm_kind kind, size_t n, size_t k, const float *a, float scale,
-                                 const float *packed, bool back, float *c) {
-  size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
-  size_t panels = padded / GEMM_COLUMNS, groups = panels / LSTM_PANELS, rest = panels % LSTM_PANELS;
-  for (size_t i = 0; i < groups; i++) {
-    size_t j = (back ? groups - 1 - i : i) * LSTM_PANELS * GEMM_COLUMNS;
-    lstm_row_panels(kind, LSTM_PANELS, k, block, padded, j, n - j, a, scale, packed, c + j);
-  }
-  for (size_t i = 0; i < rest; i++) {
-    size_t j = (groups * LSTM_PANELS + i) * GEMM_COLUMNS;
-    lstm_row_panels(kind, 1, k, block, padded, j, n - j, a, scale, packed, c + j);
-  }
+VEC_INLINE void lstm_row_product(const enum gemm_kind kind, const struct lstm_product *p) {
+  size_t panels = p->padded / GEMM_COLUMNS, groups = panels / LSTM_PANELS, rest = panels % LSTM_PANELS;
+  for (size_t i = 0; i < groups; i++)
+    lstm_row_panels(kind, LSTM_PANELS, p, (p->back ? groups - 1 - i : i) * LSTM_PANELS * GEMM_COLUMNS);
+  for (size_t i = 0; i < rest; i++)
+    lstm_row_panels(kind, 1, p, (groups * LSTM_PANELS + i) * GEMM_COLUMNS);
 }
 
 /* m rows at once. */
-static void lstm_rows_product(enum gemm_kind kind, size_t m, size_t n, size_t k, const float *a, const float *scales,
-                              const float *packed, float *c) {
-  size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
-  for (size_t p = 0; p < k; p += block) {
-    size_t depth = linnet_min_size(block, k - p);
-    struct gemm_left left = gemm_left(a + p, k, 1);
-    struct gemm_right to = {.c = c, .ldc = n, .add = p > 0};
+static void lstm_rows_product(enum gemm_kind kind, const struct lstm_product *p) {
+  for (size_t from = 0; from < p->k; from += p->block) {
+    size_t depth = linnet_min_size(p->block, p->k - from);
+    struct gemm_left left = gemm_left(p->a + from, p->k, 1);
+    struct gemm_right to = {.c = p->c, .ldc = p->n, .add = from > 0};
     left.kind = kind;
-    left.scales = scales;
-    gemm_blocks(m, n, depth, &left, packed + gemm_block_at(kind, p, block, padded), &to);
+    left.scales = p->scales;
+    gemm_blocks(p->m, p->n, depth, &left, p->packed + gemm_block_at(kind, from, p->block, p->padded), &to);
   }
 }
 
-/* The product for `a` with k numbers per row; `words` is scratch for its words and their scales. */
-VEC_INLINE void lstm_product(const enum gemm_kind kind, size_t m, size_t n, size_t k, const float *a,
-                             const float *packed, bool back, float *c, float *words) {
-  const float *scales = NULL;
+/* The product for an `a` of k numbers per row; `words` is scratch for its words and their scales. Only m, n, k, a,
+ * packed, back and c are set. */
+VEC_INLINE void lstm_product(const enum gemm_kind kind, struct lstm_product p, float *words) {
 #ifdef VEC_BF16
   if (kind == GEMM_PAIRS) {
-    size_t depth = gemm_pairs_of(k);
-    gemm_pair_rows(m, k, a, k, words, depth);
-    a = words, k = depth;
+    size_t depth = gemm_pairs_of(p.k);
+    gemm_pair_rows(p.m, p.k, p.a, p.k, words, depth);
+    p.a = words, p.k = depth;
   }
 #endif
 #ifdef VEC_INT8
   if (kind == GEMM_QUADS) {
-    size_t depth = gemm_quads_of(k);
-    gemm_quad_rows(m, k, a, words, words + m * depth);
-    a = words, scales = words + m * depth, k = depth;
+    size_t depth = gemm_quads_of(p.k);
+    gemm_quad_rows(p.m, p.k, p.a, words, words + p.m * depth);
+    p.a = words, p.scales = words + p.m * depth, p.k = depth;
   }
 #endif
   (void)words;
-  if (m == 1)
-    lstm_row_product(kind, n, k, a, scales ? scales[0] : 1, packed, back, c);
+  p.block = gemm_block_size(p.k, GEMM_DEPTH, 4), p.padded = gemm_padded(p.n);
+  if (p.m == 1)
+    lstm_row_product(kind, &p);
   else
-    lstm_rows_product(kind, m, n, k, a, scales, packed, c);
+    lstm_rows_product(kind, &p);
 }
 
 /* --- Steps */
@@ -150,7 +154,9 @@ VEC_INLINE void lstm_forward(const enum gemm_kind kind, const struct linnet_lstm
   float *h_state = state, *c_state = state + l->sequences * width, *words = work + l->sequences * 4 * width;
   for (size_t step = 0; step < steps; step++) {
     running = lstm_running(l, step, running);
-    lstm_product(kind, running, 4 * width, width, h_state, l->weights, step % 2, work, words);
+    const struct lstm_product recurrent = {
+        .m = running, .n = 4 * width, .k = width, .a = h_state, .packed = l->weights, .back = step % 2, .c = work};
+    lstm_product(kind, recurrent, words);
     for (size_t s = 0; s < running; s++) {
       size_t t = linnet_lstm_row(l, &l->spans[s], step);
       lstm_step(width, work + s * 4 * width, l->bias, gates + t * 4 * width, c_state + s * width, h_state + s * width);
@@ -191,7 +197,9 @@ VEC_INLINE void lstm_backward(const enum gemm_kind kind, const struct linnet_lst
   memset(work, 0, linnet_lstm_work(width, l->sequences) * sizeof(float));
   for (size_t step = l->sequences ? l->spans[0].frames : 0; step-- > 0;) {
     running = lstm_running(l, step, running);
-    lstm_product(kind, running, width, 4 * width, da, l->weights, step % 2, later, words);
+    const struct lstm_product recurrent = {
+        .m = running, .n = width, .k = 4 * width, .a = da, .packed = l->weights, .back = step % 2, .c = later};
+    lstm_product(kind, recurrent, words);
     for (size_t s = 0; s < running; s++) {
       size_t t = linnet_lstm_row(l, &l->spans[s], step), own = s * width;
       const float *before = step > 0 ? cells + linnet_lstm_row(l, &l->spans[s], step - 1) * width : zero;

@@ -33,8 +33,8 @@
      const activation *x, const activation *phi, const activation *dphi, activation *dx, real *work)                   \
   OP(conv_forward, (c, p, x, w, bias, y), const struct linnet_conv *c, const struct linnet_pack *p,                    \
      const activation *x, const real *w, const real *bias, activation *y)                                              \
-  OP(conv_backward, (c, p, x, w, dy, dx, dw_add, dbias_add), const struct linnet_conv *c, const struct linnet_pack *p, \
-     const activation *x, const real *w, const activation *dy, activation *dx, real *dw_add, real *dbias_add)          \
+  OP(conv_backward, (c, p, g), const struct linnet_conv *c, const struct linnet_pack *p,                               \
+     const struct linnet_conv_gradients *g)                                                                            \
   OP(add, (n, x, y_add), size_t n, const real *x, real *y_add)                                                         \
   OP(average, (n, weight, x, average_add), size_t n, double weight, const real *x, real *average_add)                  \
   OP(column_sum, (rows, width, x, sums_add), size_t rows, size_t width, const activation *x, real *sums_add)

@@ -12,13 +12,8 @@ struct terms {
   const double *squares;
 };
 
-struct tensors {
-  float *parameters;
-  const float *gradients;
-  float *m, *v;
-};
-
-template <int V> static __global__ void __launch_bounds__(THREADS) update_kernel(terms u, size_t n, tensors all) {
+template <int V>
+static __global__ void __launch_bounds__(THREADS) update_kernel(terms u, struct linnet_update_arrays all) {
   float scale = u.scale;
   if (u.squares) {
     const double norm = sqrt(*u.squares) * scale;
@@ -27,7 +22,7 @@ template <int V> static __global__ void __launch_bounds__(THREADS) update_kernel
     if (u.clip > 0)
       scale = (float)(scale * fmin(1.0, u.clip / (norm + 1e-6)));
   }
-  for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < n; i += (size_t)gridDim.x * THREADS * V) {
+  for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < all.n; i += (size_t)gridDim.x * THREADS * V) {
     floats<V> p = load<V>(all.parameters + i), g = load<V>(all.gradients + i);
     floats<V> m = load<V>(all.m + i), v = load<V>(all.v + i);
     for (int j = 0; j < V; j++) {
@@ -45,7 +40,7 @@ template <int V> static __global__ void __launch_bounds__(THREADS) update_kernel
 } // namespace
 
 void linnet_cuda_update(struct linnet_device *device, const struct linnet_update *u, double clip, const double *squares,
-                        size_t n, float *parameters, const float *gradients, float *m, float *v) {
+                        const struct linnet_update_arrays *a) {
   const terms t = {(float)u->gradient_scale,
                    (float)u->beta1,
                    (float)u->beta2,
@@ -57,11 +52,10 @@ void linnet_cuda_update(struct linnet_device *device, const struct linnet_update
                    u->adaptive,
                    clip,
                    squares};
-  const tensors all = {parameters, gradients, m, v};
-  if (n == 0)
+  if (a->n == 0)
     return;
-  if (by_fours(n, parameters, gradients, m, v))
-    LINNET_LAUNCH(device, update_kernel<4>, linnet_blocks(n, 4 * THREADS), THREADS, 0, t, n, all);
+  if (by_fours(a->n, a->parameters, a->gradients, a->m, a->v))
+    LINNET_LAUNCH(device, update_kernel<4>, linnet_blocks(a->n, 4 * THREADS), THREADS, 0, t, *a);
   else
-    LINNET_LAUNCH(device, update_kernel<1>, linnet_blocks(n, THREADS), THREADS, 0, t, n, all);
+    LINNET_LAUNCH(device, update_kernel<1>, linnet_blocks(a->n, THREADS), THREADS, 0, t, *a);
 }

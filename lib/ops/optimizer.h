@@ -14,6 +14,14 @@ struct linnet_update {
   bool adaptive; /* false: the step is step * m, without the second moment (RAdam's first steps) */
 };
 
+/* The arrays of an update, each (n). */
+struct linnet_update_arrays {
+  size_t n;
+  real *parameters;
+  const real *gradients;
+  real *m, *v; /* the moments */
+};
+
 enum linnet_optimizer { LINNET_ADAM, LINNET_RADAM };
 
 /* Fills *u for optimiser step `step` (1, 2, ...), with beta 0.9 and 0.999, epsilon 1e-8, and gradient_scale 1. As in

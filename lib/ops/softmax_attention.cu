@@ -10,7 +10,7 @@
  *   dv      keys         queries      p_st             dout
  *
  * Each is computed separately, so that no two blocks add to the same memory. */
-#include "backend/cuda/running_softmax.h"
+#include "backend/cuda/tile.h"
 
 extern "C" {
 #include "ops/softmax_attention.h"
@@ -221,7 +221,7 @@ void backward_as(P as, struct linnet_device *device, attention<P> t, const struc
   const void *out = c->out;
   t.dout = operand_of(as(c->dout), a->out_ld, a->width, false, nullptr);
   t.out = as(out), t.d = static_cast<float *>(c->work);
-  LINNET_LAUNCH(device, project_kernel, (unsigned)((t.pack.rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, t,
+  LINNET_LAUNCH(device, project_kernel, (unsigned)linnet_divide_up(t.pack.rows * a->heads, WARPS), THREADS, 0, t,
                 a->heads);
   gradient_of(device, t, a->heads, QUERIES, t.k, as(c->dq), a->key_ld);
   gradient_of(device, t, a->heads, KEYS, t.q, as(c->dk), a->key_ld);

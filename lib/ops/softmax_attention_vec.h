@@ -122,12 +122,12 @@ static size_t softmax_first_tile(const struct softmax_head *h, size_t from, size
   return h->causal && key > from ? key / rows * rows : from;
 }
 
-/* product (rows, columns) [+]= left (rows, depth) * panels, where the panels have `packed` >= depth rows. */
-static void softmax_product(size_t rows, size_t columns, size_t depth, struct gemm_left left, const float *panels,
-                            size_t packed, float *product, size_t ld, bool add) {
-  for (size_t j = 0; j < columns; j += GEMM_COLUMNS)
-    attention_product(rows, linnet_min_size(GEMM_COLUMNS, columns - j), depth, left, panels + j * packed, product + j,
-                      ld, add);
+/* `to` (queries, columns) [+]= weights (queries, keys) * panels, where the panels have `packed` >= keys rows. */
+static void softmax_product(const struct softmax_tile *t, const float *weights, const float *panels, size_t packed,
+                            size_t columns, struct gemm_right to) {
+  const struct gemm_left left = gemm_left(weights, SOFTMAX_LD, 1);
+  for (size_t j = 0; j < columns; j += GEMM_COLUMNS, to.c += GEMM_COLUMNS)
+    gemm_block(t->queries, linnet_min_size(GEMM_COLUMNS, columns - j), t->keys, &left, panels + j * packed, &to);
 }
 
 /* scores (rows, keys) = x (rows, width) times packed columns. */
@@ -214,8 +214,8 @@ static void softmax_forward_tile(const struct softmax_head *h, const struct soft
   for (size_t i = 0; i < t->queries; i++)
     softmax_row_weights(softmax_seen(h, t, i), t->keys, a->width, first, w->scores + i * SOFTMAX_LD, running_max + i,
                         sum + i, out + i * a->out_ld);
-  softmax_product(t->queries, a->width, t->keys, gemm_left(w->scores, SOFTMAX_LD, 1), w->values, packed, out, a->out_ld,
-                  !first);
+  softmax_product(t, w->scores, w->values, packed, a->width,
+                  (struct gemm_right){.c = out, .ldc = a->out_ld, .add = !first});
 }
 
 /* Queries from `query` to `end` against the keys from `key` on. */
@@ -325,8 +325,8 @@ static void softmax_backward_tile(const struct softmax_head *h, const struct sof
     softmax_gradient_strip(h, t, w, i, g);
   softmax_sum(t, w->scores, w->out_gradients, a->width, w->panels, g->dv, a->value_ld);
   softmax_sum(t, w->slopes, w->queries, a->key_width, w->panels, g->dk, a->key_ld);
-  softmax_product(t->queries, a->key_width, t->keys, gemm_left(w->slopes, SOFTMAX_LD, 1), w->keys, packed,
-                  g->dq + t->query * a->key_ld, a->key_ld, t->key > 0);
+  softmax_product(t, w->slopes, w->keys, packed, a->key_width,
+                  (struct gemm_right){.c = g->dq + t->query * a->key_ld, .ldc = a->key_ld, .add = t->key > 0});
 }
 
 static void softmax_clear(size_t rows, size_t width, size_t ld, float *x) {

@@ -15,7 +15,7 @@ static __global__ void __launch_bounds__(THREADS)
     column_kernel(size_t rows, size_t width, size_t stretch, const T *x, float *partial) {
   LINNET_SHARED(float, sums);
   const size_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = (blockIdx.y * 32 + lane) * V;
-  const size_t first = blockIdx.x * stretch, end = smaller(first + stretch, rows);
+  const size_t first = blockIdx.x * stretch, end = linnet_min_size(first + stretch, rows);
   floats<V> sum = {};
   for (size_t t = first + warp; t < end && c < width; t += WARPS) {
     floats<V> v = load<V>(x + t * width + c);
@@ -71,7 +71,7 @@ template <int V>
 static __global__ void __launch_bounds__(THREADS)
     square_kernel(size_t n, size_t stretch, const float *x, double *partial) {
   LINNET_SHARED(double, sums);
-  const size_t first = blockIdx.x * stretch, end = smaller(first + stretch, n);
+  const size_t first = blockIdx.x * stretch, end = linnet_min_size(first + stretch, n);
   double sum = 0;
   for (size_t i = first + threadIdx.x * V; i < end; i += THREADS * V) {
     floats<V> v = load<V>(x + i);
@@ -97,7 +97,7 @@ template <class T>
 void column_sum(struct linnet_device *device, size_t rows, size_t width, const T *x, float *sums_add) {
   if (rows == 0 || width == 0)
     return;
-  const size_t stretch = linnet_cuda_stretch(rows, width), parts = (rows + stretch - 1) / stretch;
+  const size_t stretch = linnet_cuda_stretch(rows, width), parts = linnet_divide_up(rows, stretch);
   float *partial = static_cast<float *>(linnet_cuda_scratch(device, parts * width * sizeof(float)));
   if (by_fours(width, x))
     LINNET_LAUNCH(device, (column_kernel<4, T>), dim3((unsigned)parts, linnet_blocks(width, 128)), THREADS,
@@ -111,8 +111,8 @@ void column_sum(struct linnet_device *device, size_t rows, size_t width, const T
 } // namespace
 
 size_t linnet_cuda_stretch(size_t rows, size_t width) {
-  const size_t parts = smaller(LINNET_CUDA_SCRATCH / (width * sizeof(float)), MAX_PARTS);
-  const size_t stretch = (rows + parts - 1) / parts;
+  const size_t parts = linnet_min_size(LINNET_CUDA_SCRATCH / (width * sizeof(float)), MAX_PARTS);
+  const size_t stretch = linnet_divide_up(rows, parts);
   return stretch < 4 * WARPS ? 4 * WARPS : stretch;
 }
 
@@ -127,9 +127,9 @@ void linnet_cuda_add_partials(struct linnet_device *device, size_t parts, size_t
 }
 
 void linnet_cuda_sum_of_squares(struct linnet_device *device, size_t n, const float *x, double *sum) {
-  const size_t min_stretch = 16 * THREADS, even = (n / MAX_PARTS + 4) / 4 * 4,
+  const size_t min_stretch = 16 * THREADS, even = linnet_round_up(n / MAX_PARTS + 1, 4),
                stretch = even < min_stretch ? min_stretch : even;
-  const size_t parts = (n + stretch - 1) / stretch, shared = WARPS * sizeof(double);
+  const size_t parts = linnet_divide_up(n, stretch), shared = WARPS * sizeof(double);
   double *partial = static_cast<double *>(linnet_cuda_scratch(device, parts * sizeof(double)));
   if (parts > 0 && by_fours(n, x))
     LINNET_LAUNCH(device, square_kernel<4>, (unsigned)parts, THREADS, shared, n, stretch, x, partial);

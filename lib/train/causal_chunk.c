@@ -1,5 +1,5 @@
 /* The fastest "causal_chunk" of a network on this machine, found by a short measurement. */
-#include "model/attention.h"
+#include "model/layer.h"
 #include "train/trainer.h"
 
 enum { FRAMES = 512, ROUNDS = 5 };

@@ -380,8 +380,12 @@ static void task_update(void *user, size_t block, unsigned worker) {
   struct linnet_device *device = g->network->device;
   size_t start = block * g->block;
   (void)worker;
-  device->ops->update(device, u->terms, u->clip, g->squares, block_length(g, block), u->weights + start,
-                      g->shards[0] + start, u->moment1 + start, u->moment2 + start);
+  const struct linnet_update_arrays arrays = {.n = block_length(g, block),
+                                              .parameters = u->weights + start,
+                                              .gradients = g->shards[0] + start,
+                                              .m = u->moment1 + start,
+                                              .v = u->moment2 + start};
+  device->ops->update(device, u->terms, u->clip, g->squares, &arrays);
 }
 
 void linnet_gradient_update(struct linnet_gradient *g, const struct linnet_update *terms, double clip, real *weights,

@@ -1,7 +1,7 @@
 /* The weights that a training starts from: random, or those of a model. */
 #include <string.h>
 
-#include "model/convolution.h"
+#include "model/layer.h"
 #include "train/trainer.h"
 
 /* Whether both networks have the same tensors and differ in attention and look-ahead at most. */

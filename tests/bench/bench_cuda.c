@@ -10,7 +10,7 @@
  * for the longest utterance that the device can train on; it runs only on request. */
 #include "bench_side.h"
 #include "bench_step.h"
-#include "model/attention.h"
+#include "model/layer.h"
 
 /* --- training ----------------------------------------------------------------------------------------------------- */
 

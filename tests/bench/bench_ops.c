@@ -87,8 +87,9 @@ static void conv_forward(void *user) {
 
 static void conv_backward(void *user) {
   struct run *r = user;
-  r->ops->conv_backward(&(struct linnet_conv){WIDTH, KERNEL, KERNEL / 2}, &r->pack, r->x, r->taps, r->z, r->y, r->wide,
-                        r->gain);
+  const struct linnet_conv_gradients g = {
+      .x = r->x, .dy = r->z, .w = r->taps, .dx = r->y, .dw_add = r->wide, .dbias_add = r->gain};
+  r->ops->conv_backward(&(struct linnet_conv){WIDTH, KERNEL, KERNEL / 2}, &r->pack, &g);
 }
 
 static void log_softmax(void *user) {

@@ -213,9 +213,9 @@ static void bench_conv_forward(struct linnet_device *d, const struct linnet_conv
 }
 
 static void bench_conv_backward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                                const void *x, const real *w, const void *dy, void *dx, real *dw_add, real *dbias_add) {
+                                const struct linnet_conv_gradients *g) {
   BENCH_COUNTED(d, BENCH_CONV, 3 * bench_pack_rows(p) * c->channels, 2 * bench_conv_flops(c, p),
-                conv_backward(d, c, p, x, w, dy, dx, dw_add, dbias_add));
+                conv_backward(d, c, p, g));
 }
 
 /* Pairs of frames of a head that attention compares; 0 for linear kinds. In each round of LSH attention, a frame is
@@ -299,10 +299,10 @@ static bool bench_lstm_layer_forward(struct linnet_device *d, const struct linne
 }
 
 static bool bench_lstm_layer_backward(struct linnet_device *d, const struct linnet_lstm_layer *l,
-                                      const struct linnet_pack *p, const void *x, const void *dout, void *saved,
-                                      void *dx, real *gradients_add, void *work) {
+                                      const struct linnet_pack *p, const struct linnet_lstm_layer_gradients *g,
+                                      void *work) {
   double start = bench_profile.timed ? bench_profile_clock(d) : 0;
-  bool done = bench_profile.inner->lstm_layer_backward(d, l, p, x, dout, saved, dx, gradients_add, work);
+  bool done = bench_profile.inner->lstm_layer_backward(d, l, p, g, work);
   return bench_lstm_layer(d, BENCH_LSTM_BACKWARD, l, p, start, 2, done);
 }
 
@@ -322,8 +322,8 @@ static void bench_sum_of_squares(struct linnet_device *d, size_t n, const real *
 }
 
 static void bench_update(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares,
-                         size_t n, real *parameters, const real *gradients, real *m, real *v) {
-  BENCH_COUNTED_REALS(d, BENCH_UPDATE, 7 * n, 0, update(d, u, clip, squares, n, parameters, gradients, m, v));
+                         const struct linnet_update_arrays *a) {
+  BENCH_COUNTED_REALS(d, BENCH_UPDATE, 7 * a->n, 0, update(d, u, clip, squares, a));
 }
 
 /* Its way from the host is no bandwidth of the device. */

@@ -333,12 +333,11 @@ static double test_update(struct mirrors *m) {
   half.gradient_scale *= norm / 2 / (norm + 1e-6);
   linnet_update_reference(&u, n, p.x, g.x, m0.x, v.x);
   linnet_update_reference(&half, n, p.x, g.x, m0.x, v.x);
-  float *parameters = mirror(m, &p2), *gradients = mirror(m, &g), *first = mirror(m, &m1), *second = mirror(m, &v0);
+  const struct linnet_update_arrays a = {n, mirror(m, &p2), mirror(m, &g), mirror(m, &m1), mirror(m, &v0)};
   double *sum = mirror_bytes(m, &squares, sizeof squares);
-  linnet_cuda_update(m->device, &u, 2 * norm + 1, sum, n, parameters, gradients, first, second);
-  linnet_cuda_update(m->device, &u, norm / 2, sum, n, parameters, gradients, first, second);
-  linnet_cuda_update(m->device, &u, norm / 2, mirror_bytes(m, &bad, sizeof bad), n, parameters, gradients, first,
-                     second);
+  linnet_cuda_update(m->device, &u, 2 * norm + 1, sum, &a);
+  linnet_cuda_update(m->device, &u, norm / 2, sum, &a);
+  linnet_cuda_update(m->device, &u, norm / 2, mirror_bytes(m, &bad, sizeof bad), &a);
   mirrors_return(m);
   double error = worst(buffer_error(&p2, &p), worst(buffer_error(&m1, &m0), buffer_error(&v0, &v)));
   RELEASE(p, g, v, v0, m0, m1, p2);

@@ -56,16 +56,19 @@ static double test_conv(struct mirrors *m) {
   linnet_conv_forward_reference(&c, &p, x.x, w.x, bias.x, y.x);
   struct buffer x3 = buffer_unsigned(r, &x), dy3 = buffer_unsigned(r, &dy), dx3 = buffer_poisoned(r, n);
   struct buffer dw3 = buffer_unsigned(r, &dw), dbias3 = buffer_unsigned(r, &dbias);
-  linnet_conv_backward_reference(&c, &p, x.x, w.x, dy.x, dx.x, dw.x, dbias.x);
-  linnet_conv_backward_reference(&c, &p, x3.x, w.x, dy3.x, dx3.x, dw3.x, dbias3.x);
+  const struct linnet_conv_gradients expected = {x.x, dy.x, w.x, dx.x, dw.x, dbias.x};
+  const struct linnet_conv_gradients magnitudes = {x3.x, dy3.x, w.x, dx3.x, dw3.x, dbias3.x};
+  linnet_conv_backward_reference(&c, &p, &expected);
+  linnet_conv_backward_reference(&c, &p, &magnitudes);
   note_cancellation(m, &dw3, &dw);
   note_cancellation(m, &dbias3, &dbias);
   struct linnet_cuda_pack pack = mirror_pack(m, &p);
   void *in = mirror_activations(m, &x);
   float *weights = mirror(m, &w);
   linnet_cuda_conv_forward(m->device, &c, &pack, in, weights, mirror(m, &bias), mirror_activations(m, &y2));
-  linnet_cuda_conv_backward(m->device, &c, &pack, in, weights, mirror_activations(m, &dy), mirror_activations(m, &dx2),
-                            mirror(m, &dw2), mirror(m, &dbias2));
+  const struct linnet_conv_gradients gradients = {
+      in, mirror_activations(m, &dy), weights, mirror_activations(m, &dx2), mirror(m, &dw2), mirror(m, &dbias2)};
+  linnet_cuda_conv_backward(m->device, &c, &pack, &gradients);
   mirrors_return(m);
   double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
   error = worst(error, worst(buffer_error(&dw2, &dw), buffer_error(&dbias2, &dbias)));

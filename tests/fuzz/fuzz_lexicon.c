@@ -34,7 +34,8 @@ static void check_word(const struct linnet_lexicon *lexicon, size_t word) {
       check(pronunciation[i] > 0 && pronunciation[i] < symbols, "a phone out of range");
   }
   linnet_lexicon_pronunciation(lexicon, word, 0, &count);
-  enum linnet_status status = linnet_lexicon_pronounce(lexicon, &name, 1, -1, ignore_word, NULL, phones, 8, &length);
+  const struct linnet_missing_words missing = {sizeof missing, -1, ignore_word, NULL};
+  enum linnet_status status = linnet_lexicon_pronounce(lexicon, &name, 1, &missing, phones, 8, &length);
   check(length == count && status == (count > 8 ? LINNET_ERROR_LIMIT : LINNET_OK), "the word is not pronounced");
 }
 

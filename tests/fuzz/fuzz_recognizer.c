@@ -1,6 +1,6 @@
 /* Settings of recognizers: any bytes are read or refused, with a message that names the file, within a budget of
  * memory and without leaks; accepted settings point to valid strings and paths. */
-#include "recognizer/recognizer_file.h"
+#include "recognizer/recognizer_parts.h"
 
 #include <string.h>
 

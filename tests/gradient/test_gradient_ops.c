@@ -193,8 +193,13 @@ static void conv_forward(struct problem *p) {
 
 static void conv_backward(struct problem *p) {
   struct linnet_conv conv = conv_of(p);
-  p->ops->conv_backward(&conv, &p->pack, p->inputs[0].x, p->inputs[1].x, p->dout, p->inputs[0].gradient,
-                        p->inputs[1].gradient, p->inputs[2].gradient);
+  const struct linnet_conv_gradients gradients = {.x = p->inputs[0].x,
+                                                  .dy = p->dout,
+                                                  .w = p->inputs[1].x,
+                                                  .dx = p->inputs[0].gradient,
+                                                  .dw_add = p->inputs[1].gradient,
+                                                  .dbias_add = p->inputs[2].gradient};
+  p->ops->conv_backward(&conv, &p->pack, &gradients);
 }
 
 /* --- attention: q, k, v (or q, v where queries are keys) side by side as in the network, `variant` spare columns -- */

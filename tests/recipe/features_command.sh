@@ -73,6 +73,14 @@ check 0 '6 utterances' data -o speaker.ark --cmvn speaker --cmvn-stats stats.ark
 check 0 '6 utterances' data -o global.ark --cmvn global --cmvn-stats global
 check 0 '6 utterances' data -o again.ark --cmvn global --cmvn-from global
 cmp global.ark again.ark || fail 'given statistics give other features'
+for kind in global running; do
+	check 0 '1 utterance' data/u1.wav -o "$kind.txt" --text --cmvn "$kind" --cmvn-from global
+done
+cmp <(head -2 global.txt) <(head -2 running.txt) || fail 'the first frame is not normalised by the global statistics'
+cmp -s <(sed -n 3p global.txt) <(sed -n 3p running.txt) && fail 'later frames have no running statistics'
+check 0 '1 utterance' data/u1.wav -o prior.txt --text --cmvn running --cmvn-from global --cmvn-prior 1000000
+paste <(head -3 global.txt) <(head -3 prior.txt) | awk 'NR > 1 { n = NF / 2; for (i = 1; i <= n; i++)
+  if (($i - $(i + n)) ^ 2 > 1e-6) exit 1 }' || fail 'a prior of a million frames does not hold'
 
 # The command reports failed utterances and writes the others.
 cp -r data some
@@ -94,7 +102,8 @@ check 2 'DATA_FOLDER|FILE is missing' -o x.ark
 check 2 'only one of --compress, --text and --double' data -o x.ark --text --double
 check 2 'must be cm, cm2 or cm3' data -o x.ark --compress zip
 check 2 'must be none, utterance' data -o x.ark --cmvn me
-check 2 'needs --cmvn global' data -o x.ark --cmvn-from global
+check 2 'needs --cmvn global or running' data -o x.ark --cmvn-from global
+check 2 'cmvn-prior 0' data -o x.ark --cmvn running --cmvn-prior 0
 check 2 'would both have the key u1' data/u1.wav data/u1.wav -o x.ark
 check 2 'is a folder' data data -o x.ark
 check 1 'neither wav.scp nor feats.scp' . -o x.ark

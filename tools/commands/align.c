@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "align_text.h"
+#include "common/collected.h"
 #include "common/default_model.h"
 #include "common/parallel.h"
 #include "common/results.h"
-#include "common/rows.h"
-#include "common/word_options.h"
+#include "common/search_options.h"
 
 static struct {
   char *model, *text, *text_file, *phones, *lexicon, *unit;
@@ -304,8 +304,7 @@ int tool_align(int argc, const char **argv) {
        "with --jumps: cost of leaving and reentering the text, a natural logarithm (default 60)", "X"},
       {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0,
        "with --jumps: cost of each frame of sound outside the text (default 2)", "X"},
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0,
-       "model file, or a recognizer's folder (default: the one that ships)", "FILE"},
+      TOOL_MODEL_ROW(options.model),
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},

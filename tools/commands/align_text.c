@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/default_model.h"
-#include "common/word_options.h"
+#include "common/search_options.h"
 
 #define RULES_NAME "english/text.rules"
 

@@ -4,22 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linnet/kaldi.h>
 #include <linnet/lexicon.h>
 
-#include "common/beam_options.h"
-#include "common/formats.h"
 #include "common/journal.h"
 #include "common/lattices.h"
 #include "common/matrix_source.h"
 #include "common/parallel.h"
+#include "common/results.h"
 #include "common/search_options.h"
-#include "common/word_options.h"
 
 static struct {
   char *symbols, *format, *output;
   int resume, run_commands;
   double frame_shift; /* ms */
 } options = {.frame_shift = TOOL_NOT_GIVEN};
+
+/* --- decoding ----------------------------------------------------------------------------------------------------- */
 
 struct decoding {
   const struct linnet_symbols *symbols;

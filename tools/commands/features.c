@@ -1,15 +1,18 @@
 /* linnet features: filterbank features of a data folder or of audio files, as Kaldi archives. */
 #include "features_job.h"
 
+#include "common/inputs.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/tool.h"
 
 static struct {
-  char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given, *raw_format;
-  int text, wide, variance, run_commands, num_mel, channel, raw_channels;
-  double raw_rate, max_seconds, dither;
+  char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given;
+  struct raw_options raw;
+  int text, wide, variance, run_commands, num_mel, channel;
+  double max_seconds, dither, prior;
   long long dither_seed;
   struct linnet_fbank_settings fbank;
 } options;
@@ -42,10 +45,10 @@ static bool read_form(enum linnet_kaldi_form *form) {
 }
 
 static bool read_cmvn(struct features_job *job) {
-  static const char *const names[] = {"none", "utterance", "speaker", "global"}; /* as enum linnet_cmvn_kind */
-  int choice = choose(options.cmvn, names, 4);
+  static const char *const names[] = {"none", "utterance", "speaker", "global", "running"}; /* enum linnet_cmvn_kind */
+  int choice = choose(options.cmvn, names, 5);
   if (choice < 0) {
-    tool_usage("--cmvn %s: must be none, utterance, speaker or global", options.cmvn);
+    tool_usage("--cmvn %s: must be none, utterance, speaker, global or running", options.cmvn);
     return false;
   }
   job->cmvn = (enum linnet_cmvn_kind)choice;
@@ -61,11 +64,21 @@ static bool read_cmvn(struct features_job *job) {
     tool_usage("--cmvn-variance needs --cmvn");
     return false;
   }
-  if (options.given && job->cmvn != LINNET_CMVN_GLOBAL) {
-    tool_usage("--cmvn-from needs --cmvn global");
+  return true;
+}
+
+/* The options that belong to some kinds of --cmvn only. */
+static bool read_statistics(struct features_job *job) {
+  job->prior = options.prior;
+  if (!(job->prior >= 1 && job->prior <= 1e6)) {
+    tool_usage("--cmvn-prior %g: must be 1 to 1000000", job->prior);
     return false;
   }
-  if (options.statistics_scp && (!options.statistics || job->cmvn == LINNET_CMVN_GLOBAL)) {
+  if (options.given && !features_are_global(job)) {
+    tool_usage("--cmvn-from needs --cmvn global or running");
+    return false;
+  }
+  if (options.statistics_scp && (!options.statistics || features_are_global(job))) {
     tool_usage("--cmvn-scp needs --cmvn-stats of speakers");
     return false;
   }
@@ -76,13 +89,10 @@ static bool read_audio(struct features_job *job) {
   linnet_audio_settings_default(&job->audio);
   job->audio.sample_rate = job->fbank.sample_rate;
   job->audio.channel = options.channel;
-  job->audio.raw_rate = options.raw_rate;
-  job->audio.num_raw_channels = options.raw_channels;
-  job->audio.raw_format = linnet_sample_format_find(options.raw_format);
-  job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw_format ? TOOL_RAW_SECONDS : 0;
-  if (!options.raw_format || job->audio.raw_format != LINNET_SAMPLE_NONE)
+  job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw.format ? TOOL_RAW_SECONDS : 0;
+  if (raw_options_read(&options.raw, &job->audio))
     return true;
-  tool_usage("--raw %s: must be s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", options.raw_format);
+  tool_usage("--raw %s: must be " RAW_FORMATS, options.raw.format);
   return false;
 }
 
@@ -97,17 +107,17 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
   job->fbank.num_mel = options.num_mel > 0 ? (size_t)options.num_mel : 0; /* 0 is refused */
   job->fbank.dither_seed = (uint64_t)options.dither_seed;
   job->run_commands = options.run_commands;
-  return read_form(form) && read_cmvn(job) && read_audio(job);
+  return read_form(form) && read_cmvn(job) && read_statistics(job) && read_audio(job);
 }
 
 /* --- statistics --------------------------------------------------------------------------------------------------- */
 
 /* Statistics per speaker, or one set if they are global; none if they are neither written nor applied. */
 static bool prepare_statistics(struct linnet_context *context, struct features_job *job) {
-  bool applied = job->cmvn == LINNET_CMVN_SPEAKER || job->cmvn == LINNET_CMVN_GLOBAL;
+  bool applied = job->cmvn == LINNET_CMVN_SPEAKER || features_are_global(job);
   if (!applied && !options.statistics)
     return true;
-  size_t count = job->cmvn == LINNET_CMVN_GLOBAL ? 1 : job->input.speakers;
+  size_t count = features_are_global(job) ? 1 : job->input.speakers;
   job->statistics = calloc(count + 1, sizeof *job->statistics);
   if (!job->statistics) {
     tool_fail("out of memory for the statistics of %zu speakers", count);
@@ -148,7 +158,7 @@ static enum linnet_status write_speakers(struct linnet_context *context, const s
 static int write_statistics(struct linnet_context *context, const struct features_job *job) {
   if (!options.statistics)
     return TOOL_OK;
-  enum linnet_status status = job->cmvn == LINNET_CMVN_GLOBAL
+  enum linnet_status status = features_are_global(job)
                                   ? linnet_cmvn_write(context, tool_output_path(options.statistics), job->statistics)
                                   : write_speakers(context, job);
   return status == LINNET_OK ? TOOL_OK : tool_fail_context(context);
@@ -238,27 +248,27 @@ static struct poptOption fbank_table[] = {
 
 static struct poptOption cmvn_table[] = {
     {"cmvn", 0, POPT_ARG_STRING, &options.cmvn, 0,
-     "subtract the means over: none (default), utterance, speaker, global", "KIND"},
+     "subtract the means over: none (default), utterance, speaker, global, running (the frames so far)", "KIND"},
     {"cmvn-variance", 0, POPT_ARG_NONE, &options.variance, 0,
      "also divide by the standard deviations (default: means only)", NULL},
     {"cmvn-frames", 0, POPT_ARG_STRING, &options.cmvn_frames, 0,
      "frames for the statistics: all (default, as in Kaldi) or speech (as models may require)", "FRAMES"},
     {"cmvn-stats", 0, POPT_ARG_STRING, &options.statistics, 0,
-     "write the statistics: an archive by speaker, or with --cmvn global one matrix (default: none)", "FILE"},
+     "write the statistics: an archive by speaker, or with --cmvn global and running one matrix (default: none)",
+     "FILE"},
     {"cmvn-scp", 0, POPT_ARG_STRING, &options.statistics_scp, 0, "script file of that archive (default: none)", "FILE"},
     {"cmvn-from", 0, POPT_ARG_STRING, &options.given, 0,
-     "with --cmvn global: read the statistics from this file (default: compute them)", "FILE"},
+     "with --cmvn global and running: read the statistics from this file (default: compute them)", "FILE"},
+    {"cmvn-prior", 0, POPT_ARG_DOUBLE, &options.prior, 0,
+     "with --cmvn running: the weight of the global statistics, 1 to 1000000 (default 100)", "FRAMES"},
     POPT_TABLEEND};
 
 static struct poptOption audio_table[] = {
     {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "use channel N, counted from 0 (default: the mean of all)",
      "N"},
-    {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
-     "audio has no header; its samples are s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw (default: audio with a "
-     "header)",
-     "FORMAT"},
-    {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "sample rate of --raw audio (default 16000)", "HZ"},
-    {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "channels of --raw audio (default 1)", "N"},
+    RAW_FORMAT_ROW(options.raw),
+    RAW_RATE_ROW("raw-rate", options.raw),
+    RAW_CHANNELS_ROW("raw-channels", options.raw),
     {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
      "refuse longer audio; 0: no limit (default: 14400 with --raw, else 0)", "S"},
     {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
@@ -270,10 +280,10 @@ int tool_features(int argc, const char **argv) {
   options.num_mel = (int)options.fbank.num_mel;
   options.cmvn = "none";
   options.cmvn_frames = "all";
+  options.prior = 100;
   options.channel = LINNET_CHANNEL_MIX;
-  options.raw_rate = 16000;
+  options.raw = (struct raw_options)RAW_DEFAULTS;
   options.max_seconds = -1;
-  options.raw_channels = 1;
   const struct poptOption table[] = {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, output_table, 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, fbank_table, 0, "Filterbank, as Kaldi defines it:", NULL},

@@ -175,14 +175,30 @@ static enum linnet_status compute(struct linnet_context *context, const struct f
   return status;
 }
 
+/* The statistics that an utterance gets or adds to. */
+static struct linnet_cmvn *statistics_of(const struct features_job *job, size_t i) {
+  return &job->statistics[features_are_global(job) ? 0 : speaker_at(&job->input, i)];
+}
+
+/* Frame after frame, from the global statistics with the weight of some frames. */
+static void normalise_running(const struct features_job *job, struct features *features) {
+  struct linnet_cmvn running = job->statistics[0];
+  linnet_cmvn_scale(&running, job->prior);
+  linnet_cmvn_run(&running, job->cmvn_frames, job->variance, features->values, features->frames);
+}
+
 static void normalise(const struct features_job *job, size_t i, struct features *features) {
   struct linnet_cmvn own;
   const struct linnet_cmvn *statistics = &own;
+  if (job->cmvn == LINNET_CMVN_RUNNING) {
+    normalise_running(job, features);
+    return;
+  }
   if (job->cmvn == LINNET_CMVN_UTTERANCE) {
     linnet_cmvn_reset(&own, job->fbank.num_mel);
     linnet_cmvn_accumulate_frames(&own, job->cmvn_frames, features->values, features->frames);
   } else {
-    statistics = &job->statistics[job->cmvn == LINNET_CMVN_GLOBAL ? 0 : speaker_at(&job->input, i)];
+    statistics = statistics_of(job, i);
   }
   linnet_cmvn_apply(statistics, job->variance, features->values, features->frames);
 }
@@ -229,8 +245,7 @@ struct run {
 };
 
 static void add_statistics(struct features_job *job, size_t i, const struct features *features) {
-  struct linnet_cmvn *to = &job->statistics[job->cmvn == LINNET_CMVN_GLOBAL ? 0 : speaker_at(&job->input, i)];
-  linnet_cmvn_accumulate_frames(to, job->cmvn_frames, features->values, features->frames);
+  linnet_cmvn_accumulate_frames(statistics_of(job, i), job->cmvn_frames, features->values, features->frames);
 }
 
 /* Statistics that are written but not applied need no pass of their own: they are computed with the features. */

@@ -32,11 +32,17 @@ struct features_job {
   enum linnet_cmvn_kind cmvn;
   enum linnet_cmvn_frames cmvn_frames;
   bool variance;
-  struct linnet_cmvn *statistics; /* one per speaker, or one in all for LINNET_CMVN_GLOBAL; NULL if none are wanted */
+  double prior;                   /* frames: the weight of the statistics for LINNET_CMVN_RUNNING */
+  struct linnet_cmvn *statistics; /* one per speaker, or one in all if they are global; NULL if none are wanted */
   bool statistics_given;          /* they are complete already */
   struct linnet_ark_writer *writer;
   size_t written; /* utterances; 0 if writing failed */
 };
+
+/* Whether the normalisation takes one set of statistics, of all utterances. */
+static inline bool features_are_global(const struct features_job *job) {
+  return job->cmvn == LINNET_CMVN_GLOBAL || job->cmvn == LINNET_CMVN_RUNNING;
+}
 
 /* Runs all passes of the job: first the statistics, if they are applied, then the features. Returns an exit code. A
  * failed utterance is reported and makes the code TOOL_FAILURE, but the others are written. The caller commits the

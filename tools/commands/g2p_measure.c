@@ -1,7 +1,7 @@
 /* Error rates of pronunciations. */
 #include <stdint.h>
 
-#include "edit_distance.h"
+#include "common/similar.h"
 #include "g2p_tasks.h"
 
 enum { MAX_PHONES = 2 * LINNET_G2P_MAX_LETTERS }; /* of a pronunciation by the model */

@@ -1,19 +1,17 @@
 /* linnet listen: words or phones while somebody speaks, from a microphone or a pipe. */
 
-#include "common/beam_options.h"
 #include "common/default_model.h"
+#include "common/inputs.h"
 #include "common/live.h"
 #include "common/microphone.h"
-#include "common/word_options.h"
+#include "common/search_options.h"
 
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char *model_option, *format_option = "text", *raw_option, *device_option;
-static int channels_option = INT_MIN, list_option; /* INT_MIN: not given */
-static double rate_option = TOOL_NOT_GIVEN;
+static char *model_option, *format_option = "text", *device_option;
+static struct raw_options raw_option = RAW_DEFAULTS;
+static int list_option;
 
 static int hear_microphone(struct live *live) {
   struct linnet_audio *audio = NULL;
@@ -28,11 +26,7 @@ static int hear_pipe(struct live *live) {
   struct linnet_audio *audio = NULL;
   linnet_audio_settings_default(&settings);
   settings.sample_rate = live_rate(live);
-  settings.raw_format = linnet_sample_format_find(raw_option);
-  if (rate_option != TOOL_NOT_GIVEN)
-    settings.raw_rate = rate_option;
-  if (channels_option != INT_MIN)
-    settings.num_raw_channels = channels_option > 0 ? (size_t)channels_option : 0;
+  raw_options_read(&raw_option, &settings);
   const int code = linnet_audio_open(live->reading, "-", &settings, &audio) == LINNET_OK
                        ? live_run(live, audio, false)
                        : tool_fail_context(live->reading);
@@ -56,15 +50,15 @@ static bool check_options(const char *const *arguments, bool pipe) {
   else if (pipe && strcmp(arguments[0], "-") != 0)
     tool_usage("%s: listen reads a microphone, or with '-' a pipe; for a file use linnet transcribe --live",
                arguments[0]);
-  else if (pipe && !raw_option)
+  else if (pipe && !raw_option.format)
     tool_usage(
         "'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it arrives");
-  else if (!pipe && raw_option)
-    tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option);
-  else if (!pipe && (rate_option != TOOL_NOT_GIVEN || channels_option != INT_MIN))
+  else if (!pipe && raw_option.format)
+    tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option.format);
+  else if (!pipe && (raw_option.rate != TOOL_NOT_GIVEN || raw_option.channels != RAW_NO_CHANNELS))
     tool_usage("--rate and --channels are for a pipe: omit them; the microphone's samples are converted");
-  else if (raw_option && linnet_sample_format_find(raw_option) == LINNET_SAMPLE_NONE)
-    tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option);
+  else if (raw_option.format && linnet_sample_format_find(raw_option.format) == LINNET_SAMPLE_NONE)
+    tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option.format);
   else if (pipe && device_option)
     tool_usage("--device %s names a microphone, but '-' reads a pipe: omit one of them", device_option);
   else
@@ -96,11 +90,10 @@ int tool_listen(int argc, const char **argv) {
        "microphone: a number or a part of a name that --list-devices prints (default: the system's microphone)",
        "NAME"},
       {"list-devices", 0, POPT_ARG_NONE, &list_option, 0, "print the microphones and exit (default: listen)", NULL},
-      {"raw", 0, POPT_ARG_STRING, &raw_option, 0,
-       "with '-': format of the samples, s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw (default: a microphone)",
-       "FORMAT"},
-      {"rate", 0, POPT_ARG_DOUBLE, &rate_option, 0, "sample rate of --raw audio (default 16000)", "HZ"},
-      {"channels", 0, POPT_ARG_INT, &channels_option, 0, "channels of --raw audio (default 1)", "N"},
+      {"raw", 0, POPT_ARG_STRING, &raw_option.format, 0,
+       "with '-': format of the samples, " RAW_FORMATS " (default: a microphone)", "FORMAT"},
+      RAW_RATE_ROW("rate", raw_option),
+      RAW_CHANNELS_ROW("channels", raw_option),
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Search (default: as the recognizer says):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words (default: as the recognizer says):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_live_options, 0, "Common options:", NULL},

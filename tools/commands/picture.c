@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/numbers.h"
+
 enum {
   COLUMNS = 1600,   /* maximum, of an image and of the waveform; several frames share a column if needed */
   MAX_SYMBOLS = 45, /* rows of posteriors */
@@ -26,8 +28,8 @@ static bool find_view(const struct picture *p, const struct rows *rows, double s
     return false;
   }
   *view = (struct view){.first = first, .count = end - first};
-  view->step = (view->count + COLUMNS - 1) / COLUMNS;
-  view->columns = (view->count + view->step - 1) / view->step;
+  view->step = linnet_divide_up(view->count, COLUMNS);
+  view->columns = linnet_divide_up(view->count, view->step);
   view->column_seconds = (double)view->step * seconds;
   view->start = (double)first * seconds + view->column_seconds / 2;
   return true;
@@ -48,7 +50,7 @@ static float largest(const struct rows *rows, const struct view *view, size_t co
 static void put_waveform(const struct picture *p, FILE *script) {
   size_t first = (size_t)(p->start * p->sample_rate),
          end = (size_t)fmin(p->end * p->sample_rate, (double)p->sample_count);
-  size_t step = (end - first + COLUMNS - 1) / COLUMNS;
+  size_t step = linnet_divide_up(end - first, COLUMNS);
   float loudest = 1;
   for (size_t i = first; i < end; i++)
     loudest = fmaxf(loudest, fabsf(p->samples[i]));

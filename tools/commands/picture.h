@@ -7,7 +7,7 @@
 
 #include <linnet/output.h>
 
-#include "common/rows.h"
+#include "common/collected.h"
 #include "common/tool.h"
 
 /* --- the picture -------------------------------------------------------------------------------------------------- */

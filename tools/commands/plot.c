@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "align_text.h"
-#include "common/beam_options.h"
 #include "common/default_model.h"
 #include "common/inputs.h"
-#include "common/word_options.h"
+#include "common/search_options.h"
 #include "picture.h"
 
 enum { MAX_PIXELS = 20000 };
@@ -288,8 +287,7 @@ int tool_plot(int argc, const char **argv) {
       {"end", 0, POPT_ARG_DOUBLE, &options.end, 0, "draw up to this time (default: the end)", "SECONDS"},
       {"width", 0, POPT_ARG_INT, &options.width, 0, "width of the picture (default 1200)", "PIXELS"},
       {"height", 0, POPT_ARG_INT, &options.height, 0, "height of the picture (default 800)", "PIXELS"},
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0,
-       "model file, or a recognizer's folder (default: the one that ships)", "FILE"},
+      TOOL_MODEL_ROW(options.model),
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},

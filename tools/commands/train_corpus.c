@@ -170,12 +170,13 @@ static bool lexicon_labels(struct utterance *u, struct train_labels *labels, con
   size_t length = 0;
   for (size_t i = 0; i < count; i++)
     *unknown |= linnet_lexicon_find(labels->lexicon, words[i]) == LINNET_NOT_FOUND;
-  linnet_lexicon_pronounce(labels->lexicon, words, count, -1, warn_word, u, NULL, 0, &length);
+  const struct linnet_missing_words missing = {sizeof missing, -1, warn_word, u};
+  linnet_lexicon_pronounce(labels->lexicon, words, count, &missing, NULL, 0, &length);
   if (*unknown)
     return true;
   u->labels = malloc((length + 1) * sizeof *u->labels);
   u->num_labels = length;
-  linnet_lexicon_pronounce(labels->lexicon, words, count, -1, NULL, NULL, u->labels, length, &length);
+  linnet_lexicon_pronounce(labels->lexicon, words, count, NULL, u->labels, length, &length);
   for (size_t i = 0; i < length; i++) {
     const char *phone = linnet_symbols_name(phones, u->labels[i]);
     if (!label_index(labels, phone, &u->labels[i])) {

@@ -1,14 +1,12 @@
 /* linnet transcribe: finds phonemes or words, with times, in audio files or in the utterances of a data folder. */
 
-#include "common/beam_options.h"
 #include "common/collected.h"
 #include "common/default_model.h"
 #include "common/lattices.h"
 #include "common/live.h"
 #include "common/parallel.h"
-#include "common/recognizer_options.h"
 #include "common/results.h"
-#include "common/word_options.h"
+#include "common/search_options.h"
 
 #include <math.h>
 #include <stdlib.h>

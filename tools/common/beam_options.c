@@ -1,5 +1,5 @@
 /* Checks the options of a beam search and opens what they name. */
-#include "beam_options.h"
+#include "search_options.h"
 
 #include <math.h>
 

@@ -1,5 +1,6 @@
 /* Puts the best alternatives of segments one behind the other. */
 #include "collected.h"
+#include "tool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,4 +40,22 @@ void collected_describe(const struct collected *collected, struct linnet_output 
 void collected_release(struct collected *collected) {
   free(collected->words.spans);
   free(collected->phones.spans);
+}
+
+/* --- posteriors --------------------------------------------------------------------------------------------------- */
+
+int rows_keep(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct rows *rows = user;
+  size_t needed = first + frames;
+  if (needed > rows->capacity) {
+    size_t capacity = needed > 2 * rows->capacity ? needed : 2 * rows->capacity;
+    float *grown = realloc(rows->values, capacity * rows->cols * sizeof *grown);
+    if (!grown)
+      return tool_fail("out of memory for %zu frames", needed);
+    rows->values = grown;
+    rows->capacity = capacity;
+  }
+  memcpy(rows->values + first * rows->cols, log_posteriors, frames * rows->cols * sizeof *log_posteriors);
+  rows->count = needed;
+  return 0;
 }

@@ -1,8 +1,12 @@
-/* The result of a recording whose segments are recognised one after the other. */
+/* What a stream gives piece by piece, collected for a whole recording: results of segments, and posteriors. */
 #ifndef LINNET_TOOL_COLLECTED_H
 #define LINNET_TOOL_COLLECTED_H
 
+#include <stddef.h>
+
 #include <linnet/recognizer.h>
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
 
 struct collected_tier {
   struct linnet_span *spans;
@@ -21,5 +25,18 @@ int collected_add(void *collected, const struct linnet_result *result);
 /* Writes words and phones to `output`, which must not outlive them. */
 void collected_describe(const struct collected *collected, struct linnet_output *output);
 void collected_release(struct collected *collected);
+
+/* --- posteriors --------------------------------------------------------------------------------------------------- */
+
+/* All log-posteriors of one recording, for code that needs them in one matrix. */
+
+/* Start with zeros and `cols`; release with free(values). */
+struct rows {
+  float *values; /* (count, cols) */
+  size_t cols, count, capacity;
+};
+
+/* A linnet_posterior_fn whose user is a struct rows; non-zero without memory. */
+int rows_keep(void *rows, const float *log_posteriors, size_t first, size_t frames);
 
 #endif

@@ -1,5 +1,5 @@
 /* The examples that --help prints, of all subcommands in one table. */
-#include "examples.h"
+#include "tool.h"
 
 #include <string.h>
 

@@ -11,10 +11,11 @@
 enum { CHUNK = 1 << 16 }; /* samples read at once */
 
 static struct {
-  char *data, *raw_format;
-  int recursive, channel, raw_channels;
-  double raw_rate, max_seconds;
-} options = {.channel = LINNET_CHANNEL_MIX, .raw_channels = 1, .raw_rate = 16000, .max_seconds = -1};
+  char *data;
+  struct raw_options raw;
+  int recursive, channel;
+  double max_seconds;
+} options = {.channel = LINNET_CHANNEL_MIX, .raw = RAW_DEFAULTS, .max_seconds = -1};
 
 struct poptOption inputs_options[] = {
     {"data", 'd', POPT_ARG_STRING, &options.data, 0,
@@ -25,12 +26,9 @@ struct poptOption inputs_options[] = {
      NULL},
     {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "use channel N, counted from 0 (default: the mean of all)",
      "N"},
-    {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
-     "audio has no header; its samples are s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw (default: audio with a "
-     "header)",
-     "FORMAT"},
-    {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "sample rate of --raw audio (default 16000)", "HZ"},
-    {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "channels of --raw audio (default 1)", "N"},
+    RAW_FORMAT_ROW(options.raw),
+    RAW_RATE_ROW("raw-rate", options.raw),
+    RAW_CHANNELS_ROW("raw-channels", options.raw),
     {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
      "refuse longer audio; 0: no limit (default: 14400 for raw pipes if the model is not causal, else 0)", "S"},
     POPT_TABLEEND};
@@ -54,17 +52,23 @@ bool inputs_are_many(void) {
   return options.data || options.recursive;
 }
 
+bool raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings) {
+  if (raw->rate != TOOL_NOT_GIVEN)
+    settings->raw_rate = raw->rate;
+  if (raw->channels != RAW_NO_CHANNELS)
+    settings->num_raw_channels = raw->channels > 0 ? (size_t)raw->channels : 0;
+  settings->raw_format = linnet_sample_format_find(raw->format);
+  return !raw->format || settings->raw_format != LINNET_SAMPLE_NONE;
+}
+
 static bool read_audio_options(struct linnet_audio_settings *audio, double sample_rate) {
   linnet_audio_settings_default(audio);
   audio->sample_rate = sample_rate;
   audio->channel = options.channel;
-  audio->raw_rate = options.raw_rate;
-  audio->num_raw_channels = options.raw_channels;
   audio->max_seconds = options.max_seconds > 0 ? options.max_seconds : 0;
-  audio->raw_format = linnet_sample_format_find(options.raw_format);
-  if (!options.raw_format || audio->raw_format != LINNET_SAMPLE_NONE)
+  if (raw_options_read(&options.raw, audio))
     return true;
-  tool_fail("--raw %s: must be s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", options.raw_format);
+  tool_fail("--raw %s: must be " RAW_FORMATS, options.raw.format);
   return false;
 }
 
@@ -107,7 +111,7 @@ static bool name_files(struct inputs *inputs) {
 
 /* The files that the arguments name. */
 static bool find_files(struct inputs *inputs, const char **paths, size_t count) {
-  if (!walk_paths(&inputs->walk, paths, count, options.recursive, options.raw_format != NULL))
+  if (!walk_paths(&inputs->walk, paths, count, options.recursive, options.raw.format != NULL))
     return false;
   inputs->paths = (const char *const *)inputs->walk.paths;
   inputs->count = inputs->walk.count;

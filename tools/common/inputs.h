@@ -2,14 +2,62 @@
 #ifndef LINNET_TOOL_INPUTS_H
 #define LINNET_TOOL_INPUTS_H
 
+#include <limits.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <linnet/kaldi.h>
 #include <linnet/linnet.h>
 
 #include "speakers.h"
 #include "tool.h"
-#include "walk.h"
+
+/* --- paths (walk.c) ----------------------------------------------------------------------------------------------- */
+
+/* The audio files that a command line names: files, and with --recursive those in folders. */
+struct walk {
+  char **paths;  /* (count) */
+  size_t *roots; /* (count): offset of the path within the folder that was walked; 0: the command line names the path */
+  size_t count, capacity;
+};
+
+/* Keeps the order of the command line; sorts the files of a folder by name, folder by folder. Skips names that begin
+ * with a dot, and, unless `all`, names without an extension of audio. False after printing why it failed; release the
+ * list in either case. */
+bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recursive, bool all);
+void walk_release(struct walk *walk);
+
+/* --- audio without a header --------------------------------------------------------------------------------------- */
+
+/* The values of the rows below. */
+struct raw_options {
+  char *format; /* NULL: audio has a header */
+  double rate;
+  int channels;
+};
+
+/* Not given: those of the library. */
+#define RAW_DEFAULTS                                                                                                   \
+  { .rate = TOOL_NOT_GIVEN, .channels = RAW_NO_CHANNELS }
+enum { RAW_NO_CHANNELS = INT_MIN };
+#define RAW_FORMATS "s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw"
+
+/* Rows of option tables; `raw` is a struct raw_options. */
+#define RAW_FORMAT_ROW(raw)                                                                                            \
+  {                                                                                                                    \
+    "raw", 0, POPT_ARG_STRING, &(raw).format, 0,                                                                       \
+        "audio has no header; its samples are " RAW_FORMATS " (default: audio with a header)", "FORMAT"                \
+  }
+#define RAW_RATE_ROW(name, raw)                                                                                        \
+  { name, 0, POPT_ARG_DOUBLE, &(raw).rate, 0, "sample rate of --raw audio (default 16000)", "HZ" }
+#define RAW_CHANNELS_ROW(name, raw)                                                                                    \
+  { name, 0, POPT_ARG_INT, &(raw).channels, 0, "channels of --raw audio (default 1)", "N" }
+
+/* Writes the values to settings of audio. False if there is no such format. */
+bool raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings);
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
 
 /* --data, --recursive, --channel, --raw, --raw-rate, --raw-channels, --max-seconds; include as {NULL, 0,
  * POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL}. */

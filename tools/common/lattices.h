@@ -4,7 +4,7 @@
 
 #include <linnet/search.h>
 
-#include "ordered.h"
+#include "parallel.h"
 #include "tool.h"
 
 /* --lattice, --lattice-format, --lattice-symbols; include it as the common options. */

@@ -6,7 +6,7 @@
 #include <linnet/audio.h>
 #include <linnet/recognizer.h>
 
-#include "recognizer_options.h"
+#include "search_options.h"
 #include "tool.h"
 
 struct live {

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "terminal.h"
-
 enum { PIPE_BYTES = 1 << 20 };      /* half a minute at 16 kHz: for times when recognition is slower than speech */
 static const double latency = 0.05; /* seconds in the buffers of the device */
 

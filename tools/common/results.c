@@ -1,15 +1,17 @@
 /* Opens the outputs of a command and writes each result to its file. */
 #include "results.h"
 
+#include <linnet/output.h>
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "beam_options.h"
-#include "formats.h"
 #include "lattices.h"
+#include "search_options.h"
 
 static char *format_name = "text", *output_path, *output_folder;
 static int resume;
@@ -353,4 +355,24 @@ int results_close(struct results *results, int parallel) {
   ordered_close(&results->ordered);
   free(results->there);
   return close_output(results, code) ? code : TOOL_FAILURE;
+}
+
+/* --- formats ------------------------------------------------------------------------------------------------------ */
+
+const char *format_names(bool single) {
+  static char names[256];
+  const struct linnet_output_format *format;
+  size_t used = 0;
+  for (size_t i = 0; (format = linnet_output_format_at(i)) && used < sizeof names; i++)
+    if (single || !linnet_output_format_is_single(format))
+      used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
+                               linnet_output_format_name(format));
+  return names;
+}
+
+const char *format_help(bool single, const char *item) {
+  static char help[512];
+  snprintf(help, sizeof help, "%s (default: text); json writes one line per %s, with times", format_names(single),
+           item);
+  return help;
 }

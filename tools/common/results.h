@@ -3,10 +3,11 @@
 #define LINNET_TOOL_RESULTS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "inputs.h"
 #include "journal.h"
-#include "ordered.h"
+#include "parallel.h"
 
 /* --format, --output, --output-dir, --resume: include as {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0,
  * "Output:", NULL}. */
@@ -49,5 +50,16 @@ void results_put(struct results *results, size_t item, const struct linnet_outpu
 /* Completes the output after tool_parallel, whose result it takes. After an interrupt, leaves the partial file for
  * --resume. Reports failures and returns the exit code. */
 int results_close(struct results *results, int parallel);
+
+/* --- formats ------------------------------------------------------------------------------------------------------ */
+
+/* The output formats, from the table of the library, for the help and the messages of --format. */
+
+/* The names, such as "text, json, ctm". Only with `single`, formats that hold one recording per file are among them.
+ * The text stays valid; call it from one thread. */
+const char *format_names(bool single);
+
+/* The help of --format. `item` is what a line of JSON is for, such as "recording". As above. */
+const char *format_help(bool single, const char *item);
 
 #endif

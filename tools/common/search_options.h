@@ -1,10 +1,55 @@
-/* The search that the options ask for, over symbols or for words. */
+/* The options of searches: of the search over symbols and for words, and of the recognizer that they change. */
 #ifndef LINNET_TOOL_SEARCH_OPTIONS_H
 #define LINNET_TOOL_SEARCH_OPTIONS_H
 
+#include <popt.h>
 #include <stdbool.h>
 
+#include <linnet/recognizer.h>
 #include <linnet/search.h>
+
+/* --- options of all searches (beam_options.c) --------------------------------------------------------------------- */
+
+/* --beam and the other options of a search; --nbest, for commands that can write several hypotheses. */
+extern struct poptOption beam_options_table[], beam_nbest_table[];
+
+/* False after printing what is wrong. `optional`: without options of a search, the command does not search.
+ * `recognizer`: the options change the search of a recognizer, which may have a language model. */
+bool beam_options_check(bool optional, bool recognizer);
+
+/* Whether any of the options asks for a beam search, and for more than the best hypothesis. */
+bool beam_options_given(void);
+bool beam_options_nbest(void);
+
+/* Writes the values of the options to settings; other members stay unchanged. */
+void beam_options_read(struct linnet_search_settings *settings);
+
+/* The file of the language model, NULL: none. */
+const char *beam_options_lm(void);
+
+/* --- options of a search for words (word_options.c) --------------------------------------------------------------- */
+
+/* --words, --lexicon and the rest; include it as the common options. */
+extern struct poptOption word_options_table[];
+
+/* Whether the options ask for words. */
+bool word_options_given(void);
+
+/* False after printing what is wrong. `recognizer`: the options change the settings of a recognizer, which has a
+ * lexicon. */
+bool word_options_check(bool recognizer);
+
+/* False after printing which option is of no use, if the search is not for words. */
+bool word_options_fit(bool words);
+
+/* Writes the values of the options to settings; other members stay unchanged. Call it once; pointers are valid to the
+ * end of the program. */
+void word_options_read(struct linnet_search_settings *settings);
+
+/* The path of the lexicon: that of the option, or of $LINNET_LEXICON; NULL: none. */
+const char *word_options_lexicon(const char *option);
+
+/* --- the search that both ask for (search_options.c) -------------------------------------------------------------- */
 
 /* Whether the options ask for a search at all. */
 bool search_options_given(void);
@@ -17,5 +62,27 @@ bool search_options_check(bool optional, bool recognizer);
  * search, greedy decoding stays if `optional`; else it becomes LINNET_SEARCH_SYMBOLS. Pointers are valid to the end of
  * the program. False after printing which option is of no use for that search. */
 bool search_options_read(struct linnet_search_settings *settings, bool optional);
+
+/* --- a recognizer with these options ------------------------------------------------------------------------------ */
+
+/* The recognizer that the options ask for: a model or a folder, and a search. */
+
+/* --phones; include it beside the options of searches. */
+extern struct poptOption recognizer_options_table[];
+
+/* False after printing what is wrong with the options for the model or recognizer at `path`. */
+bool recognizer_options_check(const char *path);
+
+/* Settings of a recognizer, with all that they point to. */
+struct recognizer_options {
+  struct linnet_recognizer_file *file; /* NULL: there is only a model */
+  struct linnet_recognizer_settings settings;
+  struct linnet_search_settings search;
+};
+
+/* Loads the settings of the recognizer or model at `path` and applies the options. False after printing why not. The
+ * structure must not be moved; `path` must outlive it. Release it with recognizer_options_release in either case. */
+bool recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path);
+void recognizer_options_release(struct recognizer_options *options);
 
 #endif

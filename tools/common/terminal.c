@@ -1,6 +1,6 @@
 /* Escapes control characters in a string, or in all output to a terminal. */
 #define _GNU_SOURCE /* fopencookie */
-#include "terminal.h"
+#include "tool.h"
 
 #include <stdbool.h>
 #include <stdio.h>

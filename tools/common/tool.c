@@ -16,9 +16,7 @@
 #include <linnet/output.h>
 
 #include "base/destination.h"
-#include "examples.h"
-#include "suggest.h"
-#include "terminal.h"
+#include "similar.h"
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;

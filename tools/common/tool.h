@@ -167,4 +167,21 @@ enum { TOOL_RAW_SECONDS = 14400 };
 /* Reads all of standard input, and gives its length; release with free. NULL after printing why. */
 char *tool_read_stdin(size_t max_bytes, size_t *bytes);
 
+/* --- terminals (terminal.c) --------------------------------------------------------------------------------------- */
+
+/* Shows control characters in texts of files and in names as text, such as \x1b, because a terminal would obey them. */
+
+/* Copies a message as one line: control characters, including C1 and newlines, become \n, \t or \xNN. Truncates a
+ * message that does not fit. */
+void terminal_escape(const char *text, char *escaped, size_t size);
+
+/* From this call on, control characters other than newlines and tabs are written as \xNN if standard output is a
+ * terminal. Output to a file or pipe does not change. */
+void terminal_guard_stdout(void);
+
+/* --- help (examples.c) -------------------------------------------------------------------------------------------- */
+
+/* Prints the examples of a subcommand, `name` being "linnet NAME". */
+void examples_print(FILE *stream, const char *name);
+
 #endif

@@ -1,5 +1,5 @@
 /* Collects the audio files of a command line, walking folders with --recursive. */
-#include "walk.h"
+#include "inputs.h"
 
 #include <errno.h>
 #include <fts.h>

@@ -1,11 +1,10 @@
 /* Checks the options of a word search and opens what they name. */
-#include "word_options.h"
+#include "search_options.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "beam_options.h"
 #include "tool.h"
 
 enum { MAX_SILENCES = 1024 };

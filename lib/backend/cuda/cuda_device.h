@@ -91,8 +91,8 @@ bool linnet_cuda_lstm_layer_bytes(struct linnet_device *device, const struct lin
 bool linnet_cuda_lstm_layer_forward(struct linnet_device *device, const struct linnet_lstm_layer *l,
                                     const struct linnet_pack *p, const void *x, void *saved, void *out, void *work);
 bool linnet_cuda_lstm_layer_backward(struct linnet_device *device, const struct linnet_lstm_layer *l,
-                                     const struct linnet_pack *p, const void *x, const void *dout, void *saved,
-                                     void *dx, float *gradients_add, void *work);
+                                     const struct linnet_pack *p, const struct linnet_lstm_layer_gradients *g,
+                                     void *work);
 void linnet_cuda_cudnn_close(struct linnet_cuda_cudnn *cudnn);
 
 #endif

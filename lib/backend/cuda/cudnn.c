@@ -18,6 +18,7 @@
 #include "backend/cuda/cudnn_api.h"
 #include "base/arena.h"
 #include "base/base.h"
+#include "base/numbers.h"
 
 enum { PLANS = 8, ALIGNMENT = 256, GATES = 4, DIRECTIONS = 2 };
 
@@ -255,15 +256,10 @@ static bool describe(struct linnet_device *device, const struct linnet_lstm_laye
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* The next multiple of ALIGNMENT bytes; NULL stays NULL. */
-static void *aligned(void *memory) {
-  unsigned char *bytes = memory;
-  return bytes ? bytes + (ALIGNMENT - (uintptr_t)bytes % ALIGNMENT) % ALIGNMENT : NULL;
-}
-
 static void *take(struct linnet_arena *arena, size_t bytes) {
   size_t padded;
-  return aligned(linnet_arena_take(arena, linnet_add_size(bytes, ALIGNMENT, &padded) ? padded : SIZE_MAX, 1));
+  void *memory = linnet_arena_take(arena, linnet_add_size(bytes, ALIGNMENT, &padded) ? padded : SIZE_MAX, 1);
+  return linnet_align_up(memory, ALIGNMENT);
 }
 
 static void *take_rows(const struct call *call, struct linnet_arena *arena, size_t width) {
@@ -403,19 +399,19 @@ static bool backward(const struct call *call, const struct spaces *s) {
 }
 
 bool linnet_cuda_lstm_layer_backward(struct linnet_device *device, const struct linnet_lstm_layer *l,
-                                     const struct linnet_pack *p, const void *x, const void *dout, void *saved,
-                                     void *dx, float *gradients_add, void *work) {
+                                     const struct linnet_pack *p, const struct linnet_lstm_layer_gradients *g,
+                                     void *work) {
   struct linnet_cuda_lstm_tensors t;
   struct call call;
   if (!describe(device, l, p, &call))
     return false;
-  struct spaces s = lay_out_spaces(&call, saved, work);
-  linnet_cuda_rows_to_steps(device, call.steps, l->inputs, x, s.x);
-  linnet_cuda_rows_to_steps(device, call.steps, DIRECTIONS * l->width, dout, s.dy);
+  struct spaces s = lay_out_spaces(&call, g->saved, work);
+  linnet_cuda_rows_to_steps(device, call.steps, l->inputs, g->x, s.x);
+  linnet_cuda_rows_to_steps(device, call.steps, DIRECTIONS * l->width, g->dout, s.dy);
   if (!copy_weights(&call, s.weights) || !find_tensors(&call, s.gradients, &t) || !backward(&call, &s))
     return false;
-  linnet_cuda_lstm_gradients(device, &t, gradients_add);
-  if (dx)
-    linnet_cuda_rows_from_steps(device, call.steps, l->inputs, s.dx, dx);
+  linnet_cuda_lstm_gradients(device, &t, g->gradients_add);
+  if (g->dx)
+    linnet_cuda_rows_from_steps(device, call.steps, l->inputs, s.dx, g->dx);
   return true;
 }

@@ -50,7 +50,7 @@ template <int V> static __device__ __forceinline__ void masked(const dropout_mas
  * processes a group, for which it calls Philox once. Groups are counted over the whole batch: the first group may begin
  * before the n elements, and the last may end after them. */
 template <int V, class F> static __device__ __forceinline__ void for_groups(const dropout_mask &m, size_t n, F f) {
-  const size_t before = m.first % DROPOUT_GROUP, groups = (before + n + DROPOUT_GROUP - 1) / DROPOUT_GROUP;
+  const size_t before = m.first % DROPOUT_GROUP, groups = linnet_divide_up(before + n, DROPOUT_GROUP);
   for (size_t g = (size_t)blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += (size_t)gridDim.x * blockDim.x) {
     struct linnet_philox random = {};
     if (m.threshold > 0)

@@ -29,12 +29,8 @@ extern "C" {
 /* The maximum of a grid's first dimension. Kernels with more work loop in steps of the grid. */
 enum { LINNET_CUDA_BLOCKS = 1 << 20 };
 
-static __host__ __device__ __forceinline__ size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 static inline unsigned linnet_blocks(size_t n, size_t per_block) {
-  return (unsigned)smaller((n + per_block - 1) / per_block, LINNET_CUDA_BLOCKS);
+  return (unsigned)linnet_min_size(linnet_divide_up(n, per_block), LINNET_CUDA_BLOCKS);
 }
 
 static __device__ __forceinline__ float warp_sum(float x) {
@@ -158,6 +154,24 @@ static inline bool by_fours(size_t width) {
 
 template <class T, class... Rest> static inline bool by_fours(size_t width, const T *p, Rest... rest) {
   return reinterpret_cast<uintptr_t>(p) % (4 * sizeof(T)) == 0 && by_fours(width, rest...);
+}
+
+/* --- activation functions ----------------------------------------------------------------------------------------- */
+
+/* With the formulas of ops/activation.c. */
+
+static __device__ __forceinline__ float logistic(float x) {
+  return 1 / (1 + expf(-x));
+}
+
+static __device__ __forceinline__ float activation_value(enum linnet_activation f, float x) {
+  if (f == LINNET_RELU)
+    return x > 0 ? x : 0;
+  if (f == LINNET_GELU)
+    return x * (1 + erff(x * 0.70710678118654752440f)) / 2;
+  if (f == LINNET_SILU)
+    return x * logistic(x);
+  return x;
 }
 
 #endif

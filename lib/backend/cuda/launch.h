@@ -98,7 +98,7 @@ void linnet_cuda_sum_of_squares(struct linnet_device *device, size_t n, const fl
  * changes. The norm is that of the gradients times gradient_scale; gradients are multiplied by clip / (norm + 1e-6) if
  * this factor is below 1 (clip 0: never). squares NULL: no check and no clipping. */
 void linnet_cuda_update(struct linnet_device *device, const struct linnet_update *u, double clip, const double *squares,
-                        size_t n, float *parameters, const float *gradients, float *m, float *v);
+                        const struct linnet_update_arrays *a);
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
@@ -118,8 +118,7 @@ void linnet_cuda_conv_forward(struct linnet_device *device, const struct linnet_
                               const struct linnet_cuda_pack *p, const void *x, const float *w, const float *bias,
                               void *y);
 void linnet_cuda_conv_backward(struct linnet_device *device, const struct linnet_conv *c,
-                               const struct linnet_cuda_pack *p, const void *x, const float *w, const void *dy,
-                               void *dx, float *dw_add, float *dbias_add);
+                               const struct linnet_cuda_pack *p, const struct linnet_conv_gradients *g);
 
 /* One row of the table of attention kinds. The sizes depend on the numbers of frames and sequences only and are upper
  * bounds. */

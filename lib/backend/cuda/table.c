@@ -100,8 +100,8 @@ static void conv_forward(struct linnet_device *d, const struct linnet_conv *c, c
 }
 
 static void conv_backward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                          const void *x, const float *w, const void *dy, void *dx, float *dw_add, float *dbias_add) {
-  linnet_cuda_conv_backward(d, c, pack_of(d, p), x, w, dy, dx, dw_add, dbias_add);
+                          const struct linnet_conv_gradients *g) {
+  linnet_cuda_conv_backward(d, c, pack_of(d, p), g);
 }
 
 const struct linnet_cuda_attention_ops *const linnet_cuda_attention[LINNET_ATTENTION_KINDS] = {

@@ -347,6 +347,8 @@ static enum linnet_status load_all(struct linnet_model *model, const struct linn
   LINNET_TRY(linnet_linear_layers_create(model->context, &model->config, model->parameters, model->weights,
                                          &model->linear_layers));
   model->memory += model->linear_layers->packed_size * sizeof(real);
+  if (linnet_model_is_causal(model)) /* others have no state to save */
+    model->fingerprint = linnet_model_fingerprint(model);
   return LINNET_OK;
 }
 

@@ -28,8 +28,13 @@ struct linnet_model {
   const char **symbols;             /* (config.outputs); [0] is "<blk>"; one block with its text */
   struct linnet_metadata *metadata; /* (num_metadata), in the order of the file; one block with its text */
   size_t num_metadata;
-  size_t memory; /* bytes held, for information */
+  size_t memory;        /* bytes held, for information */
+  uint64_t fingerprint; /* see linnet_model_fingerprint; 0 if the model is not causal */
 };
+
+/* A number for the configuration, features, symbols and weights of a model, which almost surely differs from that of
+ * another model. */
+uint64_t linnet_model_fingerprint(const struct linnet_model *model);
 
 /* The contents of a file. The caller owns all pointers; the writer only reads them. */
 struct linnet_model_contents {

@@ -106,7 +106,7 @@ enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linne
 /* Divides the rows into an even number of blocks (two threads share them evenly) of a multiple of 12 rows. */
 static void divide_blocks(struct linnet_encoder *e) {
   size_t pairs = linnet_divide_up(e->frames, 2 * BLOCK_ROWS);
-  e->block_rows = linnet_divide_up(linnet_divide_up(e->frames, 2 * pairs), 12) * 12;
+  e->block_rows = linnet_round_up(linnet_divide_up(e->frames, 2 * pairs), 12);
   if (e->block_rows < e->kind->sizes(e).minimum_rows)
     e->block_rows = BLOCK_ROWS;
   e->blocks = linnet_divide_up(e->frames, e->block_rows);

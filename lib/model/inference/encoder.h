@@ -6,9 +6,9 @@
 
 #include "backend/device.h"
 #include "base/base.h"
-#include "model/attention.h"
 #include "model/format/model.h"
 #include "model/inference/linear_layers.h"
+#include "model/layer.h"
 
 enum {
   BLOCK_ROWS = 96,   /* at most; a multiple of the products' row tiles */
@@ -146,7 +146,8 @@ static inline void norm(const struct linnet_encoder *e, const struct linnet_norm
 
 static inline void apply(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_packed_linear *l,
                          size_t rows, const real *x, enum linnet_activation activation, real *y) {
-  linnet_packed_linear_apply(e->ops, l, rows, x, l->in, activation, y, l->out, s->work);
+  const struct linnet_linear_rows r = {rows, x, l->in, y, l->out, s->work};
+  linnet_packed_linear_apply(e->ops, l, activation, &r);
 }
 
 /* Sublayer i of a transformer, and its linear layers. */

@@ -2,8 +2,8 @@
  * in encoder_attention.c. */
 #include <string.h>
 
-#include "model/convolution.h"
 #include "model/inference/encoder.h"
+#include "model/layer.h"
 
 void linnet_encoder_residual(const struct linnet_encoder *e, size_t i, size_t rows, const real *y, real *x) {
   e->ops->add(rows * e->model->config.width, y, x);

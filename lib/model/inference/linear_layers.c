@@ -119,21 +119,20 @@ void linnet_linear_layers_destroy(struct linnet_linear_layers *layers) {
   linnet_free(layers->context, layers);
 }
 
-void linnet_packed_linear_apply(const struct linnet_ops *ops, const struct linnet_packed_linear *l, size_t rows,
-                                const real *x, size_t ldx, enum linnet_activation activation, real *y, size_t ldy,
-                                real *work) {
+void linnet_packed_linear_apply(const struct linnet_ops *ops, const struct linnet_packed_linear *l,
+                                enum linnet_activation activation, const struct linnet_linear_rows *r) {
   struct linnet_gemm g = {.transpose_b = true,
-                          .m = rows,
+                          .m = r->rows,
                           .n = l->out,
                           .k = l->in,
-                          .a = x,
-                          .lda = ldx,
+                          .a = r->x,
+                          .lda = r->ldx,
                           .b = l->packed ? NULL : l->weight,
                           .ldb = l->in,
                           .packed = l->packed,
-                          .c = y,
-                          .ldc = ldy,
+                          .c = r->y,
+                          .ldc = r->ldy,
                           .bias = l->bias,
                           .activation = activation};
-  ops->gemm(&g, work);
+  ops->gemm(&g, r->work);
 }

@@ -43,9 +43,17 @@ enum linnet_status linnet_linear_layers_create(struct linnet_context *context, c
 /* NULL is allowed. */
 void linnet_linear_layers_destroy(struct linnet_linear_layers *layers);
 
-/* Applies a linear layer; x and y have leading dimensions ldx and ldy. */
-void linnet_packed_linear_apply(const struct linnet_ops *ops, const struct linnet_packed_linear *l, size_t rows,
-                                const real *x, size_t ldx, enum linnet_activation activation, real *y, size_t ldy,
-                                real *work);
+/* Rows of x (rows, in) and y (rows, out), with leading dimensions ldx and ldy. */
+struct linnet_linear_rows {
+  size_t rows;
+  const real *x;
+  size_t ldx;
+  real *y;
+  size_t ldy;
+  real *work; /* of ops->gemm */
+};
+
+void linnet_packed_linear_apply(const struct linnet_ops *ops, const struct linnet_packed_linear *l,
+                                enum linnet_activation activation, const struct linnet_linear_rows *r);
 
 #endif

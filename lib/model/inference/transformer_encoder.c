@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/numbers.h"
-#include "model/convolution.h"
 #include "model/inference/encoder.h"
+#include "model/layer.h"
 #include "ops/position.h"
 
 static const struct linnet_block_rows *const blocks[LINNET_BLOCK_KINDS] = {

@@ -1,7 +1,7 @@
 /* Multi-head attention: heads = attention(x Wq, x Wk, x Wv), y = heads Wo. The first three linear layers are one
  * product: their weights are adjacent, as (3 D, D), or (2 D, D) without keys. A feature map that is separate from
  * attention is applied to queries and keys first. */
-#include "model/attention.h"
+#include "model/layer.h"
 #include "model/training/block.h"
 
 /* The columns where keys and values begin in a row. */

@@ -3,8 +3,8 @@
  * product. In backward, it computes the gradients of input weights, of recurrent weights and of inputs in one product
  * each. A device may run whole layers with a library; if that fails, the directions run separately. */
 #include "base/numbers.h"
-#include "model/attention.h"
-#include "model/training/network_kind.h"
+#include "model/layer.h"
+#include "model/training/pass.h"
 
 /* A step reads the recurrent weights once, so that more sequences per step make it more efficient. */
 enum { SHARD_ROWS = 2560 };
@@ -163,8 +163,9 @@ static void backward_layer(struct linnet_pass *pass, size_t l, const void *x, co
   const struct layer *layer = &b->layers[l];
   struct linnet_device *device = pass->network->device;
   struct linnet_lstm_layer whole = whole_layer(pass, l);
-  if (layer->whole && device->ops->lstm_layer_backward(device, &whole, &pass->shard->pack, x, dy, layer->saved, dx,
-                                                       pass->gradients, pass->work))
+  const struct linnet_lstm_layer_gradients gradients = {
+      .x = x, .dout = dy, .saved = layer->saved, .dx = dx, .gradients_add = pass->gradients};
+  if (layer->whole && device->ops->lstm_layer_backward(device, &whole, &pass->shard->pack, &gradients, pass->work))
     return;
   if (layer->whole)
     forward_directions(pass, l, x);

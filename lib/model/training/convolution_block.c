@@ -1,7 +1,7 @@
 /* The convolution module of the Conformer (Gulati et al. 2020): gated linear layer, depthwise convolution over time,
  * norm, SiLU, linear layer. Its first norm is that of the sublayer. Batch norm is replaced by layer norm, so that a
  * frame's output depends on its own sequence alone. */
-#include "model/convolution.h"
+#include "model/layer.h"
 #include "model/training/block.h"
 
 static struct linnet_conv conv_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
@@ -68,8 +68,13 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer_pass *s, c
   norm.dy = norm.dx = a;
   norm.dgain_add = g + o->depthwise_norm.gain, norm.dbias_add = g + o->depthwise_norm.bias;
   device->ops->layernorm_backward(device, &norm);
-  device->ops->conv_backward(device, &conv, &pass->shard->pack, saved->gated, w + o->depthwise, a, dx, g + o->depthwise,
-                             g + o->depthwise_bias);
+  const struct linnet_conv_gradients gradients = {.x = saved->gated,
+                                                  .dy = a,
+                                                  .w = w + o->depthwise,
+                                                  .dx = dx,
+                                                  .dw_add = g + o->depthwise,
+                                                  .dbias_add = g + o->depthwise_bias};
+  device->ops->conv_backward(device, &conv, &pass->shard->pack, &gradients);
   device->ops->glu_backward(device, rows, width, saved->pointwise, dx, pass->wide);
   linnet_linear_backward(pass, &o->first, x, pass->wide, dx, false);
 }

@@ -1,7 +1,7 @@
 /* What all kinds of network share, and the choice among them. */
 #include "model/training/network.h"
 
-#include "model/training/network_kind.h"
+#include "model/training/pass.h"
 
 static const struct linnet_network_kind *const kinds[] = {
     [LINNET_ENCODER_TRANSFORMER] = &linnet_transformer_network, [LINNET_ENCODER_BLSTM] = &linnet_blstm_network};

@@ -1,8 +1,8 @@
 /* The transformer in training: a linear layer, sublayers, a linear layer. */
 #include "base/numbers.h"
-#include "model/attention.h"
+#include "model/layer.h"
 #include "model/training/block.h"
-#include "model/training/network_kind.h"
+#include "model/training/pass.h"
 
 enum { SHARD_ROWS = 640 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
 #include "base/philox.h"
 #include "common/experiment.h"
 #include "model/training/network.h"
@@ -162,7 +163,7 @@ static void create(struct copy *c, struct linnet_context *context) {
   experiment_create_parameters(&c->experiment, context, LINNET_RADAM, c->parameters->size);
   linnet_parameters_initialise(c->parameters, (uint64_t)options.seed, c->experiment.weights);
   c->network = (struct linnet_network){linnet_device_of(context), config, c->parameters};
-  size_t sequences = ((size_t)options.batch + EXPERIMENT_SHARDS - 1) / EXPERIMENT_SHARDS;
+  size_t sequences = linnet_divide_up((size_t)options.batch, EXPERIMENT_SHARDS);
   c->max_frames = sequences * (size_t)options.length;
   for (size_t i = 0; i < EXPERIMENT_SHARDS; i++) {
     struct shard *s = &c->shards[i];

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/philox.h"
 #include "common/experiment.h"
 
@@ -147,56 +148,70 @@ static void scatter_columns(const struct shard *s, size_t channels, const real *
       }
 }
 
-/* y (T, out) = x (T, in) W^T + b. */
-static void linear_forward(const struct net *n, size_t shard, size_t in, size_t out, const real *x, const real *weight,
-                           const real *bias, enum linnet_activation activation, real *y) {
+/* A linear layer over x (T, in). */
+struct linear {
+  size_t in, out;
+  const real *x, *weight, *bias; /* (out, in), (out); `bias` may be NULL */
+};
+
+/* y (T, out) = activation(x W^T + b). */
+static void linear_forward(const struct net *n, size_t shard, const struct linear *l, enum linnet_activation activation,
+                           real *y) {
   const struct shard *s = &n->shards[shard];
   struct linnet_gemm g = {.transpose_b = true,
                           .m = s->offsets[s->sequences],
-                          .n = out,
-                          .k = in,
-                          .a = x,
-                          .lda = in,
-                          .b = weight,
-                          .ldb = in,
+                          .n = l->out,
+                          .k = l->in,
+                          .a = l->x,
+                          .lda = l->in,
+                          .b = l->weight,
+                          .ldb = l->in,
                           .c = y,
-                          .ldc = out,
-                          .bias = bias,
+                          .ldc = l->out,
+                          .bias = l->bias,
                           .activation = activation};
   n->experiment.ops->gemm(&g, n->gemm_work[shard]);
 }
 
 /* dW += dy^T x, and dx = dy W unless it is NULL. */
-static void linear_backward(const struct net *n, size_t shard, size_t in, size_t out, const real *x, const real *weight,
-                            const real *dy, real *dweight_add, real *dx) {
+static void linear_backward(const struct net *n, size_t shard, const struct linear *l, const real *dy,
+                            real *dweight_add, real *dx) {
   const struct shard *s = &n->shards[shard];
   size_t rows = s->offsets[s->sequences];
   struct linnet_gemm g = {.transpose_a = true,
-                          .m = out,
-                          .n = in,
+                          .m = l->out,
+                          .n = l->in,
                           .k = rows,
                           .a = dy,
-                          .lda = out,
-                          .b = x,
-                          .ldb = in,
+                          .lda = l->out,
+                          .b = l->x,
+                          .ldb = l->in,
                           .c = dweight_add,
-                          .ldc = in,
+                          .ldc = l->in,
                           .accumulate = true};
   n->experiment.ops->gemm(&g, n->gemm_work[shard]);
   g = (struct linnet_gemm){
-      .m = rows, .n = in, .k = out, .a = dy, .lda = out, .b = weight, .ldb = in, .c = dx, .ldc = in};
+      .m = rows, .n = l->in, .k = l->out, .a = dy, .lda = l->out, .b = l->weight, .ldb = l->in, .c = dx, .ldc = l->in};
   if (dx)
     n->experiment.ops->gemm(&g, n->gemm_work[shard]);
+}
+
+/* What a layer multiplies: the queries, keys and values of attention, or the columns of a convolution. */
+static struct linear linear_of(const struct net *n, const struct shard *s, size_t l, const real *weights) {
+  const struct layer *layer = &n->layers[l];
+  if (layer->attention)
+    return (struct linear){layer->in, 3 * layer->out, s->values[l], weights + layer->weight, NULL};
+  return (struct linear){KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight, weights + layer->bias};
 }
 
 static void layer_forward(const struct net *n, size_t shard, size_t l, const real *weights) {
   const struct shard *s = &n->shards[shard];
   const struct layer *layer = &n->layers[l];
   const struct linnet_pack pack = pack_of(s);
+  const struct linear linear = linear_of(n, s, l, weights);
   if (layer->attention) {
     real *qkv = s->columns[l];
-    linear_forward(n, shard, layer->in, 3 * layer->out, s->values[l], weights + layer->weight, NULL, LINNET_IDENTITY,
-                   qkv);
+    linear_forward(n, shard, &linear, LINNET_IDENTITY, qkv);
     n->attention->forward(&(struct linnet_attention_call){.attention = &n->terms,
                                                           .pack = &pack,
                                                           .q = qkv,
@@ -208,8 +223,7 @@ static void layer_forward(const struct net *n, size_t shard, size_t l, const rea
     return;
   }
   gather_columns(s, layer->in, s->values[l], s->columns[l]);
-  linear_forward(n, shard, KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight,
-                 weights + layer->bias, layer->relu ? LINNET_RELU : LINNET_IDENTITY, s->values[l + 1]);
+  linear_forward(n, shard, &linear, layer->relu ? LINNET_RELU : LINNET_IDENTITY, s->values[l + 1]);
 }
 
 /* Replaces s->gradient, the gradient of the layer's output, by that of its input. */
@@ -218,6 +232,7 @@ static void layer_backward(const struct net *n, size_t shard, size_t l, const re
   const struct shard *s = &n->shards[shard];
   const struct layer *layer = &n->layers[l];
   const struct linnet_pack pack = pack_of(s);
+  const struct linear linear = linear_of(n, s, l, weights);
   size_t rows = s->offsets[s->sequences];
   if (layer->attention) {
     const real *qkv = s->columns[l];
@@ -234,16 +249,14 @@ static void layer_backward(const struct net *n, size_t shard, size_t l, const re
                                                            .dq = d,
                                                            .dk = d + layer->out,
                                                            .dv = d + 2 * layer->out});
-    linear_backward(n, shard, layer->in, 3 * layer->out, s->values[l], weights + layer->weight, d,
-                    gradient_add + layer->weight, s->gradient);
+    linear_backward(n, shard, &linear, d, gradient_add + layer->weight, s->gradient);
     return;
   }
   if (layer->relu)
     ops->activation_backward(LINNET_RELU, rows * layer->out, 1, s->values[l + 1], s->gradient, s->gradient);
   ops->column_sum(rows, layer->out, s->gradient, gradient_add + layer->bias);
   real *columns = l > 0 ? s->wide : NULL;
-  linear_backward(n, shard, KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight, s->gradient,
-                  gradient_add + layer->weight, columns);
+  linear_backward(n, shard, &linear, s->gradient, gradient_add + layer->weight, columns);
   if (columns)
     scatter_columns(s, layer->in, columns, s->gradient);
 }
@@ -354,7 +367,7 @@ static void create(struct net *n, struct linnet_context *context) {
   initialise(n);
   size_t largest = (size_t)(options.batch > TEST ? options.batch : TEST);
   for (size_t i = 0; i < EXPERIMENT_SHARDS; i++)
-    create_shard(n, context, i, (largest + EXPERIMENT_SHARDS - 1) / EXPERIMENT_SHARDS);
+    create_shard(n, context, i, linnet_divide_up(largest, EXPERIMENT_SHARDS));
 }
 
 static double run_epoch(struct net *n, const struct signal *signals, size_t *order, int epoch) {

@@ -3,7 +3,7 @@
  * more samples. */
 #include <linnet/audio.h>
 
-#include "frontend/audio/mu_law.h"
+#include "frontend/audio/audio_decoder.h"
 #include "golden/golden.h"
 
 static struct linnet_context *context;

@@ -46,6 +46,7 @@ static struct {
   struct linnet_model *model, *causal_model;
   struct linnet_encoder *encoder;
   struct linnet_recurrence *recurrence;
+  struct linnet_recurrence_batch *recurrence_batch;
   struct linnet_stream *stream;
   struct linnet_trainer *trainer;
   struct linnet_fbank *fbank;
@@ -110,6 +111,7 @@ static void make_networks(void) {
   corpus = callbacks(&small);
   MAKE(linnet_encoder_create(f.context, f.model, &f.encoder));
   MAKE(linnet_recurrence_create(f.context, f.causal_model, &f.recurrence));
+  MAKE(linnet_recurrence_batch_create(f.context, f.causal_model, 1, &f.recurrence_batch));
   MAKE(linnet_stream_create(f.context, f.model, &f.stream));
   MAKE(linnet_trainer_create(f.context, in_folder(""), NULL, &train_model, &corpus, &corpus, &f.trainer));
 }
@@ -218,6 +220,7 @@ static void destroy_fixture(void) {
   linnet_trainer_destroy(f.trainer);
   linnet_stream_destroy(f.stream);
   linnet_recurrence_destroy(f.recurrence);
+  linnet_recurrence_batch_destroy(f.recurrence_batch);
   linnet_encoder_destroy(f.encoder);
   linnet_model_destroy(f.causal_model);
   linnet_model_destroy(f.model);

@@ -7,7 +7,7 @@
  *
  * With LINNET_TORTURE_FULL in the environment, every allocation fails once; otherwise long scenarios skip some. */
 #define _GNU_SOURCE
-#include "unit/base/failing_malloc.h"
+#include "failing_malloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

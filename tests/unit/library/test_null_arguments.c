@@ -83,7 +83,7 @@ static const char needing[] =
     "linnet_recognizer_file_endpoint_settings\nlinnet_recognizer_file_search_settings\n"
     "linnet_recognizer_file_settings\nlinnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_model_"
     "lookahead\nlinnet_recurrence_"
-    "reset\nlinnet_recurrence_state_bytes\n"
+    "reset\nlinnet_recurrence_saved_bytes\nlinnet_recurrence_state_bytes\n"
     "linnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_alignment\n"
     "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_num_speakers\nlinnet_scorer_sum\n"
     "linnet_scorer_utterance\nlinnet_scorer_num_utterances\nlinnet_scp_num_entries\nlinnet_scp_find\nlinnet_scp_key\n"
@@ -136,6 +136,17 @@ static void refuse_networks(void) {
   REFUSES(linnet_model_load_memory(NULL, "x", 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, NULL, 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, "x", 1, NULL, NULL));
+  REFUSES(linnet_recurrence_accept(NULL, floats, 1, floats, &number));
+  REFUSES(linnet_recurrence_accept(f.recurrence, NULL, 1, floats, &number));
+  REFUSES(linnet_recurrence_accept(f.recurrence, floats, 1, NULL, &number));
+  REFUSES(linnet_recurrence_accept(f.recurrence, floats, 1, floats, NULL));
+  REFUSES(linnet_recurrence_batch_create(NULL, f.causal_model, 1, (void *)&out));
+  REFUSES(linnet_recurrence_batch_create(f.context, NULL, 1, (void *)&out));
+  REFUSES(linnet_recurrence_batch_create(f.context, f.causal_model, 1, NULL));
+  REFUSES(linnet_recurrence_batch_open(NULL, (void *)&out));
+  REFUSES(linnet_recurrence_batch_open(f.recurrence_batch, NULL));
+  REFUSES(linnet_recurrence_batch_step(NULL, (void *)&scratch, 1));
+  REFUSES(linnet_recurrence_batch_step(f.recurrence_batch, NULL, 1));
   REFUSES(linnet_recurrence_copy(NULL, f.recurrence));
   REFUSES(linnet_recurrence_copy(f.recurrence, NULL));
   REFUSES(linnet_recurrence_create(NULL, f.model, (void *)&out));
@@ -143,6 +154,10 @@ static void refuse_networks(void) {
   REFUSES(linnet_recurrence_create(f.context, f.model, NULL));
   REFUSES(linnet_recurrence_finish(NULL, floats));
   REFUSES(linnet_recurrence_finish(f.recurrence, NULL));
+  REFUSES(linnet_recurrence_restore(NULL, floats, sizeof floats));
+  REFUSES(linnet_recurrence_restore(f.recurrence, NULL, 1));
+  REFUSES(linnet_recurrence_save(NULL, floats, sizeof floats));
+  REFUSES(linnet_recurrence_save(f.recurrence, NULL, linnet_recurrence_saved_bytes(f.recurrence)));
   REFUSES(linnet_recurrence_step(NULL, floats, floats));
   REFUSES(linnet_recurrence_step(f.recurrence, NULL, floats));
   REFUSES(linnet_recurrence_step(f.recurrence, floats, NULL));
@@ -322,10 +337,10 @@ static void refuse_text(void) {
   REFUSES(linnet_lexicon_load_memory(f.context, NULL, 1, "x", NULL, NULL, (void *)&out));
   REFUSES(linnet_lexicon_load_memory(f.context, "x", 1, NULL, NULL, NULL, (void *)&out));
   REFUSES(linnet_lexicon_load_memory(f.context, "x", 1, "x", NULL, NULL, NULL));
-  REFUSES(linnet_lexicon_pronounce(NULL, names, 1, 1, NULL, NULL, integers, 1, &number));
-  REFUSES(linnet_lexicon_pronounce(f.lexicon, NULL, 1, 1, NULL, NULL, integers, 1, &number));
-  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, 1, NULL, NULL, NULL, 1, &number));
-  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, 1, NULL, NULL, integers, 1, NULL));
+  REFUSES(linnet_lexicon_pronounce(NULL, names, 1, NULL, integers, 1, &number));
+  REFUSES(linnet_lexicon_pronounce(f.lexicon, NULL, 1, NULL, integers, 1, &number));
+  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, NULL, NULL, 1, &number));
+  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, NULL, integers, 1, NULL));
   REFUSES(linnet_symbols_add(NULL, "x", NULL));
   REFUSES(linnet_symbols_add(f.symbols, NULL, NULL));
   REFUSES(linnet_symbols_create(NULL, names, 1, (void *)&out));
@@ -421,8 +436,8 @@ static void refuse_pronunciations(void) {
   REFUSES(linnet_pronounced_text_create(f.context, NULL, "x", NULL, (void *)&out));
   REFUSES(linnet_pronounced_text_create(f.context, "x", NULL, NULL, (void *)&out));
   REFUSES(linnet_pronounced_text_create(f.context, "x", "x", NULL, NULL));
-  REFUSES(linnet_pronounced_text_place(NULL, NULL, 1, NULL, 0, &number));
-  REFUSES(linnet_pronounced_text_place(f.pronounced_text, NULL, 1, NULL, 0, &number));
+  REFUSES(linnet_pronounced_text_word_times(NULL, NULL, 1, NULL, 0, &number));
+  REFUSES(linnet_pronounced_text_word_times(f.pronounced_text, NULL, 1, NULL, 0, &number));
 }
 
 static void refuse_decoding(void) {
@@ -651,6 +666,7 @@ static void destroy_nothing(void) {
   ALLOWS(linnet_ngram_binding_destroy(NULL));
   ALLOWS(linnet_ngram_destroy(NULL));
   ALLOWS(linnet_ngram_estimator_destroy(NULL));
+  ALLOWS(linnet_recurrence_batch_destroy(NULL));
   ALLOWS(linnet_recurrence_destroy(NULL));
   ALLOWS(linnet_scorer_destroy(NULL));
   ALLOWS(linnet_scp_destroy(NULL));

@@ -711,8 +711,10 @@ static double test_conv(const struct linnet_ops *ops, struct test_random *r) {
   struct buffer dw2 = buffer_copy(r, &dw), dbias = buffer_random(r, c.channels), dbias2 = buffer_copy(r, &dbias);
   linnet_conv_forward_reference(&c, &p, x.x, w.x, bias.x, y.x);
   ops->conv_forward(&c, &p, x.x, w.x, bias.x, y2.x);
-  linnet_conv_backward_reference(&c, &p, x.x, w.x, dy.x, dx.x, dw.x, dbias.x);
-  ops->conv_backward(&c, &p, x.x, w.x, dy.x, dx2.x, dw2.x, dbias2.x);
+  const struct linnet_conv_gradients expected = {x.x, dy.x, w.x, dx.x, dw.x, dbias.x};
+  const struct linnet_conv_gradients found = {x.x, dy.x, w.x, dx2.x, dw2.x, dbias2.x};
+  linnet_conv_backward_reference(&c, &p, &expected);
+  ops->conv_backward(&c, &p, &found);
   double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
   error = worst(error, worst(buffer_error(&dw2, &dw), buffer_error(&dbias2, &dbias)));
   RELEASE(x, w, bias, y, y2, dy, dx, dx2, dw, dw2, dbias, dbias2);

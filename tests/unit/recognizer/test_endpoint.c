@@ -2,7 +2,6 @@
  * way in which frames are divided into calls changes nothing; what cannot be is refused. */
 #include "recognizer/endpoint.h"
 
-#include "recognizer/speech_detector.h"
 #include "test.h"
 
 enum { SYMBOLS = 4, STRIDE = 3, DIM = 2, MAX_ROWS = 4000 };

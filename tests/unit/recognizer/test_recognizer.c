@@ -7,8 +7,9 @@
 #include <sys/stat.h>
 
 #include "cancelling.h"
-#include "recognizer/recognizer_file.h"
+#include "recognizer/recognizer_parts.h"
 #include "recognizer_models.h"
+#include "recognizer_streams.h"
 
 enum { SAMPLES = 32000, THREADS = 4, TEXT_BYTES = 4096 };
 
@@ -82,35 +83,19 @@ static void describe(const struct linnet_result *result, char text[TEXT_BYTES]) 
   REQUIRE(n < TEXT_BYTES, "%zu bytes of a result", n);
 }
 
-static struct linnet_recognizer *load(const char *path) {
-  struct linnet_recognizer *recognizer = NULL;
-  REQUIRE(linnet_recognizer_load(context, path, &recognizer) == LINNET_OK, "%s", linnet_context_error(context));
-  return recognizer;
-}
-
 static struct linnet_recognizer *create(const struct linnet_recognizer_settings *settings) {
   struct linnet_recognizer *recognizer = NULL;
   REQUIRE(linnet_recognizer_create(context, settings, &recognizer) == LINNET_OK, "%s", linnet_context_error(context));
   return recognizer;
 }
 
-static struct linnet_recognizer_stream *open_stream(const struct linnet_recognizer *recognizer) {
-  struct linnet_recognizer_stream *stream = NULL;
-  REQUIRE(linnet_recognizer_stream_create(context, recognizer, &stream) == LINNET_OK, "%s",
-          linnet_context_error(context));
-  return stream;
-}
-
 static enum linnet_status feed(struct linnet_recognizer_stream *stream, size_t chunk) {
-  enum linnet_status status = LINNET_OK;
-  for (size_t done = 0; done < SAMPLES && status == LINNET_OK; done += chunk)
-    status = linnet_recognizer_stream_accept(stream, samples + done, SAMPLES - done < chunk ? SAMPLES - done : chunk);
-  return status == LINNET_OK ? linnet_recognizer_stream_finish(stream) : status;
+  return feed_stream(stream, samples, SAMPLES, chunk);
 }
 
 /* The result of the samples. */
 static void recognise(const struct linnet_recognizer *recognizer, size_t chunk, char text[TEXT_BYTES]) {
-  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   const struct linnet_result *result = NULL;
   REQUIRE(feed(stream, chunk) == LINNET_OK, "%s", linnet_context_error(context));
   REQUIRE(linnet_recognizer_stream_result(stream, &result) == LINNET_OK, "%s", linnet_context_error(context));
@@ -186,9 +171,9 @@ static void test_same(const char *json, size_t bytes, bool closed) {
   size_t model_bytes;
   void *model = read_whole(FOLDER "/causal.safetensors", &model_bytes);
   save("recognizer.json", json, bytes);
-  take(load(FOLDER "/recognizer.json"), expected);
+  take(load_recognizer(context, FOLDER "/recognizer.json"), expected);
   CHECK(strchr(expected, 'A') != NULL, "nothing was recognised: %s", expected);
-  take(load(FOLDER), got);
+  take(load_recognizer(context, FOLDER), got);
   CHECK(strcmp(expected, got) == 0, "folder:\n%s\nfile:\n%s", got, expected);
   linnet_recognizer_settings_default(&settings);
   settings.search = &search;
@@ -286,7 +271,7 @@ static int count_removed(void *user, const float *log_posteriors, size_t first, 
 static size_t removed(struct linnet_recognizer *recognizer) {
   static const float quiet[24000];
   size_t count = 0;
-  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   const struct {
     const float *samples;
     size_t n;
@@ -314,7 +299,7 @@ static size_t removed_by_file(const char *keys) {
   char json[256];
   int bytes = snprintf(json, sizeof json, "{\"model\": \"silences.safetensors\"%s}", keys);
   save("silences.json", json, (size_t)bytes);
-  return removed(load(FOLDER "/silences.json"));
+  return removed(load_recognizer(context, FOLDER "/silences.json"));
 }
 
 /* The model keeps 0.5 s within speech, and 0.2 s at either end: 2.6 s of 3.1 s at the ends, and 0.5 s. */
@@ -459,7 +444,7 @@ static int see(void *user, const struct linnet_result *result) {
 }
 
 static void test_hook(const struct linnet_recognizer *recognizer, bool incremental) {
-  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   struct seen seen = {0};
   char expected[TEXT_BYTES];
   recognise(recognizer, 4000, expected);
@@ -477,7 +462,7 @@ static void test_hook(const struct linnet_recognizer *recognizer, bool increment
 }
 
 static void test_order(const struct linnet_recognizer *recognizer) {
-  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   const struct linnet_result *result = NULL;
   CHECK(linnet_recognizer_stream_result(stream, &result) == LINNET_OK && !result->is_final, "a result of nothing");
   CHECK(result->num_alternatives > 0 && result->alternatives[0].num_phones == 0, "phones of nothing");
@@ -492,7 +477,7 @@ static void test_order(const struct linnet_recognizer *recognizer) {
 
 /* A whole file, raw here; a smaller structure of its settings is enough. */
 static void test_file(const struct linnet_recognizer *recognizer) {
-  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   const struct linnet_result *result = NULL;
   struct linnet_audio_settings audio;
   char expected[TEXT_BYTES], got[TEXT_BYTES] = "";
@@ -514,7 +499,7 @@ static void test_file(const struct linnet_recognizer *recognizer) {
 /* Greedy results are the segments of a plain stream; they have no lattice. */
 static void test_greedy(const struct linnet_recognizer *recognizer) {
   const struct linnet_model *model = linnet_recognizer_model(recognizer);
-  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   struct linnet_stream *plain = NULL;
   struct linnet_lattice *lattice = NULL;
   const struct linnet_result *result = NULL;
@@ -569,7 +554,7 @@ static void test_cancel(const char *path) {
 
 static void test_all_streams(const char *json, bool incremental) {
   save("stream.json", json, strlen(json));
-  struct linnet_recognizer *recognizer = load(FOLDER "/stream.json");
+  struct linnet_recognizer *recognizer = load_recognizer(context, FOLDER "/stream.json");
   test_threads(recognizer);
   test_hook(recognizer, incremental);
   test_order(recognizer);
@@ -595,7 +580,7 @@ int main(void) {
   save("stream.json", causal, sizeof causal - 1);
   test_cancel(FOLDER "/stream.json");
   test_cancel(FOLDER "/recognizer.json");
-  struct linnet_recognizer *recognizer = load(FOLDER "/stream.json");
+  struct linnet_recognizer *recognizer = load_recognizer(context, FOLDER "/stream.json");
   test_greedy(recognizer);
   linnet_recognizer_destroy(recognizer);
   linnet_context_destroy(context);

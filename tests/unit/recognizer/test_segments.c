@@ -6,6 +6,7 @@
 
 #include "recognizer/recognizer_parts.h"
 #include "recognizer_models.h"
+#include "recognizer_streams.h"
 #include "test.h"
 
 enum { SAMPLES = 96000, EVENT_BYTES = 1 << 20, MAX_SEGMENTS = 64 };
@@ -56,18 +57,9 @@ static void prepare(void) {
 }
 
 static struct linnet_recognizer *load(const char *name) {
-  struct linnet_recognizer *recognizer = NULL;
   char path[512];
   snprintf(path, sizeof path, "%s/%s", FOLDER, name);
-  REQUIRE(linnet_recognizer_load(context, path, &recognizer) == LINNET_OK, "%s", linnet_context_error(context));
-  return recognizer;
-}
-
-static struct linnet_recognizer_stream *open_stream(const struct linnet_recognizer *recognizer) {
-  struct linnet_recognizer_stream *stream = NULL;
-  REQUIRE(linnet_recognizer_stream_create(context, recognizer, &stream) == LINNET_OK, "%s",
-          linnet_context_error(context));
-  return stream;
+  return load_recognizer(context, path);
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
@@ -114,14 +106,11 @@ static int see(void *user, const struct linnet_result *result) {
 }
 
 static enum linnet_status feed(struct linnet_recognizer_stream *stream, size_t chunk) {
-  enum linnet_status status = LINNET_OK;
-  for (size_t done = 0; done < SAMPLES && status == LINNET_OK; done += chunk)
-    status = linnet_recognizer_stream_accept(stream, samples + done, SAMPLES - done < chunk ? SAMPLES - done : chunk);
-  return status == LINNET_OK ? linnet_recognizer_stream_finish(stream) : status;
+  return feed_stream(stream, samples, SAMPLES, chunk);
 }
 
 static void watch(const struct linnet_recognizer *recognizer, size_t chunk, struct events *e) {
-  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   *e = (struct events){.partials = 0};
   CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK, "hook");
   CHECK(feed(stream, chunk) == LINNET_OK, "%s", linnet_context_error(context));
@@ -179,7 +168,7 @@ static void test_alone(const char *name, size_t count) {
   const struct linnet_result *result = NULL;
   float *features;
   size_t frames = make_features(model, &features);
-  struct linnet_recognizer_stream *stream = open_stream(plain);
+  struct linnet_recognizer_stream *stream = open_stream(context, plain);
   watch(recognizer, SAMPLES, &first);
   REQUIRE(first.finals > 5, "%zu segments", first.finals);
   for (size_t i = 0; i < (count > 0 ? count : first.finals); i++) {
@@ -244,7 +233,7 @@ static void test_day(void) {
  */
 static void test_stopped(void) {
   struct linnet_recognizer *recognizer = load("words.json");
-  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   watch(recognizer, SAMPLES, &first);
   for (size_t stop = 1; stop < first.partials + first.finals; stop += 3) {
     other = (struct events){.stop_at = stop};
@@ -262,7 +251,7 @@ static void test_stopped(void) {
 static void test_silence(void) {
   static float nothing[SAMPLES];
   struct linnet_recognizer *recognizer = load("phones.json");
-  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   struct events *e = &first;
   *e = (struct events){.partials = 0};
   CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK, "hook");

@@ -1,7 +1,7 @@
 /* A training from the weights of a model whose attention and look-ahead are others; models that do not fit are refused.
  */
-#include "model/convolution.h"
 #include "model/format/model.h"
+#include "model/layer.h"
 #include "small_training.h"
 
 #define CONVOLUTION TRANSFORMER "\"layers\": 2, \"convolution\": 5"

@@ -1,7 +1,6 @@
 /* Pruning of n-gram models: probabilities still add up to 1, and the n-grams of the smallest loss go. */
 #include "allocators.h"
-#include "decoder/ngram/ngram_history.h"
-#include "decoder/ngram/ngram_prune.h"
+#include "decoder/ngram/ngram_model.h"
 #include "test.h"
 
 enum { WORDS = 6, SENTENCES = 400 };

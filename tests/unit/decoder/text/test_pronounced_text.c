@@ -230,7 +230,7 @@ static struct linnet_alignment *align(const struct world *w, const struct linnet
   return alignment;
 }
 
-struct placing_case {
+struct times_case {
   const char *text, *sounds; /* phones with spaces, "-" for the blank: a frame each */
   struct {
     const char *text;
@@ -240,9 +240,9 @@ struct placing_case {
   size_t count;
 };
 
-static void check_placing(const struct world *w, const struct placing_case *c) {
+static void check_times(const struct world *w, const struct times_case *c) {
   struct linnet_pronounced_text *text = pronounced(w, c->text);
-  struct linnet_placed_word placed[8];
+  struct linnet_timed_word timed[8];
   int labels[MAX_FRAMES];
   size_t frames = 0, count, words;
   char sounds[256], *rest = NULL;
@@ -251,22 +251,22 @@ static void check_placing(const struct world *w, const struct placing_case *c) {
     labels[frames++] = *sound == '-' ? 0 : linnet_symbols_find(w->phones, sound);
   struct linnet_alignment *alignment = align(w, text, labels, frames, 0);
   const struct linnet_written_word *written = linnet_pronounced_text_words(text, &words);
-  CHECK(linnet_pronounced_text_place(text, alignment, frames, placed, c->count - 1, &count) == LINNET_ERROR_LIMIT &&
+  CHECK(linnet_pronounced_text_word_times(text, alignment, frames, timed, c->count - 1, &count) == LINNET_ERROR_LIMIT &&
             count == c->count,
         "'%s': %zu words, not %zu", c->text, count, c->count);
-  REQUIRE(linnet_pronounced_text_place(text, alignment, frames, placed, c->count, &count) == LINNET_OK, "'%s'",
+  REQUIRE(linnet_pronounced_text_word_times(text, alignment, frames, timed, c->count, &count) == LINNET_OK, "'%s'",
           c->text);
   for (size_t i = 0; i < count; i++)
-    CHECK(strcmp(written[placed[i].word].text, c->wanted[i].text) == 0 &&
-              fabs(placed[i].start - c->wanted[i].start) < 1e-9 && fabs(placed[i].end - c->wanted[i].end) < 1e-9 &&
-              (placed[i].aligned == LINNET_NOT_FOUND) == c->wanted[i].interpolated,
-          "'%s', word %zu: '%s' %g to %g", c->text, i, written[placed[i].word].text, placed[i].start, placed[i].end);
+    CHECK(strcmp(written[timed[i].word].text, c->wanted[i].text) == 0 &&
+              fabs(timed[i].start - c->wanted[i].start) < 1e-9 && fabs(timed[i].end - c->wanted[i].end) < 1e-9 &&
+              (timed[i].aligned == LINNET_NOT_FOUND) == c->wanted[i].interpolated,
+          "'%s', word %zu: '%s' %g to %g", c->text, i, written[timed[i].word].text, timed[i].start, timed[i].end);
   linnet_alignment_destroy(alignment);
   linnet_pronounced_text_destroy(text);
 }
 
-static void test_placing(const struct world *w) {
-  static const struct placing_case cases[] = {
+static void test_times(const struct world *w) {
+  static const struct times_case cases[] = {
       /* the frames between the neighbours are shared by length */
       {"sun zz zzzz is",
        "S AH N - - - - - - IH Z",
@@ -287,7 +287,7 @@ static void test_placing(const struct world *w) {
       {"zz zzzz", "- - -", {{"zz", 0, 1, true}, {"zzzz", 1, 3, true}}, 2},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    check_placing(w, &cases[i]);
+    check_times(w, &cases[i]);
 }
 
 static enum linnet_status everything(struct linnet_context *context) {
@@ -322,7 +322,7 @@ int main(void) {
   test_capitals(&w);
   test_after(&w);
   test_bad_utf8(&w);
-  test_placing(&w);
+  test_times(&w);
   test_guesses(&w);
   test_arguments(&w);
   close_world(&w);

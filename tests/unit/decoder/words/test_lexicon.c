@@ -335,17 +335,22 @@ static void test_pronounce(struct linnet_context *context) {
   int phones[8], a = (int)linnet_symbols_find(linnet_lexicon_phones(l), "AH0");
   size_t length;
   char missing[64] = "";
-  CHECK(linnet_lexicon_pronounce(l, words, 5, -1, count_missing, missing, phones, 8, &length) == LINNET_OK,
-        "pronounce");
+  const struct linnet_missing_words reported = {sizeof reported, -1, count_missing, missing};
+  const struct linnet_missing_words replaced = {sizeof replaced, 77, NULL, NULL}, unsized = {0, 77, NULL, NULL};
+  const struct linnet_missing_words older = {offsetof(struct linnet_missing_words, missing), 77, count_missing, NULL};
+  CHECK(linnet_lexicon_pronounce(l, words, 5, &reported, phones, 8, &length) == LINNET_OK, "pronounce");
   CHECK(length == 5 && phones[0] == a && phones[4] == a, "%zu phones", length);
   CHECK(strcmp(missing, "xyzzy foo ") == 0, "missing: '%s'", missing);
-  CHECK(linnet_lexicon_pronounce(l, words, 5, 77, NULL, NULL, phones, 8, &length) == LINNET_OK, "unknown phone");
+  CHECK(linnet_lexicon_pronounce(l, words, 5, &replaced, phones, 8, &length) == LINNET_OK, "unknown phone");
   CHECK(length == 7 && phones[1] == 77 && phones[5] == 77 && phones[6] == a, "%zu phones", length);
-  CHECK(linnet_lexicon_pronounce(l, words, 5, -1, NULL, NULL, phones, 4, &length) == LINNET_ERROR_LIMIT && length == 5,
+  CHECK(linnet_lexicon_pronounce(l, words, 5, NULL, phones, 4, &length) == LINNET_ERROR_LIMIT && length == 5,
         "the array is too small");
-  CHECK(linnet_lexicon_pronounce(l, words, 5, -1, NULL, NULL, NULL, 0, &length) == LINNET_ERROR_LIMIT && length == 5,
+  CHECK(linnet_lexicon_pronounce(l, words, 5, NULL, NULL, 0, &length) == LINNET_ERROR_LIMIT && length == 5,
         "asking for the length");
-  CHECK(linnet_lexicon_pronounce(l, NULL, 0, -1, NULL, NULL, NULL, 0, &length) == LINNET_OK && length == 0, "no words");
+  CHECK(linnet_lexicon_pronounce(l, NULL, 0, NULL, NULL, 0, &length) == LINNET_OK && length == 0, "no words");
+  CHECK(linnet_lexicon_pronounce(l, words, 5, &unsized, phones, 8, &length) == LINNET_ERROR_ARGUMENT, "no size");
+  CHECK(linnet_lexicon_pronounce(l, words, 5, &older, phones, 8, &length) == LINNET_OK && length == 7,
+        "a program whose structure ends before `missing`");
   linnet_lexicon_destroy(l);
 }
 

@@ -1,5 +1,5 @@
-/* The sizes and feature maps of a layer's attention, from its configuration. */
-#include "model/attention.h"
+/* The arguments of a layer's attention, from its configuration. */
+#include "model/layer.h"
 
 #include "ops/feature_map.h"
 #include "ops/linear_attention.h"

@@ -1,11 +1,27 @@
-/* Suggests the most similar option or subcommand for an unknown one. */
-#include "suggest.h"
+/* Edit distances, row by row, and the most similar option or subcommand for an unknown one. */
+#include "similar.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "commands/edit_distance.h"
+#include "base/numbers.h"
+
+size_t edit_distance(const int *a, size_t a_count, const int *b, size_t b_count) {
+  size_t row[EDIT_DISTANCE_MAX + 1];
+  for (size_t j = 0; j <= b_count; j++)
+    row[j] = j;
+  for (size_t i = 1; i <= a_count; i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b_count; j++) {
+      size_t change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = linnet_min_size(change, linnet_min_size(row[j], row[j - 1]) + 1);
+    }
+  }
+  return row[b_count];
+}
 
 enum { MAX_LETTERS = 31, MAX_DISTANCE = 2 };
 

@@ -1,10 +1,11 @@
-/* The attention of a layer, derived from its configuration. */
-#ifndef LINNET_MODEL_ATTENTION_H
-#define LINNET_MODEL_ATTENTION_H
+/* The ops of a layer, derived from its configuration: attention with its feature map, and convolution. */
+#ifndef LINNET_LAYER_H
+#define LINNET_LAYER_H
 
 #include "model/config.h"
 #include "model/parameters.h"
 #include "ops/attention.h"
+#include "ops/depthwise_conv.h"
 
 /* The arguments of the attention op, with the leading dimensions of training. Queries, keys and values are side by side
  * in rows of linnet_attention_columns; outputs are dense. Mapped queries and keys are side by side in rows of
@@ -35,6 +36,13 @@ enum { LINNET_SITES_PER_LAYER = 8 };
 
 static inline uint32_t linnet_layer_site(size_t layer) {
   return 1 + LINNET_SITES_PER_LAYER * (uint32_t)layer;
+}
+
+/* --- convolution -------------------------------------------------------------------------------------------------- */
+
+static inline struct linnet_conv linnet_layer_convolution(const struct linnet_config *config, size_t layer) {
+  const size_t kernel = config->convolution;
+  return (struct linnet_conv){config->width, kernel, kernel - 1 - linnet_layer_lookahead(config, layer)};
 }
 
 #endif
