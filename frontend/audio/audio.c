@@ -31,6 +31,8 @@ struct linnet_audio {
   int64_t skip;              /* frames still to be dropped before the first one wanted */
   int64_t left;              /* frames still wanted; -1: all */
   uint64_t frames;           /* decoded so far, for messages */
+  int wanted_checksum;       /* of the SPHERE header; -1: none */
+  unsigned checksum;         /* the sum of all decoded samples */
   double delivered;          /* samples read out so far */
   enum linnet_status status; /* of a read that failed: all later ones fail too */
 };
@@ -87,13 +89,13 @@ static enum linnet_status check_input(const struct linnet_audio *audio) {
 }
 
 static enum linnet_status open_header(struct linnet_audio *audio) {
-  if (linnet_sphere_found(&audio->bytes)) { /* libsndfile reads SPHERE, but not coded samples */
-    struct linnet_sphere sphere;
+  struct linnet_sphere sphere = {.checksum = -1};
+  if (linnet_sphere_found(&audio->bytes)) /* libsndfile reads SPHERE, but not coded samples */
     LINNET_TRY(linnet_sphere_read(&audio->bytes, &sphere));
-    if (sphere.shortened)
-      return linnet_decoder_open_shorten(&audio->bytes, &sphere, &audio->input);
-  }
-  return linnet_decoder_open_sndfile(&audio->bytes, &audio->input);
+  LINNET_TRY(sphere.shortened ? linnet_decoder_open_shorten(&audio->bytes, &sphere, &audio->input)
+                              : linnet_decoder_open_sndfile(&audio->bytes, &audio->input));
+  audio->wanted_checksum = sphere.bytes == 2 ? sphere.checksum : -1;
+  return LINNET_OK;
 }
 
 static void close_decoder(struct linnet_audio *audio) {
@@ -144,6 +146,7 @@ static enum linnet_status begin(struct linnet_context *context, const struct lin
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an audio input");
   audio->context = context;
   audio->settings = own;
+  audio->wanted_checksum = -1;
   *result = audio;
   return LINNET_OK;
 }
@@ -268,6 +271,22 @@ static enum linnet_status check_samples(const struct linnet_audio *audio, size_t
   return LINNET_OK;
 }
 
+static void add_checksum(struct linnet_audio *audio, size_t samples) {
+  for (size_t i = 0; i < samples && audio->wanted_checksum >= 0; i++)
+    audio->checksum += (unsigned)lrintf(audio->interleaved[i]);
+}
+
+/* At the end of a file that was read from its first frame on. */
+static void check_checksum(const struct linnet_audio *audio) {
+  unsigned sum = audio->checksum & 65535;
+  if (audio->wanted_checksum >= 0 && audio->left < 0 && (int64_t)audio->frames == audio->input.frames &&
+      sum != (unsigned)audio->wanted_checksum)
+    linnet_log(
+        audio->context, LINNET_LOG_WARNING,
+        "%s: its samples have the checksum %u, but the SPHERE header has %d: the file may be damaged; copy it again",
+        audio->bytes.name, sum, audio->wanted_checksum);
+}
+
 /* Decodes the next block into `mono`, if more frames are wanted. */
 static enum linnet_status decode(struct linnet_audio *audio) {
   size_t channels = (size_t)audio->input.channels, got = 0, wanted = audio->block;
@@ -285,6 +304,9 @@ static enum linnet_status decode(struct linnet_audio *audio) {
                  audio->mono);
   LINNET_TRY(check_samples(audio, got));
   audio->frames += got;
+  add_checksum(audio, got * channels);
+  if (audio->decoded)
+    check_checksum(audio);
   size_t dropped = audio->skip < (int64_t)got ? (size_t)audio->skip : got;
   audio->skip -= (int64_t)dropped;
   audio->taken = dropped;

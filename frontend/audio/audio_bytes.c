@@ -10,6 +10,8 @@
 
 #include <linnet/audio.h>
 
+#include "base/file.h"
+
 enum { POLL_MILLISECONDS = 50 }; /* between two looks at whether the call is cancelled, while a pipe is empty */
 
 static enum linnet_status set_name(struct linnet_bytes *bytes, const char *name) {
@@ -44,15 +46,41 @@ enum linnet_status linnet_bytes_open_fd(struct linnet_context *context, int fd, 
   return set_name(bytes, name);
 }
 
+static int open_file(const char *path) {
+  int fd;
+  do
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+/* "FILE:OFFSET", an entry of an archive of Kaldi; -1 if it is none, and with the errno of `path`. */
+static int open_entry(struct linnet_context *context, const char *path) {
+  uint64_t offset;
+  int fd = -1, error = errno;
+  size_t length = linnet_split_offset(path, &offset);
+  char *file = path[length] ? linnet_strdup(context, path) : NULL;
+  if (file) {
+    file[length] = '\0';
+    fd = open_file(file);
+  }
+  if (fd >= 0 && lseek(fd, (off_t)offset, SEEK_SET) < 0) {
+    close(fd);
+    fd = -1;
+  }
+  linnet_free(context, file);
+  errno = error;
+  return fd;
+}
+
 enum linnet_status linnet_bytes_open_path(struct linnet_context *context, const char *path,
                                           struct linnet_bytes *bytes) {
   if (strcmp(path, "-") == 0)
     return linnet_bytes_open_fd(context, STDIN_FILENO, "standard input", bytes);
   *bytes = (struct linnet_bytes){.fd = -1};
-  int fd;
-  do
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  while (fd < 0 && errno == EINTR);
+  int fd = open_file(path);
+  if (fd < 0)
+    fd = open_entry(context, path);
   if (fd < 0)
     return fail_errno(context, path);
   enum linnet_status status = linnet_bytes_open_fd(context, fd, path, bytes);

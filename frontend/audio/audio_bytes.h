@@ -20,7 +20,8 @@ struct linnet_bytes {
   int error;        /* errno of a read that failed, else 0 */
 };
 
-/* Each takes the name by copy. On failure nothing needs closing. */
+/* Each takes the name by copy. On failure nothing needs closing. A path may be "FILE:OFFSET", where the input begins,
+ * if no file has the whole name. */
 enum linnet_status linnet_bytes_open_path(struct linnet_context *context, const char *path, struct linnet_bytes *bytes);
 enum linnet_status linnet_bytes_open_fd(struct linnet_context *context, int fd, const char *name,
                                         struct linnet_bytes *bytes);

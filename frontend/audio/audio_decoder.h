@@ -21,6 +21,7 @@ struct linnet_sphere {
   bool shortened; /* the samples are an embedded Shorten stream */
   bool coded;     /* the samples are coded, by Shorten or otherwise */
   int bytes;      /* sample_n_bytes of a sample that is not coded; 0: missing */
+  int checksum;   /* sample_checksum: the sum of all samples of 16 bits, without their carry; -1: missing */
 };
 
 /* Whether the bytes begin like a SPHERE file. */

@@ -61,6 +61,9 @@ static enum linnet_status read_line(const struct linnet_bytes *bytes, const char
     sphere->shortened = strstr(coding, "embedded-shorten") != NULL;
     sphere->coded = strstr(coding, "embedded") != NULL;
   }
+  const char *checksum = value_of(line, "sample_checksum");
+  if (checksum)
+    sphere->checksum = (int)(strtol(checksum, NULL, 10) & 65535);
   sphere->channels = (int)channels;
   sphere->bytes = (int)width;
   return LINNET_OK;
@@ -90,7 +93,7 @@ static enum linnet_status check_length(const struct linnet_bytes *bytes, const s
 
 enum linnet_status linnet_sphere_read(struct linnet_bytes *bytes, struct linnet_sphere *sphere) {
   char magic[MAGIC_BYTES + 1] = "";
-  *sphere = (struct linnet_sphere){.frames = -1, .channels = 1};
+  *sphere = (struct linnet_sphere){.frames = -1, .channels = 1, .checksum = -1};
   read_at(bytes, 0, magic, MAGIC_BYTES);
   long size = strtol(magic + 8, NULL, 10);
   if (size < MAGIC_BYTES || size > MAX_HEADER)

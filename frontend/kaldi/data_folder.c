@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
+#include "base/file.h"
 #include "frontend/kaldi/table.h"
 
 struct recording {
@@ -108,6 +109,26 @@ static const char *cut_command(const struct linnet_table *table, const char *val
   return text;
 }
 
+/* Resolves "FILE", or "FILE:OFFSET" if no file has the whole name. */
+static enum linnet_status find_recording(const struct linnet_data_folder *folder, const char *value, char **path) {
+  const char *list = folder->lists[WAV].name;
+  uint64_t offset;
+  size_t length = linnet_split_offset(value, &offset);
+  LINNET_TRY(linnet_relative_path(folder->context, list, value, strlen(value), path));
+  if (!value[length] || access(*path, F_OK) == 0)
+    return LINNET_OK;
+  char *file = NULL;
+  linnet_free(folder->context, *path);
+  *path = NULL;
+  LINNET_TRY(linnet_relative_path(folder->context, list, value, length, &file));
+  size_t bytes = strlen(file) + strlen(value + length) + 1;
+  *path = linnet_alloc(folder->context, bytes, 1);
+  if (*path)
+    snprintf(*path, bytes, "%s%s", file, value + length);
+  linnet_free(folder->context, file);
+  return *path ? LINNET_OK : out_of_memory(folder);
+}
+
 static enum linnet_status list_recordings(struct linnet_data_folder *folder) {
   const struct linnet_table *wav = &folder->lists[WAV];
   folder->recordings = linnet_calloc(folder->context, wav->count, sizeof *folder->recordings);
@@ -121,7 +142,7 @@ static enum linnet_status list_recordings(struct linnet_data_folder *folder) {
     if (entry->value[length - 1] == '|')
       folder->recordings[i].command = cut_command(wav, entry->value);
     else
-      LINNET_TRY(linnet_relative_path(folder->context, wav->name, entry->value, length, &folder->recordings[i].path));
+      LINNET_TRY(find_recording(folder, entry->value, &folder->recordings[i].path));
   }
   return LINNET_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "frontend/kaldi/kaldi_value.h"
 
 struct linnet_ark {
@@ -111,17 +112,6 @@ enum linnet_status linnet_ark_next_cmvn(struct linnet_ark *ark, const char **key
 
 /* --- One matrix ----------------------------------------------------------------------------------------------- */
 
-size_t linnet_kaldi_split_offset(const char *location, uint64_t *offset) {
-  size_t length = strlen(location), start = length;
-  *offset = 0;
-  while (start > 0 && location[start - 1] >= '0' && location[start - 1] <= '9')
-    start--;
-  if (start == length || length - start > 18 || start < 2 || location[start - 1] != ':')
-    return length;
-  *offset = strtoull(location + start, NULL, 10);
-  return start - 1;
-}
-
 enum linnet_status linnet_kaldi_open_at(struct linnet_context *context, const char *path, uint64_t offset,
                                         const char *key, struct linnet_kaldi_input *input) {
   LINNET_TRY(linnet_kaldi_input_open(context, fopen(path, "rb"), path, input));
@@ -136,7 +126,7 @@ enum linnet_status linnet_kaldi_open_at(struct linnet_context *context, const ch
 static enum linnet_status open_location(struct linnet_context *context, const char *location,
                                         struct linnet_kaldi_input *input) {
   uint64_t offset;
-  size_t length = linnet_kaldi_split_offset(location, &offset);
+  size_t length = linnet_split_offset(location, &offset);
   char *path = linnet_strdup(context, location);
   if (!path)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", location);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/file.h"
 #include "frontend/kaldi/table.h"
 
 struct linnet_scp {
@@ -76,7 +77,7 @@ size_t linnet_scp_find(const struct linnet_scp *scp, const char *key) {
 static enum linnet_status locate(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
                                  char **path, uint64_t *offset) {
   const char *value = scp->table.entries[index].value;
-  size_t length = linnet_kaldi_split_offset(value, offset);
+  size_t length = linnet_split_offset(value, offset);
   return linnet_relative_path(context, scp->table.name, value, length, path);
 }
 

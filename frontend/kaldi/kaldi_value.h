@@ -63,9 +63,6 @@ enum linnet_status linnet_kaldi_read_cmvn(struct linnet_kaldi_input *input, stru
 
 /* The position of a matrix: "file:offset". */
 
-/* Length of the file's name in "file:offset" or "file", and the offset, 0 if there is none. */
-size_t linnet_kaldi_split_offset(const char *location, uint64_t *offset);
-
 /* Opens a file and goes to an offset; `key` is for messages. */
 enum linnet_status linnet_kaldi_open_at(struct linnet_context *context, const char *path, uint64_t offset,
                                         const char *key, struct linnet_kaldi_input *input);

@@ -154,7 +154,7 @@ static char *join(char *to, size_t capacity, const char *folder, size_t folder_l
 enum linnet_status linnet_relative_path(struct linnet_context *context, const char *list, const char *path,
                                         size_t length, char **result) {
   const char *slash = strrchr(list, '/');
-  size_t folder = slash ? (size_t)(slash - list) + 1 : 0, capacity = folder + length + sizeof "../";
+  size_t folder = slash ? (size_t)(slash - list) + 1 : 0, capacity = folder + length + sizeof "../../";
   char *found = length < 65536 && folder < 65536 ? linnet_alloc(context, capacity, 1) : NULL;
   *result = found;
   if (!found)
@@ -163,6 +163,7 @@ enum linnet_status linnet_relative_path(struct linnet_context *context, const ch
     folder = 0;
   if (access(join(found, capacity, list, folder, "", path, length), F_OK) == 0 || folder == 0 ||
       access(join(found, capacity, list, folder, "../", path, length), F_OK) == 0 ||
+      access(join(found, capacity, list, folder, "../../", path, length), F_OK) == 0 ||
       access(join(found, capacity, list, 0, "", path, length), F_OK) == 0)
     return LINNET_OK;
   join(found, capacity, list, folder, "", path, length);

@@ -32,8 +32,8 @@ void linnet_table_release(struct linnet_table *table);
 /* File names inside lists. */
 
 /* Resolves `path`, a name in the file `list`. An absolute path does not change. A relative path is searched in the
- * folder of the list, in the folder above, and in the current folder; if it is nowhere, the result is in the folder of
- * the list. Only the first `length` characters of `path` are used. Release *result with linnet_free. */
+ * folder of the list, in the two folders above, and in the current folder; if it is nowhere, the result is in the
+ * folder of the list. Only the first `length` characters of `path` are used. Release *result with linnet_free. */
 enum linnet_status linnet_relative_path(struct linnet_context *context, const char *list, const char *path,
                                         size_t length, char **result);
 

@@ -19,7 +19,7 @@
  * may be missing beside archives of other systems.
  *
  * The library looks for relative file names in scp files and wav.scp first in the folder of that file, then in the
- * folder above, then in the current folder. If a file is in none of them, the error has the first of these names.
+ * two folders above, then in the current folder. If a file is in none of them, the error has the first of these names.
  *
  * Threads: a reader or writer of an archive is used from one thread at a time. Script files and data folders are
  * immutable: any number of threads may use one, each with its own context handle.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -144,6 +145,19 @@ size_t linnet_output_file_temporary_length(const char *name) {
     digits++;
   bool temporary = digits > 0 && length > digits + mark && strncmp(name + length - digits - mark, TEMPORARY, mark) == 0;
   return temporary ? length - digits - mark : 0;
+}
+
+/* --- positions ---------------------------------------------------------------------------------------------------- */
+
+size_t linnet_split_offset(const char *location, uint64_t *offset) {
+  size_t length = strlen(location), start = length;
+  *offset = 0;
+  while (start > 0 && location[start - 1] >= '0' && location[start - 1] <= '9')
+    start--;
+  if (start == length || length - start > 18 || start < 2 || location[start - 1] != ':')
+    return length;
+  *offset = strtoull(location + start, NULL, 10);
+  return start - 1;
 }
 
 /* --- checksums ---------------------------------------------------------------------------------------------------- */

@@ -51,6 +51,11 @@ void linnet_output_file_abandon(struct linnet_output_file *output);
 /* The length of FILE in the name "FILE.tmp.PROCESS" of a temporary file, 0 if it is none. */
 size_t linnet_output_file_temporary_length(const char *name);
 
+/* --- positions ---------------------------------------------------------------------------------------------------- */
+
+/* Length of the file's name in "file:offset" or "file", and the offset, 0 if there is none. */
+size_t linnet_split_offset(const char *location, uint64_t *offset);
+
 /* --- checksums ---------------------------------------------------------------------------------------------------- */
 
 /* The CRC-32 of zlib, gzip and PNG, in pieces: the core does not need zlib. It finds every change within 32

@@ -7,20 +7,26 @@ export LC_ALL=C
 
 usage() {
 	cat <<'END'
-Usage: cmd.sh [--via WAY] [--jobs J] [--options TEXT] --parts N --log PREFIX -- COMMAND [ARGUMENT...]
+Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--options TEXT] --parts N --log PREFIX
+              -- COMMAND [ARGUMENT...]
 
 Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
-PREFIX.PART.log. PREFIX.PART.done marks a finished part, which does not run again while the command is the same.
+PREFIX.PART.log. PREFIX.PART.done marks a finished part, which does not run again while the command is the same. An
+interrupt cancels the job on the cluster.
 
   --via WAY       local (default), parallel (GNU parallel), slurm or gridengine
   --jobs J        parts at a time (default: one per processor; for slurm and gridengine: all)
-  --options TEXT  for parallel, sbatch or qsub, such as "--partition=long --mem=2G"; all machines must have access to the
+  --mem SIZE, --gpus N, --threads N
+                  what each part requests from slurm (--mem, --gres=gpu, --cpus-per-task) or gridengine (-l mem_free, -l gpu,
+                  -pe smp)
+  --options TEXT  for parallel, sbatch or qsub, such as "--partition=long --time=60"; all machines must have access to the
                   folders of COMMAND and of its files
 END
 }
 
-via=local jobs='' options='' parts='' log=''
-take_options "via jobs options parts log ..." "$@"
+via=local jobs='' mem='' gpus='' threads='' options='' parts='' log=''
+submission='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
+take_options "via jobs mem gpus threads options parts log ..." "$@"
 [ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
 	exit 2
@@ -45,14 +51,43 @@ unfinished() {
 
 need_program() { command -v "$1" >/dev/null || die "--via $via: $1 is not installed"; }
 
+# Removes the job from the cluster and ends. The name of the job is unique.
+# shellcheck disable=SC2317 # a trap calls it
+cancel() {
+	trap '' INT TERM HUP
+	kill "$submission" 2>/dev/null && wait "$submission" || true
+	"${cancel_command[@]}" >&2 || say "cannot cancel the job $job; if it is still there, do so"
+	say "interrupted: cancelled the job $job"
+	exit 130
+}
+
+# submit COMMAND...: waits for a command that submits the job and waits for its end.
+submit() {
+	trap cancel INT TERM HUP
+	"$@" >/dev/null &
+	submission=$!
+	wait "$submission" || true
+	trap - INT TERM HUP
+}
+
 run_parts() {
-	local some=()
+	local some=() wanted=()
 	read -r -a some <<<"$options" || true
 	case "$via" in
 	local) unfinished | xargs -P "${jobs:-$(nproc)}" -n 1 bash "$log.sh" ;;
-	parallel) unfinished | parallel ${jobs:+--jobs "$jobs"} ${some[@]+"${some[@]}"} bash "$log.sh" ;;
-	slurm) sbatch --wait --quiet --array="1-$parts${jobs:+%$jobs}" --output="$log.%a.slurm" ${some[@]+"${some[@]}"} "$log.sh" ;;
-	gridengine) qsub -sync y -cwd -j y -o "$log.qsub" -t "1-$parts" ${jobs:+-tc "$jobs"} ${some[@]+"${some[@]}"} "$log.sh" >/dev/null ;;
+	parallel) unfinished | parallel --quote ${jobs:+--jobs "$jobs"} ${some[@]+"${some[@]}"} bash "$log.sh" ;;
+	slurm)
+		wanted=(${mem:+--mem="$mem"} ${gpus:+--gres=gpu:"$gpus"} ${threads:+--cpus-per-task="$threads"})
+		cancel_command=(scancel --name="$job")
+		submit sbatch --wait --quiet --array="1-$parts${jobs:+%$jobs}" --output="$log.%a.slurm" \
+			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} --job-name="$job" "$log.sh"
+		;;
+	gridengine)
+		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} ${threads:+-pe smp "$threads"})
+		cancel_command=(qdel "$job")
+		submit qsub -sync y -cwd -j y -o "$log.qsub" -t "1-$parts" ${jobs:+-tc "$jobs"} \
+			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} -N "$job" "$log.sh"
+		;;
 	esac
 }
 

@@ -86,16 +86,18 @@ check_stages() {
 # shellcheck disable=SC2154
 runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
 
-# build_program TARGET PROGRAM: builds a target and prints the path of its program
+# build_program TARGET PROGRAM: builds a target and prints the path of its program. Recipes have a build folder of their
+# own, so that the settings of the user's folders stay.
 build_program() {
+	local build=$linnet_root/build/recipes
 	"$linnet_root/recipes/common/packages.sh" build recipe >&2
-	say "building $2 (build/release)"
-	cmake -S "$linnet_root" -B "$linnet_root/build/release" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLINNET_TESTS=OFF \
+	say "building $2 (build/recipes)"
+	cmake -S "$linnet_root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLINNET_TESTS=OFF \
 		>"$linnet_root/build-recipe.log" 2>&1 &&
-		cmake --build "$linnet_root/build/release" --target "$1" >>"$linnet_root/build-recipe.log" 2>&1 ||
+		cmake --build "$build" --target "$1" >>"$linnet_root/build-recipe.log" 2>&1 ||
 		die "the build failed: see build-recipe.log"
 	rm -f "$linnet_root/build-recipe.log"
-	find "$linnet_root/build/release" -maxdepth 2 -type f -name "$2" -perm -u+x -print -quit
+	find "$build" -maxdepth 2 -type f -name "$2" -perm -u+x -print -quit
 }
 
 # Builds the linnet command unless $LINNET names one, and puts it into $linnet.
@@ -133,16 +135,14 @@ processor() {
 	awk -F': ' '/^model name/ {print $2; exit}' /proc/cpuinfo 2>/dev/null
 }
 
-# into FILE COMMAND...: runs a command and writes its output to a file, which appears only if the command succeeds
-into() {
-	local file=$1
+# into FILE COMMAND...: runs a command and writes its output to a file, which appears only if the command succeeds. A
+# subshell runs it, so that an interrupt removes the temporary file too; variables that the command sets are lost.
+into() (
+	_file=$1 _temporary=$1.tmp.$BASHPID
 	shift
-	"$@" >"$file.tmp.$$" || {
-		rm -f "$file.tmp.$$"
-		return 1
-	}
-	mv "$file.tmp.$$" "$file"
-}
+	trap 'rm -f "$_temporary"' EXIT
+	"$@" >"$_temporary" && mv "$_temporary" "$_file"
+)
 
 # spk2utt from utt2spk.
 spk2utt() {
@@ -151,7 +151,7 @@ spk2utt() {
 
 # select_lines LIST FILE: the lines of FILE whose first field is the first field of a line in LIST.
 select_lines() {
-	awk -v list="$1" 'BEGIN {while ((getline <list) > 0) keep[$1]} $1 in keep' "$2"
+	list=$1 awk 'BEGIN {while ((getline <ENVIRON["list"]) > 0) keep[$1]} $1 in keep' "$2"
 }
 
 # select_utterances FROM TO LIST: copies a data folder with only the utterances in LIST (first column).
@@ -173,25 +173,29 @@ select_utterances() {
 }
 
 # absolute_scp SCP FOLDER: wav.scp or feats.scp with absolute paths. Looks for relative paths where linnet does: in the
-# folder, its parent or the current folder. Commands do not change.
+# folder, the two above it or the current folder. Commands do not change.
 absolute_scp() {
-	awk -v folder="$(cd "$2" && pwd)" -v current="$PWD" '
+	folder=$(cd "$2" && pwd) awk '
 		function there(path,   line, status) {
 			sub(/:[0-9]+$/, "", path)
 			status = getline line <path
 			close(path)
 			return status >= 0
 		}
+		BEGIN {
+			folders = split("/ /../ /../../", between, " ")
+			for (i = 1; i <= folders; i++) start[i] = ENVIRON["folder"] between[i]
+			start[++folders] = ENVIRON["PWD"] "/"
+		}
 		{
 			id = $1
 			path = $0
 			sub(/^[^ \t]+[ \t]+/, "", path)
 			if (path !~ /^\// && path !~ /\|[ \t]*$/) {
-				if (there(folder "/../" path) && !there(folder "/" path)) path = folder "/../" path
-				else if (there(current "/" path) && !there(folder "/" path)) path = current "/" path
-				else path = folder "/" path
+				for (i = 1; i <= folders && !there(start[i] path); i++);
+				path = start[i <= folders ? i : 1] path
 			}
-			print id, path
+			print id " " path
 		}' "$1" | sort
 }
 
@@ -200,8 +204,8 @@ add_phones() {
 	local lang=$1 folder
 	shift
 	for folder; do
-		into "$folder/phones" awk -v unknown=SPN -v stress=1 -f "$linnet_root/recipes/common/words_to_phones.awk" \
-			"$lang/lexicon.txt" "$folder/text"
+		into "$folder/phones" awk -v unknown=SPN -v stress=1 -f "$linnet_root/recipes/common/possessive.awk" \
+			-f "$linnet_root/recipes/common/words_to_phones.awk" "$lang/lexicon.txt" "$folder/text"
 	done
 }
 
@@ -231,6 +235,39 @@ rate_of() {
 error_rate() {
 	"$linnet" score --bootstrap 0 "${@:3}" "$1" "$2" | awk '/^%[PW]ER/ {print $2}'
 }
+
+# run_on CMD LOG COMMAND...: runs a command here (CMD is "local") or as a job: "slurm --mem 8G --gpus 1 --partition=long".
+# The first word is a way of cmd.sh; of the others it takes the requests, and sbatch or qsub the rest.
+run_on() {
+	local _cmd=() _requests=() _others=() _log=$2
+	read -r -a _cmd <<<"$1"
+	shift 2
+	[ "${_cmd[0]-}" != local ] || {
+		"$@"
+		return
+	}
+	_requests=(--via "${_cmd[0]}")
+	_cmd=("${_cmd[@]:1}")
+	while [ ${#_cmd[@]} -gt 0 ]; do
+		case "${_cmd[0]}" in
+		--mem | --gpus | --threads)
+			[ ${#_cmd[@]} -gt 1 ] || die "${_cmd[0]} needs a value"
+			_requests+=("${_cmd[@]:0:2}")
+			_cmd=("${_cmd[@]:2}")
+			;;
+		*)
+			_others+=("${_cmd[0]}")
+			_cmd=("${_cmd[@]:1}")
+			;;
+		esac
+	done
+	rm -f "$_log".*.done # each call runs the command again
+	"$linnet_root/recipes/common/cmd.sh" "${_requests[@]}" --options "${_others[*]}" --parts 1 --log "$_log" -- "$@"
+	tail -n 5 "$_log.1.log" >&2
+}
+
+# check_way OPTION CMD: whether run_on takes CMD
+check_way() { one_of "$1" "${2%% *}" local parallel slurm gridengine; }
 
 # Whether the number $1 is below $2.
 is_below() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a < b)}'; }

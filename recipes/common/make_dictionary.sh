@@ -8,7 +8,8 @@ common=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: make_dictionary.sh --out DIR [--dict FILE] [--units KIND] [--oov WAY] [--words FILE] TEXT...
+Usage: make_dictionary.sh --out DIR [--dict FILE] [--units KIND] [--oov WAY] [--words FILE]
+                          [--extra FILE] TEXT...
 
 Writes the pronunciations of the words of Kaldi text files, and the units of a CTC model:
 
@@ -22,12 +23,15 @@ Writes the pronunciations of the words of Kaldi text files, and the units of a C
   --oov WAY     words that the dictionary lacks: map (default): SPN; flite: flite's letter-to-sound rules (the first
                 vowel has the stress); g2p: a model that linnet g2p learns from the dictionary ($LINNET names the command)
   --words FILE  more words to pronounce, one per line, for example those of a language model
+  --extra FILE  pronunciations in the form of CMUdict, for words that CMUdict lacks; they come before --oov
+
+A possessive that no dictionary has is pronounced as its stem, with the ending that it requires.
 END
 }
 
-dict='' out='' units=39 oov=map words=''
+dict='' out='' units=39 oov=map words='' extra=''
 debian=/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict
-take_options "dict out units oov words ..." "$@"
+take_options "dict out units oov words extra ..." "$@"
 [ -n "$out" ] && [ ${#rest[@]} -gt 0 ] || {
 	usage >&2
 	exit 2
@@ -40,6 +44,7 @@ if [ -z "$dict" ]; then
 	dict=$debian
 fi
 need_file "$dict" "--dict wants the file of CMUdict"
+[ -z "$extra" ] || need_file "$extra" "--extra wants a file of pronunciations"
 [ "$units" = 39 ] || grep -qm 1 '[A-Z][012]\( \|$\)' "$dict" || die "--units stress: $dict has no stress"
 
 vowels='AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW'
@@ -100,8 +105,8 @@ trap 'rm -rf "$work"' EXIT
 : >"$work/unknown"
 : >"$work/rules"
 count_words "${rest[@]}" >"$work/words"
-awk -v stress="$([ "$units" = 39 ] || echo 1)" -v unknown="$work/unknown" -f "$common/dictionary.awk" "$work/words" "$dict" \
-	>"$work/known" || die "$dict cannot be used"
+awk -v stress="$([ "$units" = 39 ] || echo 1)" -v unknown="$work/unknown" -f "$common/possessive.awk" \
+	-f "$common/dictionary.awk" "$work/words" "$dict" ${extra:+"$extra"} >"$work/known" || die "$dict${extra:+ or $extra} cannot be used"
 way=SPN
 case "$oov" in
 flite)
@@ -124,6 +129,7 @@ into "$out/oov" awk '
 into "$out/choices" cat <<END
 dictionary $dict ($(cksum <"$dict" | cut -d ' ' -f 1))
 units $units ($(wc -l <"$out/units") with NSN and SPN)
+unknown words $oov
 pronunciation of training labels: the first
 words $(wc -l <"$work/words")
 out of vocabulary $(wc -l <"$work/unknown") words, $(awk '{n += $2} END {print n + 0}' "$work/unknown") tokens: $way

@@ -9,22 +9,25 @@ common=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: make_features.sh --data DIR --out DIR [--parts N] [--via WAY] [--jobs J] [--options TEXT] [--run-commands]
-                        [-- FEATURES-OPTIONS]
+                        [--allow-missing] [--root DIR] [--subset DIR...] [-- FEATURES-OPTIONS]
 
 Computes filterbank energies of a Kaldi data folder into OUT: compressed archives with feats.scp, statistics of the
-speakers with cmvn.scp, and the lists of the folder. Paths in feats.scp are valid from OUT and from the folders beside it.
-After an interruption, run it again: it computes only the unfinished parts. A folder of another system, with
-feats.scp but without wav.scp, keeps its features.
+speakers with cmvn.scp, the lists of the folder, and the number of utterances and frames in the file frames. After an
+interruption, run it again: it computes only the unfinished parts. OUT changes when all parts are finished; until then it
+stays as it was. A folder of another system, with feats.scp but without wav.scp, keeps its features.
 
-  --parts N       divide the speakers into N parts (default: one per processor)
+  --parts N       divide the speakers into N parts (default 32, so that the parts do not depend on the machine)
   --via, --jobs, --options   where parts run: see cmd.sh --help
   --run-commands  run the commands in wav.scp
+  --allow-missing leave out utterances whose audio cannot be read
+  --root DIR      paths in feats.scp are relative to DIR, one or two folders above OUT (default: the folder above)
+  --subset DIR... data folders with some of the utterances: their features, from the same archives, go beside OUT
   after --        options of linnet features (default: 40 bands, as the paper)
 END
 }
 
-data='' out='' parts=$(nproc) via=local jobs='' options='' run_commands=''
-take_options "data out parts via jobs options run-commands! ..." "$@"
+data='' out='' parts=32 via=local jobs='' options='' run_commands='' allow_missing='' root='' subset=()
+take_options "data out parts via jobs options run-commands! allow-missing! root subset+ ..." "$@"
 [ -n "$data" ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2
@@ -34,7 +37,8 @@ need_file "$data/spk2utt" "make it with 'linnet validate-data --fix $data'"
 
 # Divides the folder into parts of about the same number of utterances, without dividing a speaker. Prints the number of parts.
 divide() {
-	awk -v parts="$parts" -v out="$out" '
+	parts=$parts out=$out awk '
+		BEGIN {parts = ENVIRON["parts"]; out = ENVIRON["out"]}
 		NR == FNR {speakers++; total += NF - 1; next}
 		FNR == 1 {n = parts < speakers ? parts : speakers}
 		{
@@ -47,23 +51,64 @@ divide() {
 		END {print last}' "$data/spk2utt" "$data/spk2utt"
 }
 
-# gather NAME: joins the lists of the parts, with paths relative to the parent folder
+# gather NAME: joins the lists of the parts, with paths relative to the root
 gather() {
-	seq "$count" | sed "s#.*#$out/$1.&.scp#" | xargs cat | sed -E "s# ([^ ]*/)?([^/ ]+)\$# $(basename "$out")/\2#" | sort
+	local part
+	for part in $(seq "$count"); do cat "$archives/$1.$part.scp"; done |
+		folder=${archives#"$root"/} awk '{key = $1; sub(/^.*\//, ""); print key " " ENVIRON["folder"] "/" $0}' | sort
 }
 
-# Parts are computed again when the lists or the division into parts change.
+# What the features depend on besides the audio: lists, division into parts, options.
 checksum() {
 	local lists=("$data/wav.scp" "$data/utt2spk")
 	[ ! -e "$data/segments" ] || lists+=("$data/segments")
-	cat "${lists[@]}" | cksum | sed "s/ .*/-$count/"
+	{
+		cat "${lists[@]}"
+		echo "$run_commands" ${rest[@]+"${rest[@]}"}
+	} | cksum | sed "s/ .*/-$count/"
 }
 
+# copy_lists TO
 copy_lists() {
 	local name
 	for name in text phones utt2spk spk2utt spk2gender; do
-		[ ! -e "$data/$name" ] || into "$out/$name" cat "$data/$name"
+		[ ! -e "$data/$name" ] || into "$1/$name" cat "$data/$name"
 	done
+}
+
+# Utterances and frames, as the logs of all parts count them.
+count_frames() {
+	cat "$log".*.log | awk '/^[0-9]+ utterances, [0-9]+ frames/ {u += $1; f += $3} END {print u + 0, f + 0}'
+}
+
+# leave_out: removes utterances without features from the new lists
+leave_out() {
+	local before after
+	before=$(wc -l <"$data/utt2spk") after=$(wc -l <"$new/feats.scp")
+	[ "$before" != "$after" ] || return 0
+	select_utterances "$new" "$new.rest" "$new/feats.scp"
+	mv "$new.rest"/* "$new"
+	rmdir "$new.rest"
+	say "$data: the audio of $((before - after)) of $before utterances cannot be read; they are left out: see $log.*.log"
+}
+
+# Prepares all new files, then renames them.
+replace_lists() {
+	local folder name
+	rm -rf "$new" "$new".*
+	mkdir -p "$new"
+	copy_lists "$new"
+	for name in feats cmvn; do into "$new/$name.scp" gather $name; done
+	into "$new/frames" count_frames
+	[ -z "$allow_missing" ] || leave_out
+	for folder in ${subset[@]+"${subset[@]}"}; do
+		name=$(basename "$folder")
+		select_utterances "$new" "$new.$name" "$folder/utt2spk"
+		mkdir -p "$out/../$name"
+	done
+	mv "$new"/* "$out"
+	for folder in ${subset[@]+"${subset[@]}"}; do mv "$new.$(basename "$folder")"/* "$out/../$(basename "$folder")"; done
+	rm -rf "$new" "$new".*
 }
 
 build_linnet
@@ -74,23 +119,29 @@ if [ ! -e "$data/wav.scp" ]; then
 	for name in feats cmvn; do
 		[ ! -e "$data/$name.scp" ] || into "$out/$name.scp" absolute_scp "$data/$name.scp" "$data"
 	done
-	copy_lists
+	copy_lists "$out"
 	"$linnet" validate-data "$out" >&2
 	exit
 fi
+root=$(cd "${root:-$out/..}" && pwd)
+[[ $out == "$root"/* && ${out#"$root"/} != */*/* ]] || die "--root $root: must be one or two folders above --out $out"
 count=$(divide)
 for part in $(seq "$count"); do
 	select_utterances "$data" "$out/part.$part" "$out/part.$part.list"
 	into "$out/part.$part/wav.scp" absolute_scp "$out/part.$part/wav.scp" "$data"
 done
-log=$out/log/features-$(checksum)
-mkdir -p "$out/log"
-find "$out/log" -maxdepth 1 -name 'features-*.done' ! -name "${log##*/}.*" -delete # their files will be overwritten
-"$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --parts "$count" --log "$log" -- \
-	"$linnet" features "$out/part.{}" --threads 1 --out "$out/feats.{}.ark" --scp "$out/feats.{}.scp" --compress cm \
-	--cmvn-stats "$out/cmvn.{}.ark" --cmvn-scp "$out/cmvn.{}.scp" ${run_commands:+--run-commands} ${rest[@]+"${rest[@]}"}
-copy_lists
-into "$out/feats.scp" gather feats
-into "$out/cmvn.scp" gather cmvn
-rm -rf "$out"/part.*
+name=$(checksum)
+archives=$out/archives-$name log=$out/log/features-$name new=$out/new
+mkdir -p "$out/log" "$archives"
+command=("$linnet" features "$out/part.{}" --threads 1 --out "$archives/feats.{}.ark" --scp "$archives/feats.{}.scp"
+	--compress cm --cmvn-stats "$archives/cmvn.{}.ark" --cmvn-scp "$archives/cmvn.{}.scp" ${run_commands:+--run-commands}
+	${rest[@]+"${rest[@]}"})
+# The command fails if some utterances fail, but writes the others.
+# shellcheck disable=SC2016
+[ -z "$allow_missing" ] || command=(bash -c '"${@:2}" || [ -s "$1" ]' features "$archives/feats.{}.scp" "${command[@]}")
+"$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --parts "$count" --log "$log" -- "${command[@]}"
+replace_lists
+find "$out" -mindepth 1 -maxdepth 1 ! -name "archives-$name" \
+	\( -name 'archives-*' -o -name 'part.*' -o -name '*.[0-9]*.ark' -o -name '*.[0-9]*.scp' \) -exec rm -rf {} +
+find "$out/log" -maxdepth 1 -name 'features-*' ! -name "${log##*/}.*" -delete
 "$linnet" validate-data "$out" >&2

@@ -10,28 +10,34 @@ usage() {
 	cat <<'END'
 Usage: score_sets.sh --model FILE --data DIR --dev SET --tests "SET..." --units FILE --lm FILE --out DIR [--jobs J]
                      [--beam N] [--weights "W..."] [--bonuses "B..."]
-                     [--lexicon FILE --word-lm FILE [--word-beam N] [--word-weights "W..."] [--word-bonuses "B..."]]
+                     [--lexicon FILE --word-lm FILE [--word-beam N] [--word-weights "W..."] [--word-bonuses "B..."]
+                      [--ref-filter PROGRAM] [--hyp-filter PROGRAM]]
 
 Recognises the phones of DIR/SET greedily and by a beam search with an n-gram of phones, and with --lexicon and --word-lm
 also words. Weights and bonuses of the n-grams are tuned on --dev alone; then all sets are scored. A missing utterance
-counts as deleted. Each result is compared with NIST sclite if it is installed (Debian package sctk).
+counts as deleted. Words pass through the filters before they are compared, as through Kaldi's local/wer_ref_filter and
+wer_hyp_filter: programs that read lines "utterance words" and write them. Each result is compared with NIST sclite if it is installed (Debian package sctk).
 
   OUT/SET.greedy.*, OUT/SET.beam.*   .hyp, .units.score (the model's units), .folded.score (39 phones, without noises)
   OUT/SET.words.*                    .hyp, .words.score
   ....utterances, .confusions, .speakers   details of the last of these scores
   OUT/tuning.*, OUT/tuned.*          for beam and words: all pairs with their error on --dev, and the best pair
-  OUT/scored                         a line for each time the test sets were scored
+  OUT/scored                         a line for each time the test sets were searched and scored
 END
 }
 
 model='' data='' dev='' tests='' units='' lm='' lexicon='' word_lm='' out='' jobs=$(nproc) beam=32
 weights='0.3 0.5 0.7 1.0' bonuses='0 0.5 1.0 1.5' word_beam=200 word_weights='0.4 0.7 1.0 1.3' word_bonuses='0 0.5 1.0 1.5'
+ref_filter='' hyp_filter=''
 take_options "model data dev tests units lm out jobs beam weights bonuses lexicon word-lm word-beam word-weights
-	word-bonuses" "$@"
-for name in model data dev tests units lm out; do
+	word-bonuses ref-filter hyp-filter" "$@"
+for name in model data dev units lm out; do
 	[ -n "${!name}" ] || die "--$name is missing; see --help"
 done
 for name in "$model" "$units" "$lm"; do need_file "$name" "run the stages before first"; done
+for name in ref_filter hyp_filter; do
+	[ -z "${!name}" ] || [ -x "${!name}" ] || die "--${name/_/-} ${!name}: is not a program that can be run"
+done
 [[ " $tests " != *" $dev "* ]] || die "--dev $dev is among the test sets"
 
 # recognise SET: greedy hypotheses and posteriors
@@ -49,10 +55,25 @@ search() {
 	[ "$1" = beam ] || options=(--beam "$word_beam" --words --lexicon "$lexicon" --lm "$word_lm" --word-bonus "$4" --silence 'NSN,SPN')
 	"$linnet" decode --threads "$jobs" --symbols "$units" --lm-weight "$3" "${options[@]}" \
 		--output "$5" "ark:$out/$2.post" 2>>"$out/$2.log" || die "$2: $(tail -n 1 "$out/$2.log")"
+	[ "$1" = beam ] || [ -z "$hyp_filter" ] || into "$5" filtered "$hyp_filter" "$5"
+}
+
+# filtered FILTER FILE: the file, or what the filter makes of it
+filtered() {
+	if [ -n "$1" ]; then "$1" <"$2"; else cat "$2"; fi
 }
 
 # reference SEARCH SET
-reference() { echo "$data/$2/$([ "$1" = words ] && echo text || echo phones)"; }
+reference() {
+	if [ "$1" != words ]; then
+		echo "$data/$2/phones"
+	elif [ -z "$ref_filter" ]; then
+		echo "$data/$2/text"
+	else
+		into "$out/$2.ref" filtered "$ref_filter" "$data/$2/text"
+		echo "$out/$2.ref"
+	fi
+}
 
 # tune KIND: lines of weight, bonus and error on the development set
 tune() {
@@ -65,6 +86,8 @@ tune() {
 		done
 	done
 }
+
+best() { sort -s -g -k 3,3 "$out/tuning.$1" | sed q; }
 
 find_sclite() {
 	sclite=()
@@ -103,7 +126,7 @@ search_sets() {
 	local weight bonus set tune_options=(--unit phone)
 	[ "$1" = beam ] || tune_options=("${word_options[@]}")
 	into "$out/tuning.$1" tune "$1"
-	sort -s -g -k 3,3 "$out/tuning.$1" | sed q >"$out/tuned.$1"
+	into "$out/tuned.$1" best "$1"
 	rm -f "$out/tuning.hyp"
 	read -r weight bonus _ <"$out/tuned.$1"
 	say "$dev, $1: weight $weight, bonus $bonus"
@@ -115,11 +138,13 @@ word_options=(--unit word --ignore '<NOISE> <SPOKEN_NOISE>')
 searches=(beam)
 [ -z "$lexicon" ] || [ -z "$word_lm" ] || searches+=(words)
 mkdir -p "$out"
+trap 'rm -f "$out"/tuning.hyp*' EXIT # of an interrupted tuning
+rm -f "$out"/tuning.* "$out"/tuned.* "$out"/*.tmp.*
 for set in $dev $tests; do rm -f "$out/$set".*; done
 find_sclite
 for set in $dev $tests; do recognise "$set"; done
-echo "$(date -u +%FT%TZ) commit $(commit) model $(cksum <"$model" | cut -d ' ' -f 1)" >>"$out/scored"
 for kind in "${searches[@]}"; do search_sets "$kind"; done
+[ -z "$tests" ] || echo "$(date -u +%FT%TZ) commit $(commit) model $(cksum <"$model" | cut -d ' ' -f 1)" >>"$out/scored"
 for set in $dev $tests; do
 	for kind in units folded; do
 		score greedy "$set" $kind

@@ -1,6 +1,6 @@
 # Turns a Kaldi text file into phones by the first pronunciation of each word, without stress digits.
 #
-#   awk -v skipped=FILE [-v unknown=PHONE] [-v stress=1] -f words_to_phones.awk LEXICON... TEXT
+#   awk -v skipped=FILE [-v unknown=PHONE] [-v stress=1] -f possessive.awk -f words_to_phones.awk LEXICON... TEXT
 #
 # Lexicons have CMUdict's or Kaldi's format; the first that has the word counts. A possessive that no lexicon has gets the
 # ending that its stem requires. A word that is still unknown becomes the phone `unknown`. Without `unknown`, its utterance
@@ -22,18 +22,11 @@ function add_pronunciation(word, i, phones, phone) {
 	lexicon[word] = phones
 }
 
-# "'S" is S after a voiceless consonant, IH Z after a sibilant, else Z.
-function pronounce(word, stem, last, n, parts) {
+function pronounce(word, stem) {
 	if (word in lexicon)
 		return lexicon[word]
 	stem = word
-	if (!sub(/'S$/, "", stem) || !(stem in lexicon))
-		return ""
-	n = split(lexicon[stem], parts, " ")
-	last = parts[n]
-	if (last ~ /^(S|Z|SH|ZH|CH|JH)$/)
-		return lexicon[stem] " IH Z"
-	return lexicon[stem] (last ~ /^(P|T|K|F|TH)$/ ? " S" : " Z")
+	return sub(/'S$/, "", stem) && stem in lexicon ? possessive(lexicon[stem]) : ""
 }
 
 /^;;;/ { next }

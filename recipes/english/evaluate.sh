@@ -92,7 +92,7 @@ references() {
 		into "$to/phones" select_lines "$to/wav.scp" "$2/phones"
 	else
 		need_file "${lexicon:-lexicon}" "$2 has no phones: name a lexicon with --lexicon"
-		into "$to/phones" awk -v skipped="$to/skipped" -f "$here/../common/words_to_phones.awk" "$lexicon" "$to/text"
+		into "$to/phones" awk -v skipped="$to/skipped" -f "$here/../common/possessive.awk" -f "$here/../common/words_to_phones.awk" "$lexicon" "$to/text"
 	fi
 }
 

@@ -55,5 +55,5 @@ for name in "${rest[@]}"; do
 done
 [ ${#names[@]} -gt 0 ] || die "no encoder is finished"
 into "$exp/TABLE.md" write_table
-"$here/../common/plot_training.sh" --out "$exp/table" "${names[@]/#/$exp/}"
+"$here/../common/plot_training.sh" --out "$exp/table" "${names[@]/#/"$exp"/}"
 cat "$exp/TABLE.md"

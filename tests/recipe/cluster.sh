@@ -68,15 +68,21 @@ check_features() {
   features 0 'good: 12 utterances of 4 speakers' local
   features 0 'good: 12 utterances of 4 speakers' cluster --via "$1" --options "$2"
   cat out
-  for part in 1 2 3 4; do cmp "local/feats.$part.ark" "cluster/feats.$part.ark" || fail "part $part differs"; done
+  for part in 1 2 3 4; do cmp local/archives-*/feats.$part.ark cluster/archives-*/feats.$part.ark || fail "part $part differs"; done
 
   # A failed part is reported; the other parts do not run again.
-  rm cluster/log/*.2.done cluster/feats.2.ark
+  rm cluster/log/*.2.done cluster/archives-*/feats.2.ark
   mv data/audio/b-2.wav hidden.wav
   features 1 '1 of 4 parts failed' cluster --via "$1" --jobs 2
   mv hidden.wav data/audio/b-2.wav
   touch marker
   features 0 'good: 12 utterances' cluster --via "$1" --jobs 2
-  [[ $(find cluster -name 'feats.*.ark' -newer marker) == cluster/feats.2.ark ]] || fail 'more than the failed part ran'
+  [[ $(find cluster -name 'feats.*.ark' -newer marker) == cluster/archives-*/feats.2.ark ]] || fail 'more than the failed part ran'
   features 1 'of 4 parts failed' refused --via "$1" --options "$3"
+
+  # An interrupt cancels the job: its parts do not go on.
+  check 124 'interrupted: cancelled the job' timeout -s TERM 4 "$recipes/common/cmd.sh" --via "$1" --options "$2" --parts 2 --log slow -- \
+    bash -c 'sleep 8; echo {} > went-on.{}'
+  sleep 6
+  [[ -z $(find . -maxdepth 1 -name 'went-on.*') ]] || fail 'a job went on after an interrupt'
 }

@@ -46,6 +46,19 @@ grep -qF '{"symbol":"B","start":0.075,"end":0.120,"confidence":0.6065}' hyp || f
 "$linnet" decode --symbols symbols --insertion-bonus -9 post.txt > hyp 2> /dev/null
 grep -qx 'u1 ' hyp || fail "insertion bonus: $(cat hyp)"
 
+# Inputs named as for Kaldi's programs.
+printf 'u1 A B\nu2 \n' > expected
+for input in ark,t:post.txt ark,s,cs:post.txt; do
+  "$linnet" decode --symbols symbols "$input" > hyp 2> err || fail "$input: $(cat err)"
+  same "$input" expected hyp
+done
+"$linnet" decode --symbols symbols --run-commands 'ark,t:cat post.txt | tee copy |' > hyp 2> err || fail "a command: $(cat err)"
+same 'a command' expected hyp
+check 1 'cat post.txt |: is a command; if you trust it, run it with --run-commands' decode --symbols symbols 'ark:cat post.txt |'
+check 1 'ark:cat post.txt; exit 3 |: the command failed' decode --symbols symbols --run-commands 'ark:cat post.txt; exit 3 |'
+printf 'u1 [\n-1 -2 -3\n-1 nan -2 ]\n' > nan.txt
+check 1 "u1: row 1, column 1 ('A') is nan, which is no log-posterior" decode --symbols symbols nan.txt
+
 # Names of the blank in other systems, with and without indices.
 printf '<blank> 0\nA 1\nB 2\n' > blank.indexed
 for blank in '<blank>' '<pad>' '[PAD]' _; do

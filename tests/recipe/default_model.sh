@@ -32,7 +32,7 @@ head -n 30 "$data/text" > "$work/text"
 head -n 30 "$data/utt2spk" > "$work/utt2spk"
 awk -v folder="$data" 'NR <= 30 {print $1, folder "/" $2}' "$data/wav.scp" > "$work/wav.scp"
 lexicon=$data/../cmudict/cmudict.dict
-awk -v skipped="$work/skipped" -f "$here/../../recipes/common/words_to_phones.awk" "$lexicon" "$work/text" > "$work/phones"
+awk -v skipped="$work/skipped" -f "$here/../../recipes/common/possessive.awk" -f "$here/../../recipes/common/words_to_phones.awk" "$lexicon" "$work/text" > "$work/phones"
 for file in wav.scp utt2spk text; do
   awk 'NR == FNR {keep[$1]; next} $1 in keep' "$work/phones" "$work/$file" > "$work/kept" && mv "$work/kept" "$work/$file"
 done

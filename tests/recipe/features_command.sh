@@ -42,6 +42,27 @@ check 0 '1 utterances' data/u3.wav -o file.ark --text
 cmp <(tail -n +2 file.ark) <(tail -n +2 pipe.ark) || fail 'standard input gives other features'
 cmp file.ark <(sed 's/^stdin/u3/' raw.ark) || fail 'raw input gives other features'
 
+# An entry of an archive, in wav.scp and as a file.
+mkdir archived
+{
+  printf 'u2 RIFF\104\116\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\40\116\0\0'
+  head -c 20000 "$linnet"
+  printf 'u3 '
+  cat data/u3.wav
+} > archived/wav.ark
+printf 'u2 wav.ark:3\nu3 wav.ark:20050\n' > archived/wav.scp
+check 0 '2 utterances' archived -o archived.ark --text
+cmp archived.ark <("$linnet" features data -o - --text 2> /dev/null | awk '/^u/ {on = /^u[23] /} on') ||
+  fail 'entries of an archive give other features'
+check 0 '1 utterances' archived/wav.ark:20050 -o entry.ark --text
+sed -n '2,$p' file.ark | cmp - <(sed -n '2,$p' entry.ark) || fail 'an entry of an archive as a file'
+sed 's/$/ x/' archived/wav.scp | awk '{print $1, substr($1, 1, 1)}' > archived/utt2spk
+sed 's/$/ WORDS/' <(cut -d ' ' -f 1 archived/wav.scp) > archived/text
+echo 'u u2 u3' > archived/spk2utt
+prefix=("$linnet")
+check 0 'good: 2 utterances' validate-data archived
+prefix=("$linnet" features)
+
 # Normalisation, and statistics that one run writes and another reads.
 check 0 '6 utterances' data -o norm.ark --cmvn utterance --cmvn-variance --text --num-mel 3
 awk 'NF >= 3 { for (i = 1; i <= 3; i++) { sum[i] += $i; square[i] += $i * $i }; n++ }

@@ -12,7 +12,8 @@ Speaks sentences of its own with flite and espeak-ng and lays them out as LDC's 
 the published numbers of utterances (for run.sh --scale-counts 0.01):
 
   DIR/wsj0/11-*.1, DIR/wsj1/13-*.1   discs: .wv1 (SPHERE, Shorten or not, either byte order), .ndx, .dot with markup,
-                                     language models as .z; a duplicate file, a duplicate line, a speaker to leave out
+                                     language models as .z; a duplicate file, a duplicate line, a speaker to leave out;
+                                     all verbalised punctuation in WSJ0; spkrinfo.txt of all speakers but one
   DIR/cmudict                        pronunciations of all words but one, in the form of CMUdict
 
   --linnet PROGRAM  estimates the language models (default $LINNET)
@@ -130,8 +131,11 @@ eval92	11-13.1	wsj0/si_et_20	441	awb	0.95	125	1
 eval93	13-33.1	wsj1/si_et_h1/wsj64k	4oa	rms	0.95	-	2
 DONE
 
+# The verbalised punctuation, as the recipe's dictionary has it.
+awk '!/^;;;/ {print $1}' "$here/../../recipes/wsj/conf/punctuation.dict" >"$work/punctuation"
+
 make_plan() {
-	awk -F '\t' '
+	punctuation=$work/punctuation awk -F '\t' '
 		function pick(list,   n, word) { n = split(list, word, " "); return word[1 + int(rand() * n)] }
 		function noun() { return pick("company bank market board group trader investor judge house") }
 		function things() { return pick("shares bonds profits prices goods oil steel") }
@@ -154,17 +158,30 @@ make_plan() {
 			if (m == 4) { sub(/ /, " ~ ", words); return words " [tongue_click/]" }
 			if (m == 5) { sub(/dollars/, "dol\\lars", words); return words }
 			if (m == 6 && n % 4 == 2) return words " [door_slam]"
+			if (m == 7 && n % 4 == 3) return words " ah[door_slam]"
 			return n % 2 ? toupper(words) : words
+		}
+		# A mark of punctuation, with the backslash of the corpus, and after a comma what a speaker says.
+		function punctuate(   word) {
+			if ((getline word <ENVIRON["punctuation"]) <= 0) return ""
+			read = word
+			sub(/^[^A-Z]+/, "", read)
+			gsub(/-/, " ", read)
+			read = " , " tolower(read)
+			return " \\" word
 		}
 		BEGIN { srand(7) }
 		{
 			for (i = 1; i <= $8; i++) {
 				words = sentence()
 				gsub(/ at\?/, "", words)
+				if (i == 5) words = "the company\047s " words
+				end = read = ""
+				if ($1 == "si84") end = punctuate()
 				spoken = words
 				gsub(/[-%.]/, "", spoken)
 				id = sprintf("%sc02%s", $4, sprintf("%02d", i))
-				printf "%s\t%s\t%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\n", $1, $2, $3, $4, id, $5, $6, $7, spoken, mark(words, n++)
+				printf "%s\t%s\t%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\n", $1, $2, $3, $4, id, $5, $6, $7, spoken read, mark(words, n++) end
 			}
 		}' "$work/speakers"
 }
@@ -221,26 +238,40 @@ mkdir -p "$out/wsj0/11-13.1/wsj0/doc/indices/train" "$out/wsj0/11-13.1/wsj0/doc/
 	"$out/wsj1/13-34.1/wsj1/doc/indices" "$out/wsj1/13-32.1/wsj1/doc/indices/wsj1/eval" \
 	"$out/wsj1/13-32.1/wsj1/doc/lng_modl/base_lm"
 list si84 .wv1 | sed '$p' >"$out/wsj0/11-13.1/wsj0/doc/indices/train/tr_s_wv1.ndx" # the last line twice
-list eval92 '' >"$out/wsj0/11-13.1/wsj0/doc/indices/test/nvp/si_et_20.ndx"
+list eval92 '' | tee "$out/wsj0/11-13.1/wsj0/doc/indices/test/nvp/si_et_20.ndx" \
+	>"$out/wsj0/11-13.1/wsj0/doc/indices/test/nvp/si_et_05.ndx" # sets of 5000 words: the same utterances
 list si284 .wv1 | sed 's/:/: \//' >"$out/wsj1/13-34.1/wsj1/doc/indices/si_tr_s.ndx"
-list dev93 .wv1 >"$out/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx"
-list eval93 .wv1 | sed 's/13_33_1/13_32_1/' >"$out/wsj1/13-32.1/wsj1/doc/indices/wsj1/eval/h1_p0.ndx"
+list dev93 .wv1 | tee "$out/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx" >"$out/wsj1/13-34.1/wsj1/doc/indices/h2_p0.ndx"
+list eval93 .wv1 | sed 's/13_33_1/13_32_1/' |
+	tee "$out/wsj1/13-32.1/wsj1/doc/indices/wsj1/eval/h1_p0.ndx" >"$out/wsj1/13-32.1/wsj1/doc/indices/wsj1/eval/h2_p0.ndx"
 
 # Transcripts are beside the audio or in a separate folder.
 while IFS=$'\t' read -r _ disc folder id _ _ _ _ text; do
 	folder=$out/${disc%%-*}/$disc/${folder/si_tr_s/transcrp/dots/si_tr_s}
 	mkdir -p "$folder"
-	printf '%s (%s)\n' "$text" "$id" >>"$folder/${id:0:6}00.dot"
+	end=" ($id)"
+	[ "$id" != 011c0204 ] || end="($id)"
+	printf '%s%s\n' "$text" "$end" >>"$folder/${id:0:6}00.dot"
 done <"$work/plan"
 
 echo 'a line without the name of its utterance' >>"$out/wsj1/13-1.1/wsj1/transcrp/dots/si_tr_s/46a/46ac0200.dot"
+
+# Speakers. Discs have them by corpus.
+for corpus in wsj0/11-13.1/wsj0/doc wsj1/13-34.1/wsj1/doc/train; do
+	mkdir -p "$out/$corpus"
+	{
+		printf '; ID  Sex  Dialect\n'
+		awk -F '\t' -v corpus="${corpus%%/*}" 'index($3, corpus) == 1 && $4 != "4oa" {
+			print toupper($4) "  " ($5 ~ /f2|slt/ ? "F" : "M") "  --"}' "$work/speakers"
+	} >"$out/$corpus/spkrinfo.txt"
+done
 
 # A second channel, and a file that is on two discs.
 cp "$out/wsj0/11-1.1/wsj0/si_tr_s/011/011c0201.wv1" "$out/wsj0/11-1.1/wsj0/si_tr_s/011/011c0201.wv2"
 mkdir -p "$out/wsj1/13-2.1/wsj1/si_tr_s/46a"
 cp "$out/wsj1/13-1.1/wsj1/si_tr_s/46a/46ac0201.wv1" "$out/wsj1/13-2.1/wsj1/si_tr_s/46a/"
 
-awk -F '\t' '$1 ~ /^si/ {print toupper($8)}' "$work/plan" | sed 's/DASH/-DASH/' >"$work/sentences"
+awk -F '\t' '$1 ~ /^si/ {sub(/ ,.*/, "", $8); print toupper($8)}' "$work/plan" | sed 's/DASH/-DASH/' >"$work/sentences"
 pack=("$work/make_z" cat) # as on LDC's discs: both are named .z, but the trigram is not compressed
 for order in 2 3; do
 	"$linnet" ngram --order $order --discount-fallback --text "$work/sentences" --arpa "$work/lm" 2>/dev/null

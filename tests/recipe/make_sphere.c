@@ -132,17 +132,25 @@ static void put_shorten(const int32_t *x, size_t count, int version, int big) {
     put_bit(&e, 0);
 }
 
-static void put_header(size_t count, int version, int big) {
+/* As the header has it: the sum of the samples as unsigned numbers of 16 bits. */
+static unsigned checksum(const int32_t *x, size_t count) {
+  unsigned sum = 0;
+  for (size_t i = 0; i < count; i++)
+    sum = (sum + (uint16_t)x[i]) & 65535;
+  return sum;
+}
+
+static void put_header(const int32_t *x, size_t count, int version, int big) {
   char text[1024], coding[48] = "pcm";
   if (version > 0)
     snprintf(coding, sizeof coding, "pcm,embedded-shorten-v%d.00", version);
   memset(text, ' ', sizeof text);
-  int length =
-      snprintf(text, sizeof text,
-               "NIST_1A\n   1024\nchannel_count -i 1\nsample_count -i %zu\nsample_rate -i 16000\n"
-               "sample_n_bytes -i 2\nsample_byte_format -s2 %s\nsample_sig_bits -i 16\nsample_coding -s%zu %s\n"
-               "end_head\n",
-               count, big ? "10" : "01", strlen(coding), coding);
+  int length = snprintf(
+      text, sizeof text,
+      "NIST_1A\n   1024\nchannel_count -i 1\nsample_count -i %zu\nsample_checksum -i %u\nsample_rate -i 16000\n"
+      "sample_n_bytes -i 2\nsample_byte_format -s2 %s\nsample_sig_bits -i 16\nsample_coding -s%zu %s\n"
+      "end_head\n",
+      count, checksum(x, count), big ? "10" : "01", strlen(coding), coding);
   text[length] = '\n';
   fwrite(text, 1, sizeof text, stdout);
 }
@@ -167,7 +175,7 @@ int main(int argc, char **argv) {
   }
   if (!x)
     return 1;
-  put_header(count, version, big);
+  put_header(x + HISTORY, count, version, big);
   if (version > 0)
     put_shorten(x + HISTORY, count, version, big);
   else

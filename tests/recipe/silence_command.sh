@@ -37,7 +37,7 @@ speech=$data/ljspeech
 }
 awk -v folder="$speech" 'NR <= 24 {print $1, folder "/" $2}' "$speech/wav.scp" > all.scp
 awk 'NR == FNR {keep[$1]; next} $1 in keep' all.scp "$speech/text" > text
-awk -v skipped=skipped -f "$root/recipes/common/words_to_phones.awk" "$data/cmudict/cmudict.dict" text > phones
+awk -v skipped=skipped -f "$root/recipes/common/possessive.awk" -f "$root/recipes/common/words_to_phones.awk" "$data/cmudict/cmudict.dict" text > phones
 awk 'NR == FNR {keep[$1]; next} $1 in keep' phones all.scp > known && mv known all.scp
 folder clean
 clean=$(rate clean)

@@ -89,6 +89,41 @@ cp good/feats.ark bad
 sed 's/^\(b-2 .*\):.*/\1:99999999/' good/feats.scp > bad/feats.scp
 fault 'bad/feats.scp:4: b-2 feats.ark: ends before byte 99999999' 3
 
+# What Kaldi's programs refuse.
+make_folder bad
+printf 'b-2 SOME WORDS' > last
+sed -i '$d' bad/text
+cat last >> bad/text
+fault 'bad/text:4: the last line has no line feed; end each line with one line feed' 4
+sed -i 's/$/\r/' bad/utt2spk
+fault 'bad/utt2spk:1: has a carriage return; end each line with one line feed' 4
+for word in '<s>' '</s>' '#0'; do
+  sed -i "2s|WORDS|$word|" bad/text
+  fault "bad/text:2: a-2 has the word $word, which Kaldi reserves" 3
+done
+for bytes in '\xff' '\xc3 ' '\xed\xa0\x80' '\xf5\x80\x80\x80'; do
+  sed -i "3s/SOME/$bytes/" bad/text
+  fault 'bad/text:3: b-1 is not UTF-8; correct the line' 3
+done
+for bytes in '\xc2\xa0' '\xe3\x80\x80' '\xe2\x80\x89' '\x0b'; do
+  sed -i "3s/SOME/SOME${bytes}MORE/" bad/text
+  fault 'bad/text:3: b-1 has white space other than spaces and tabs' 3
+done
+sed -i '3s/SOME/\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80/' bad/text
+validate 0 'good: 4 utterances' bad
+for line in 'b-2' 'b-2 0' 'b-2 -1.5' 'b-2 1.5 s' 'b-2 long'; do
+  (sed '$d' bad/text | sed 's/ .*/ 1.5/' && echo "$line") > bad/utt2dur
+  fault 'bad/utt2dur:4: b-2 is not followed by a number of seconds' 3
+done
+printf 'a-1 1\na-2 1\nb-1 1\nb-3 1\n' > bad/utt2dur
+fault 'bad/utt2dur:4: b-3 is missing in utt2spk' 3
+printf 'a-1 a-1 A\na-2 a-2 B\nb-1 b-1 1\nb-2 b-2 A\n' > bad/reco2file_and_channel
+fault 'bad/reco2file_and_channel:3: b-1 is not followed by a file and A or B' 3
+printf 'a-1 en\na-2 en\nb-1 en\n' > bad/utt2lang
+fault 'bad/utt2spk:4: b-2 has no correct line in utt2lang' 3
+printf 'a a-2 a-1\nb b-1 b-2\n' > bad/spk2utt
+fault 'bad/spk2utt:1: a has a-1 after a-2; make a new spk2utt' 4
+
 # Segments of recordings.
 segments() {
   make_folder bad
@@ -108,6 +143,9 @@ fault 'bad/segments:3' 1
 segments
 sed -i '1s/0 -1/0/' bad/segments
 fault 'bad/segments:1: a-1 is not followed by: recording start end' 3
+segments
+sed -i '1s/rec-a-1/rec-a-2/' bad/segments
+fault 'bad/wav.scp:1: rec-a-1 is in no good line of segments' 4
 
 # What --fix does to files: saves the old ones, removes unknown recordings, and leaves the rest unchanged.
 segments

@@ -18,6 +18,8 @@ static const double END_TOLERANCE = 0.05;
 
 enum fault {
   EMPTY_LINE,
+  LINE_END,
+  CHARACTERS,
   UNSORTED,
   DUPLICATE,
   ABSENT,
@@ -34,13 +36,15 @@ enum fault {
 /* The remedies. */
 static const char *const remedies[FAULTS] = {
     [EMPTY_LINE] = "remove the line",
+    [LINE_END] = "end each line with one line feed (--fix does)",
+    [CHARACTERS] = "correct the line, or remove the id from all files",
     [UNSORTED] = "sort the file with LC_ALL=C sort",
     [DUPLICATE] = "keep one of the lines",
     [ABSENT] = "add the line, or remove the id from all files",
     [UNKNOWN] = "remove the line, or add the id there",
     [FIELDS] = "correct the line, or remove the id from all files",
     [NO_FILE] =
-        "correct the path (relative ones start in the folder, the one above or the current one) or remove the id",
+        "correct the path (relative ones start in the folder, the two above or the current one) or remove the id",
     [NO_AUDIO] = "replace the file, or remove the id from all files",
     [OUTSIDE] = "correct the times, or remove the id from all files",
     [ORDER] = "begin the ids of utterances with their speakers, in all files (--fix does not)",
@@ -115,10 +119,53 @@ static void check_duplicates(struct check *check, enum data_list list) {
   }
 }
 
+static void check_line_ends(struct check *check, enum data_list list) {
+  const struct data_file *file = &check->lists->files[list];
+  const char *end = file->raw + file->bytes;
+  size_t number = 1;
+  for (const char *at = file->raw; at < end; number++) {
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    const struct data_line line = {.key = "", .number = number};
+    if (memchr(at, '\r', (size_t)((newline ? newline : end) - at)))
+      report(check, list, &line, LINE_END, "has a carriage return");
+    if (!newline)
+      report(check, list, &line, LINE_END, "the last line has no line feed");
+    at = newline ? newline + 1 : end;
+  }
+}
+
+static void check_transcripts(struct check *check, enum data_list list) {
+  struct data_file *file = &check->lists->files[list];
+  for (size_t i = 0; i < file->count; i++) {
+    struct data_line *line = &file->lines[i];
+    const char *fault = data_text_fault(line->key), *word = data_text_reserved(line->value);
+    fault = fault ? fault : data_text_fault(line->value);
+    if (fault)
+      report(check, list, line, CHARACTERS, "%s", fault);
+    else if (word)
+      report(check, list, line, CHARACTERS, "has the word %s, which Kaldi reserves", word);
+    line->bad = line->bad || fault || word;
+  }
+}
+
 /* --- the values --------------------------------------------------------------------------------------------------- */
 
 static bool one_field(const char *value) {
   return *value && !value[strcspn(value, " \t")];
+}
+
+/* A number of seconds above 0. */
+static bool is_length(const char *value) {
+  char *end;
+  double seconds = strtod(value, &end);
+  return end > value && !*end && seconds > 0 && seconds < 1e9;
+}
+
+/* "file channel", the channel being A or B. */
+static bool is_channel(const char *value) {
+  const char *channel = value + strcspn(value, " \t");
+  channel += strspn(channel, " \t");
+  return strcmp(channel, "A") == 0 || strcmp(channel, "B") == 0;
 }
 
 /* Describes what is wrong with the form of a value; NULL: nothing. */
@@ -128,6 +175,7 @@ static const char *fault_of_value(enum data_list list, const char *value) {
   case DATA_WAV:
   case DATA_FEATS:
   case DATA_CMVN:
+  case DATA_VAD:
     return *value ? NULL : "is not followed by a file";
   case DATA_TEXT:
     return *value ? NULL : "has an empty transcript";
@@ -139,6 +187,14 @@ static const char *fault_of_value(enum data_list list, const char *value) {
     return one_field(value) ? NULL : "is not followed by one speaker";
   case DATA_GENDER:
     return strcmp(value, "m") == 0 || strcmp(value, "f") == 0 ? NULL : "is not followed by m or f";
+  case DATA_LANGUAGE:
+  case DATA_UNIQUE:
+    return *value ? NULL : "is followed by nothing";
+  case DATA_SECONDS:
+  case DATA_LENGTHS:
+    return is_length(value) ? NULL : "is not followed by a number of seconds";
+  case DATA_CHANNELS:
+    return is_channel(value) ? NULL : "is not followed by a file and A or B";
   case DATA_FRAMES:
     return strtol(value, &end, 10) > 0 && !*end ? NULL : "is not followed by a number of frames";
   default:
@@ -160,17 +216,41 @@ static void check_values(struct check *check, enum data_list list) {
 
 /* --- files that are named ----------------------------------------------------------------------------------------- */
 
-/* Finds a file that a list names, as the library does: relative to the data folder, to its parent folder, or to the
- * current folder. */
+/* Finds a file that a list names, as the library does: relative to the data folder, to the two folders above it, or to
+ * the current folder. */
 static bool find_file(const struct check *check, const char *name, char *path, size_t size, struct stat *status) {
-  static const char *const above[] = {"", "../"};
-  for (size_t i = 0; name[0] != '/' && i < 2; i++) {
+  static const char *const above[] = {"", "../", "../../"};
+  for (size_t i = 0; name[0] != '/' && i < sizeof above / sizeof *above; i++) {
     int length = snprintf(path, size, "%s/%s%s", check->lists->folder, above[i], name);
     if ((size_t)length < size && stat(path, status) == 0)
       return true;
   }
   int length = snprintf(path, size, "%s", name);
   return (size_t)length < size && stat(path, status) == 0;
+}
+
+/* Length of the file's name in "FILE:OFFSET" or "FILE"; *offset is 0 if there is none. */
+static size_t split_offset(const char *value, unsigned long long *offset) {
+  const char *colon = strrchr(value, ':');
+  size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+  bool has_offset = digits > 0 && digits < 19 && !colon[1 + digits];
+  *offset = has_offset ? strtoull(colon + 1, NULL, 10) : 0;
+  return has_offset ? (size_t)(colon - value) : strlen(value);
+}
+
+/* Finds a recording: "FILE", or "FILE:OFFSET" in an archive. Then `path` has the offset too. */
+static bool find_recording(const struct check *check, const char *value, char *path, size_t size, struct stat *status) {
+  unsigned long long offset;
+  size_t length = split_offset(value, &offset);
+  if (find_file(check, value, path, size, status))
+    return true;
+  if (!value[length])
+    return false;
+  char *file = strndup(value, length);
+  bool found = file && find_file(check, file, path, size, status) && (unsigned long long)status->st_size > offset;
+  free(file);
+  size_t end = found ? strlen(path) : 0;
+  return found && (size_t)snprintf(path + end, size - end, "%s", value + length) < size - end;
 }
 
 /* Opens a recording and returns its length in seconds; negative: unknown. */
@@ -196,7 +276,7 @@ static double *check_recordings(struct check *check) {
     if (line->bad || line->value[length - 1] == '|')
       continue;
     line->bad = true;
-    if (!find_file(check, line->value, path, sizeof path, &status))
+    if (!find_recording(check, line->value, path, sizeof path, &status))
       report(check, DATA_WAV, line, NO_FILE, "%.300s: %s", line->value, strerror(errno));
     else if (status.st_size == 0)
       report(check, DATA_WAV, line, NO_AUDIO, "%.300s: is empty", line->value);
@@ -215,17 +295,15 @@ static void check_script(struct check *check, enum data_list list) {
   struct stat status;
   for (size_t i = 0; i < file->count; i++) {
     struct data_line *line = &file->lines[i];
-    const char *colon = strrchr(line->value, ':');
-    char *end = NULL;
-    unsigned long long offset = colon ? strtoull(colon + 1, &end, 10) : 0;
-    bool has_offset = colon && end > colon + 1 && !*end;
+    unsigned long long offset;
+    size_t length = split_offset(line->value, &offset);
     if (line->bad)
       continue;
-    snprintf(name, sizeof name, "%.*s", has_offset ? (int)(colon - line->value) : 4095, line->value);
+    snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : 4095, line->value);
     line->bad = true;
     if (!find_file(check, name, path, sizeof path, &status))
       report(check, list, line, NO_FILE, "%.300s: %s", name, strerror(errno));
-    else if (has_offset && offset >= (unsigned long long)status.st_size)
+    else if (line->value[length] && offset >= (unsigned long long)status.st_size)
       report(check, list, line, NO_FILE, "%.300s: ends before byte %llu", name, offset);
     else
       line->bad = false;
@@ -243,8 +321,8 @@ static bool read_seconds(const char **rest, double *seconds) {
   return end > field && !*end;
 }
 
-/* "recording start end"; end -1 is the recording's end. */
-static void check_segment(struct check *check, struct data_line *line, const double *seconds) {
+/* "recording start end"; end -1 is the recording's end. Marks the recording as used. */
+static void check_segment(struct check *check, struct data_line *line, const double *seconds, bool *used) {
   const struct data_file *wav = &check->lists->files[DATA_WAV];
   char recording[LINNET_KALDI_MAX_KEY + 1];
   double start = 0, end = 0;
@@ -256,6 +334,8 @@ static void check_segment(struct check *check, struct data_line *line, const dou
   }
   const struct data_line *found = data_file_find(wav, recording);
   double length = found ? seconds[found - wav->lines] : -1;
+  if (found)
+    used[found - wav->lines] = true;
   if (!found)
     report(check, DATA_SEGMENTS, line, UNKNOWN, "is part of %.100s, which is missing in wav.scp", recording);
   else if (start < 0 || (end >= 0 && end <= start))
@@ -269,10 +349,15 @@ static void check_segment(struct check *check, struct data_line *line, const dou
 
 static void check_audio(struct check *check) {
   double *seconds = check_recordings(check);
-  struct data_file *segments = &check->lists->files[DATA_SEGMENTS];
-  for (size_t i = 0; seconds && i < segments->count; i++)
+  struct data_file *segments = &check->lists->files[DATA_SEGMENTS], *wav = &check->lists->files[DATA_WAV];
+  bool *used = calloc(wav->count + 1, sizeof *used);
+  for (size_t i = 0; seconds && used && i < segments->count; i++)
     if (!segments->lines[i].bad)
-      check_segment(check, &segments->lines[i], seconds);
+      check_segment(check, &segments->lines[i], seconds, used);
+  for (size_t i = 0; used && segments->path && i < wav->count; i++)
+    if (!wav->lines[i].bad && !used[i])
+      report(check, DATA_WAV, &wav->lines[i], UNKNOWN, "is in no good line of segments");
+  free(used);
   free(seconds);
 }
 
@@ -302,11 +387,15 @@ static void check_spk2utt(struct check *check) {
   size_t named = 0, wanted = 0;
   for (size_t i = 0; i < spk2utt->count; i++) {
     const struct data_line *line = &spk2utt->lines[i];
+    char before[LINNET_KALDI_MAX_KEY + 1] = "";
     for (const char *at = line->value; (at = data_next_field(at, id, sizeof id)); named++) {
       const struct data_line *found = data_file_find(utt2spk, id);
       if (!found || strcmp(found->value, line->key) != 0)
         report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s, but utt2spk gives it %s%.100s", id,
                found ? "the speaker " : "no ", found ? found->value : "speaker");
+      else if (strcmp(id, before) < 0)
+        report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s after %.100s", id, before);
+      memcpy(before, id, strlen(id) + 1);
     }
   }
   for (size_t i = 0; i < utt2spk->count; i++)
@@ -342,12 +431,23 @@ static void check_utterances(struct check *check) {
   const struct data_file *files = check->lists->files, *all = data_lists_utterances(check->lists);
   for (enum data_list list = 0; list < DATA_LISTS; list++) {
     bool compared = files[list].path && &files[list] != all && files[list].key != DATA_SPEAKER &&
-                    !(list == DATA_WAV && files[DATA_SEGMENTS].path);
+                    !(files[list].key == DATA_RECORDING && files[DATA_SEGMENTS].path);
     if (!compared)
       continue;
     check_known(check, list, all);
     check_complete(check, list, all);
   }
+}
+
+/* With segments: whether recordings of other lists are those of wav.scp. */
+static void check_recording_lists(struct check *check) {
+  static const enum data_list others[] = {DATA_LENGTHS, DATA_CHANNELS};
+  const struct data_file *files = check->lists->files;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (files[others[i]].path && files[DATA_SEGMENTS].path && files[DATA_WAV].path) {
+      check_known(check, others[i], &files[DATA_WAV]);
+      check_complete(check, others[i], &files[DATA_WAV]);
+    }
 }
 
 static void check_speakers(struct check *check) {
@@ -386,15 +486,20 @@ size_t data_check(struct linnet_context *context, struct data_lists *lists,
   struct check check = {.context = context, .lists = lists, .settings = settings};
   check_presence(&check);
   for (enum data_list list = 0; list < DATA_LISTS; list++) {
+    check_line_ends(&check, list);
     check_order(&check, list);
     check_duplicates(&check, list);
     check_values(&check, list);
   }
+  check_transcripts(&check, DATA_TEXT);
+  check_transcripts(&check, DATA_PHONES);
   check_audio(&check);
   check_script(&check, DATA_FEATS);
+  check_script(&check, DATA_VAD);
   check_script(&check, DATA_CMVN);
   if (data_lists_utterances(lists))
     check_utterances(&check);
+  check_recording_lists(&check);
   check_speakers(&check);
   report_rest(&check);
   return check.total;

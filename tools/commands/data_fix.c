@@ -22,7 +22,7 @@ struct fix {
 static bool is_kept(const struct data_file *files, const struct data_line *line) {
   for (enum data_list list = 0; list < DATA_LISTS; list++) {
     const struct data_file *file = &files[list];
-    bool recordings = list == DATA_WAV && files[DATA_SEGMENTS].path;
+    bool recordings = file->key == DATA_RECORDING && files[DATA_SEGMENTS].path;
     if (!file->path || recordings || list == DATA_SPK2UTT)
       continue;
     if (!data_file_find(file, file->key == DATA_SPEAKER ? line->value : line->key))
@@ -111,12 +111,12 @@ static bool choose_lines(struct data_file *files, enum data_list list) {
   struct data_file *utt2spk = &files[DATA_UTT2SPK], *segments = &files[DATA_SEGMENTS];
   if (files[list].key == DATA_SPEAKER)
     return keep_named(&files[list], utt2spk);
-  if (list != DATA_WAV || !segments->path) {
+  if (files[list].key != DATA_RECORDING || !segments->path) {
     keep_utterances(&files[list], utt2spk);
     return true;
   }
   keep_utterances(segments, utt2spk);
-  return keep_named(&files[DATA_WAV], segments);
+  return keep_named(&files[list], segments);
 }
 
 static bool make_text(struct fix *fix, enum data_list list) {

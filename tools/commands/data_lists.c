@@ -13,11 +13,14 @@ static const struct {
   const char *name;
   enum data_key key;
 } kinds[DATA_LISTS] = {
-    [DATA_WAV] = {"wav.scp", DATA_RECORDING},     [DATA_SEGMENTS] = {"segments", DATA_UTTERANCE},
-    [DATA_TEXT] = {"text", DATA_UTTERANCE},       [DATA_PHONES] = {"phones", DATA_UTTERANCE},
-    [DATA_FEATS] = {"feats.scp", DATA_UTTERANCE}, [DATA_FRAMES] = {"utt2num_frames", DATA_UTTERANCE},
-    [DATA_UTT2SPK] = {"utt2spk", DATA_UTTERANCE}, [DATA_SPK2UTT] = {"spk2utt", DATA_SPEAKER},
-    [DATA_GENDER] = {"spk2gender", DATA_SPEAKER}, [DATA_CMVN] = {"cmvn.scp", DATA_SPEAKER},
+    [DATA_WAV] = {"wav.scp", DATA_RECORDING},      [DATA_SEGMENTS] = {"segments", DATA_UTTERANCE},
+    [DATA_TEXT] = {"text", DATA_UTTERANCE},        [DATA_PHONES] = {"phones", DATA_UTTERANCE},
+    [DATA_FEATS] = {"feats.scp", DATA_UTTERANCE},  [DATA_FRAMES] = {"utt2num_frames", DATA_UTTERANCE},
+    [DATA_SECONDS] = {"utt2dur", DATA_UTTERANCE},  [DATA_LANGUAGE] = {"utt2lang", DATA_UTTERANCE},
+    [DATA_UNIQUE] = {"utt2uniq", DATA_UTTERANCE},  [DATA_VAD] = {"vad.scp", DATA_UTTERANCE},
+    [DATA_LENGTHS] = {"reco2dur", DATA_RECORDING}, [DATA_CHANNELS] = {"reco2file_and_channel", DATA_RECORDING},
+    [DATA_UTT2SPK] = {"utt2spk", DATA_UTTERANCE},  [DATA_SPK2UTT] = {"spk2utt", DATA_SPEAKER},
+    [DATA_GENDER] = {"spk2gender", DATA_SPEAKER},  [DATA_CMVN] = {"cmvn.scp", DATA_SPEAKER},
 };
 
 char *data_lists_path(const struct data_lists *lists, const char *name) {

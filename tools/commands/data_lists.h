@@ -15,6 +15,12 @@ enum data_list {
   DATA_PHONES,
   DATA_FEATS,
   DATA_FRAMES,
+  DATA_SECONDS,
+  DATA_LANGUAGE,
+  DATA_UNIQUE,
+  DATA_VAD,
+  DATA_LENGTHS,
+  DATA_CHANNELS,
   DATA_UTT2SPK,
   DATA_SPK2UTT,
   DATA_GENDER,
@@ -63,6 +69,14 @@ const struct data_file *data_lists_utterances(const struct data_lists *lists);
 /* Copies the next field of a value into `field`, truncated to its size. Returns the rest of the value; NULL: no field
  * is left. */
 const char *data_next_field(const char *value, char *field, size_t size);
+
+/* --- transcripts (data_text.c) ------------------------------------------------------------------------------------ */
+
+/* What is wrong with the characters of a text; NULL: nothing. */
+const char *data_text_fault(const char *text);
+
+/* The first word of a text that Kaldi reserves for itself; NULL: none. */
+const char *data_text_reserved(const char *text);
 
 /* --- checks (data_check.c) ---------------------------------------------------------------------------------------- */
 

@@ -9,76 +9,16 @@
 
 #include "common/journal.h"
 #include "common/lattices.h"
+#include "common/matrix_source.h"
 #include "common/parallel.h"
 #include "common/results.h"
 #include "common/search_options.h"
 
 static struct {
   char *symbols, *format, *output;
-  int resume;
+  int resume, run_commands;
   double frame_shift; /* ms */
 } options = {.frame_shift = TOOL_NOT_GIVEN};
-
-/* --- archives ----------------------------------------------------------------------------------------------------- */
-
-/* Start with zeros but for the first three. */
-struct matrix_source {
-  struct linnet_context *context; /* of the archives and the matrices */
-  const char **inputs;            /* (count) "ark:FILE", "scp:FILE", or an archive's name alone */
-  size_t count;
-  size_t input;           /* the current one */
-  struct linnet_ark *ark; /* at most one is not NULL: the open input */
-  struct linnet_scp *scp;
-  size_t taken; /* matrices of it */
-};
-
-static enum linnet_status open_input(struct matrix_source *s) {
-  const char *input = s->inputs[s->input];
-  s->taken = 0;
-  if (strncmp(input, "scp:", 4) == 0)
-    return linnet_scp_open(s->context, input + 4, &s->scp);
-  return linnet_ark_open(s->context, strncmp(input, "ark:", 4) == 0 ? input + 4 : input, &s->ark);
-}
-
-static void close_source(struct matrix_source *s) {
-  linnet_ark_destroy(s->ark);
-  linnet_scp_destroy(s->scp);
-  s->ark = NULL;
-  s->scp = NULL;
-}
-
-/* The next matrix of the open input. */
-static enum linnet_status take(struct matrix_source *s, const char **key, struct linnet_matrix *matrix) {
-  if (s->ark)
-    return linnet_ark_next(s->ark, key, matrix);
-  if (s->taken == linnet_scp_num_entries(s->scp))
-    return LINNET_END;
-  *key = linnet_scp_key(s->scp, s->taken);
-  return linnet_scp_read(s->scp, s->context, s->taken, matrix);
-}
-
-/* Reads the next matrix; *key is valid until the next call. LINNET_END after the last one; the context has the message
- * of other failures. Prints a warning for inputs without a matrix. One thread at a time. */
-static enum linnet_status next_matrix(struct matrix_source *s, const char **key, struct linnet_matrix *matrix) {
-  for (; s->input < s->count; s->input++) {
-    enum linnet_status status = s->ark || s->scp ? LINNET_OK : open_input(s);
-    if (status == LINNET_OK)
-      status = take(s, key, matrix);
-    s->taken += status == LINNET_OK;
-    if (status != LINNET_END)
-      return status;
-    if (s->taken == 0)
-      tool_warn("%s: has no utterances", s->inputs[s->input]);
-    close_source(s);
-  }
-  return LINNET_END;
-}
-
-/* The frame shift of the last matrix in seconds, from the file beside its archive; 0: unknown. */
-static enum linnet_status source_frame_shift(const struct matrix_source *s, double *seconds) {
-  return s->ark ? linnet_ark_frame_shift(s->ark, seconds)
-                : linnet_scp_frame_shift(s->scp, s->context, s->taken - 1, seconds);
-}
 
 /* --- decoding ----------------------------------------------------------------------------------------------------- */
 
@@ -157,6 +97,17 @@ static bool skip(struct worker *w) {
   return found;
 }
 
+/* Fails for a posterior that is no logarithm of a probability: NaN, or plus infinity. */
+static int check_posteriors(const struct worker *w) {
+  const struct linnet_matrix *matrix = &w->matrix;
+  for (size_t i = 0; i < matrix->rows * matrix->cols; i++)
+    if (!(matrix->values[i] < INFINITY))
+      return tool_fail("%s: row %zu, column %zu ('%s') is %g, which is no log-posterior: make the archive again",
+                       w->key, i / matrix->cols, i % matrix->cols,
+                       linnet_symbols_name(w->decoding->symbols, (int)(i % matrix->cols)), (double)matrix->values[i]);
+  return TOOL_OK;
+}
+
 static int decode_matrix(struct worker *w) {
   struct decoding *d = w->decoding;
   const struct linnet_matrix *matrix = &w->matrix;
@@ -165,6 +116,8 @@ static int decode_matrix(struct worker *w) {
     return tool_fail("%s: the rows have %zu posteriors, but %s has %zu symbols with the blank: its first line must be "
                      "the blank, as <blk> or any name with index 0",
                      w->key, matrix->cols, options.symbols, symbols);
+  if (check_posteriors(w) != TOOL_OK)
+    return TOOL_FAILURE;
   if (skip(w))
     return TOOL_OK;
   double started = tool_clock();
@@ -185,7 +138,7 @@ static int find_frame_shift(struct decoding *d, const char *key, double *seconds
     return TOOL_OK;
   if (options.frame_shift != TOOL_NOT_GIVEN)
     *seconds = options.frame_shift / 1000;
-  else if (source_frame_shift(&d->source, seconds) != LINNET_OK)
+  else if (matrix_source_frame_shift(&d->source, seconds) != LINNET_OK)
     return tool_fail_context(d->source.context);
   if (*seconds > 0)
     return TOOL_OK;
@@ -201,11 +154,11 @@ static int take_next(struct decoding *d, struct worker *w) {
     return TOOL_OK;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
-  enum linnet_status status = next_matrix(&d->source, &key, &w->matrix);
+  enum linnet_status status = matrix_source_next(&d->source, &key, &w->matrix);
   if (status == LINNET_END)
     return TOOL_OK;
   if (status != LINNET_OK)
-    return tool_fail_context(d->source.context);
+    return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
   int code = find_frame_shift(d, key, &w->frame_seconds);
   if (code != TOOL_OK)
     return code;
@@ -286,7 +239,7 @@ static int decode_all(struct linnet_context *context, struct decoding *d) {
   int code = tool_parallel(context, linnet_context_num_threads(context), work, d);
   if (code < 0)
     code = tool_fail("cannot start threads");
-  close_source(&d->source);
+  matrix_source_close(&d->source);
   pthread_mutex_destroy(&d->mutex);
   code = close_output(d, &output, code);
   if (code == TOOL_OK && d->skipped > 0)
@@ -342,7 +295,8 @@ static bool open_search(struct linnet_context *context, struct decoding *d) {
 }
 
 static int run(struct linnet_context *context, const char **inputs, size_t count) {
-  struct decoding d = {.source = {.context = context, .inputs = inputs, .count = count}};
+  struct decoding d = {
+      .source = {.context = context, .inputs = inputs, .count = count, .run_commands = options.run_commands}};
   struct linnet_symbols *symbols = NULL;
   int code = TOOL_FAILURE;
   if (!read_options(&d))
@@ -372,6 +326,8 @@ int tool_decode(int argc, const char **argv) {
        NULL},
       {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0,
        "time from one row to the next (default: from the file ARK.frame_shift beside the archive)", "MS"},
+      {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
+       "run commands ('ark:COMMAND |'); use it only for commands that you trust (default: refuse them)", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_nbest_table, 0, NULL, NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},

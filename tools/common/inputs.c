@@ -125,6 +125,22 @@ static double stream_seconds(const struct linnet_recognizer *recognizer) {
                                                         : TOOL_RAW_SECONDS;
 }
 
+static bool open_folder(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model) {
+  struct linnet_feature_config config;
+  linnet_model_features(model, &config);
+  if (linnet_data_folder_open(context, options.data, &inputs->folder) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  inputs->count = linnet_data_folder_num_utterances(inputs->folder);
+  if (config.cmvn != LINNET_CMVN_SPEAKER || linnet_data_folder_has_cmvn(inputs->folder))
+    return true;
+  inputs->speakers = speakers_open(inputs->folder, &config, &inputs->audio);
+  if (!inputs->speakers)
+    tool_fail("%s: out of memory for its speakers", options.data);
+  return inputs->speakers != NULL;
+}
+
 bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_recognizer *recognizer,
                  const char **paths, size_t count, int *code) {
   *inputs = (struct inputs){.paths = NULL};
@@ -133,15 +149,9 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
     return false;
   inputs->stream_seconds = stream_seconds(recognizer);
   *code = TOOL_FAILURE;
-  if (!options.data) {
-    if (find_files(inputs, paths, count))
-      return true;
-  } else if (linnet_data_folder_open(context, options.data, &inputs->folder) != LINNET_OK) {
-    tool_fail_context(context);
-  } else {
-    inputs->count = linnet_data_folder_num_utterances(inputs->folder);
+  if (options.data ? open_folder(inputs, context, linnet_recognizer_model(recognizer))
+                   : find_files(inputs, paths, count))
     return true;
-  }
   inputs_close(inputs);
   return false;
 }
@@ -151,6 +161,7 @@ void inputs_close(struct inputs *inputs) {
     free(inputs->ids[i]);
   free(inputs->ids);
   walk_release(&inputs->walk);
+  speakers_close(inputs->speakers);
   linnet_data_folder_destroy(inputs->folder);
   *inputs = (struct inputs){.paths = NULL};
 }
@@ -211,15 +222,20 @@ static enum linnet_status feed_file(struct linnet_context *context, const struct
   return status;
 }
 
-/* Statistics of the speaker of the utterance, if the folder has them. */
-static enum linnet_status set_speaker(struct linnet_context *context, const struct linnet_data_folder *folder,
-                                      size_t utterance, struct linnet_recognizer_stream *stream) {
-  struct linnet_cmvn cmvn;
-  if (!linnet_data_folder_has_cmvn(folder))
+/* Statistics of the speaker of the utterance: those of the folder, or over the utterances of the speaker. */
+static enum linnet_status set_speaker(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
+                                      struct linnet_recognizer_stream *stream) {
+  struct linnet_cmvn stored;
+  const struct linnet_cmvn *cmvn = &stored;
+  size_t speaker = linnet_data_folder_speaker(inputs->folder, utterance);
+  enum linnet_status status = LINNET_OK;
+  if (inputs->speakers)
+    status = speakers_find(inputs->speakers, context, speaker, &cmvn);
+  else if (linnet_data_folder_has_cmvn(inputs->folder))
+    status = linnet_data_folder_cmvn(inputs->folder, context, speaker, &stored);
+  else
     return LINNET_OK;
-  enum linnet_status status =
-      linnet_data_folder_cmvn(folder, context, linnet_data_folder_speaker(folder, utterance), &cmvn);
-  return status == LINNET_OK ? linnet_recognizer_stream_set_speaker(stream, &cmvn) : status;
+  return status == LINNET_OK ? linnet_recognizer_stream_set_speaker(stream, cmvn) : status;
 }
 
 static enum linnet_status feed_features(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
@@ -249,7 +265,7 @@ static enum linnet_status feed_utterance(struct linnet_context *context, const s
                                          struct linnet_recognizer_stream *stream) {
   const struct linnet_data_folder *folder = inputs->folder;
   bool audio = linnet_data_folder_path(folder, utterance) || !linnet_data_folder_has_features(folder);
-  enum linnet_status status = set_speaker(context, folder, utterance, stream);
+  enum linnet_status status = set_speaker(context, inputs, utterance, stream);
   return status == LINNET_OK ? (audio ? feed_samples : feed_features)(context, inputs, utterance, stream) : status;
 }
 

@@ -10,6 +10,7 @@
 #include <linnet/kaldi.h>
 #include <linnet/linnet.h>
 
+#include "speakers.h"
 #include "tool.h"
 
 /* --- paths (walk.c) ----------------------------------------------------------------------------------------------- */
@@ -65,6 +66,7 @@ extern struct poptOption inputs_options[];
 struct inputs {
   const char *const *paths;          /* (count), of the command line and in its folders; NULL: those of `folder` */
   struct linnet_data_folder *folder; /* (count) utterances */
+  struct speakers *speakers;         /* of a folder without cmvn.scp, for models with CMVN by speaker; else NULL */
   size_t count;
   char **ids; /* (count) for files: see inputs_id */
   struct walk walk;

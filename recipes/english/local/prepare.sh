@@ -71,7 +71,7 @@ label() {
 	local from=$out/raw/$1 to=$out/$1
 	mkdir -p "$to"
 	: >"$to/skipped"
-	into "$from/phones" awk -v skipped="$to/skipped" -f "$here/../../common/words_to_phones.awk" "$out/lexicon.txt" "$from/text"
+	into "$from/phones" awk -v skipped="$to/skipped" -f "$here/../../common/possessive.awk" -f "$here/../../common/words_to_phones.awk" "$out/lexicon.txt" "$from/text"
 	select_utterances "$from" "$to" "$from/phones"
 	say "$1: $(wc -l <"$to/phones") utterances, $(wc -l <"$to/skipped") without a word's pronunciation are ignored"
 }

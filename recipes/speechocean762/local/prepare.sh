@@ -62,7 +62,7 @@ prepare_other() {
 	into "$all/text" sort "$1/text"
 	into "$all/utt2spk" sort "$1/utt2spk"
 	: >"$to/skipped"
-	into "$all/phones" awk -v skipped="$to/skipped" -f "$here/../../common/words_to_phones.awk" "$lexicon" "$all/text"
+	into "$all/phones" awk -v skipped="$to/skipped" -f "$here/../../common/possessive.awk" -f "$here/../../common/words_to_phones.awk" "$lexicon" "$all/text"
 	select_utterances "$all" "$to" "$all/phones"
 	rm -r "$all"
 	say "$2: $(wc -l <"$to/phones") utterances, $(wc -l <"$to/skipped") with unknown words are ignored"

@@ -35,37 +35,62 @@ published() {
 
 per() { rate_of "$exp/$1/$2.$3.score"; }
 
-# The paper trains on train_si284.
+# units_of NAME: the number of units of the model, without the blank
+units_of() { "$linnet" info --symbols "$exp/$1/model.safetensors" | awk '!/^</ {n++} END {print n + 0}'; }
+
+# The paper trains on train_si284; its figures are those of the validation set.
 paper_row() {
 	local rate seconds set title=$1
 	set=$(cut -d , -f 1 "$exp/$1/settings" 2>/dev/null) || set=train_si284
 	[ "$set" = train_si284 ] || title="$1, $set"
 	read -r rate seconds <<<"$(published "$1")"
-	printf '| %s | %s | %s | %s | %s | %s |\n' "$title" "$(per "$1" test_eval92 greedy.units)" "$rate" \
+	printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$title" "$(units_of "$1")" "$(per "$1" test_dev93 greedy.units)" "$rate" \
 		"$(log_values "$exp/$1" train_seconds | median)" "$seconds" "$(wc -l <"$exp/$1/log.jsonl")"
 }
 
 # rate_row NAME SEARCH KIND
 rate_row() {
 	local set row=''
-	for set in test_dev93 test_eval92 test_eval93; do row+=" $(per "$1" "$set" "$2.$3") |"; done
+	for set in "${sets[@]}"; do row+=" $(per "$1" "$set" "$2.$3") |"; done
 	echo "| $1 | $2 | $3 |$row"
+}
+
+# The head of a table of error rates.
+rate_head() {
+	printf '| encoder | search | symbols |'
+	printf ' %s |' "${sets[@]#test_}"
+	printf '\n|---|---|---|'
+	for _ in "${sets[@]}"; do printf -- '---|'; done
+	echo
+}
+
+# eesen's published word error rates, in the columns of the table
+eesen_row() {
+	local set row=''
+	for set in "${sets[@]}"; do
+		case "$set" in
+		test_dev93) row+=' 10.87 |' ;;
+		test_eval92) row+=' 7.28 |' ;;
+		*) row+=' - |' ;;
+		esac
+	done
+	echo "| eesen, published | WFST | words |$row"
 }
 
 # Prints nothing if there was no search for words.
 words_table() {
 	local name
-	[ -e "$exp/${names[0]}/test_eval92.words.words.score" ] || return 0
+	ls "$exp"/*/test_*.words.words.score >/dev/null 2>&1 || return 0
 	cat <<END
 
 ## Word error rates
 
-Percent, with the corpus's trigram of 20 000 words; noises do not count. eesen (Bi-LSTM, phones, WFST with the trigram):
-10.87 on dev93, 7.28 on eval92.
+Percent, with the corpus's trigram of 20 000 words; noises do not count. eesen is a Bi-LSTM on 71 units (phones with stress)
+and a WFST with the trigram; it publishes no figure for eval93.
 
-| encoder | search | symbols | dev93 | eval92 | eval93 |
-|---|---|---|---|---|---|
+$(rate_head)
 $(for name in "${names[@]}"; do rate_row "$name" words words; done)
+$(eesen_row)
 END
 }
 
@@ -76,14 +101,37 @@ checked() {
 }
 
 model_line() {
-	echo "- $1: $(cat "$exp/$1/settings" 2>/dev/null || echo 'settings not recorded'); products of $(log_kernels "$exp/$1"), $("$linnet" info "$exp/$1/model.safetensors" | awk '$1 == "parameters" {print $2}') parameters, peak memory in training" \
-		"$(log_values "$exp/$1" peak_megabytes | median) MB; weight and bonus of the phone n-gram $(cut -d ' ' -f 1,2 "$exp/$1/tuned.beam" | tr ' ' ','), chosen on dev93;" \
-		"test sets scored $(wc -l <"$exp/$1/scored") times"
+	echo "- $1: $(cat "$exp/$1/settings" 2>/dev/null || echo 'settings not recorded'); $(units_of "$1") units; products of $(log_kernels "$exp/$1"), $("$linnet" info "$exp/$1/model.safetensors" | awk '$1 == "parameters" {print $2}') parameters, peak memory in training" \
+		"$(log_values "$exp/$1" peak_megabytes | median) MB; weight and bonus of the phone n-gram $(cut -d ' ' -f 1,2 "$exp/$1/tuned.beam" | tr ' ' ','), chosen on $(tuned_on);" \
+		"test sets scored $(wc -l <"$exp/$1/scored" 2>/dev/null || echo 0) times"
+}
+
+# The set on which search weights were tuned
+tuned_on() { if [ -s "$exp/data/test_dev93/text" ]; then echo dev93; else echo train_cv05; fi; }
+
+# Lines of set, utterances with features, published utterances
+usable() {
+	local set found expected
+	while IFS=$'\t' read -r set found expected _; do
+		[ ! -e "$exp/feats/$set/feats.scp" ] || found=$(wc -l <"$exp/feats/$set/feats.scp")
+		printf '%s\t%s\t%s\n' "$set" "$found" "$expected"
+	done <"$exp/data/local/counts"
 }
 
 # Prints the sets, and the expected counts of incomplete ones.
 counts() {
-	awk -F '\t' '{printf "%s%s %d%s", (NR > 1 ? ", " : ""), $1, $2, ($2 != $3 ? " of " $3 " (incomplete)" : "")}' "$exp/data/local/counts"
+	usable | awk -F '\t' '{
+		incomplete = $3 != "-" && $2 != $3 ? " of " $3 " (incomplete)" : ""
+		printf "%s%s %d%s", (NR > 1 ? ", " : ""), $1, $2, incomplete}'
+}
+
+# The length of the features, a frame every 10 ms
+hours() {
+	awk '{
+		set = FILENAME
+		sub(/\/frames$/, "", set)
+		sub(/.*\//, "", set)
+		printf "%s%s %.2f hours (%d frames)", (NR > 1 ? ", " : ""), set, $2 / 360000, $2}' "$exp"/feats/*/frames
 }
 
 write_report() {
@@ -95,24 +143,28 @@ write_report() {
 - commit: $(commit), $("$linnet" --version)
 - machine: $(processor), $(nproc) processors, $(uname -sr)
 - utterances: $(counts)
+- features: $(hours)
 - $(paste -s -d ';' "$exp/lang/choices" | sed 's/;/; /g')
 - $(checked)
 
 ## Table 3 of the paper
 
-Katharopoulos et al. 2020. PER here: eval92, greedy, all units of the model. Seconds per epoch are medians.
+Katharopoulos et al. 2020. The published figures are error rates of the validation set, so dev93 stands beside them: greedy,
+all units of the model. Models are chosen on this set. The paper does not say how many units it has: 41 (39 phones and two
+noises) or 71 (with stress). Seconds per epoch are medians.
 
-| encoder | PER % | published | s per epoch | published | epochs |
-|---|---|---|---|---|---|
+| encoder | units | dev93 PER % (validation) | published (validation) | s per epoch | published | epochs |
+|---|---|---|---|---|---|---|
 $(for name in "${names[@]}"; do paper_row "$name"; done)
 
 ## Phoneme error rates
 
 Percent. units: what the model was trained on; folded: the 39 phones without stress, without noises. beam: with a phone
-n-gram of the training transcripts. Missing utterances count as deleted.
+n-gram of the training transcripts. Missing utterances count as deleted. dev93 is the validation set, eval92 and eval93 are
+test sets. eesen reports 91.7 % of tokens right (71 units) on 5 % of the speakers of the training set, and no phoneme error
+rate of these sets.
 
-| encoder | search | symbols | dev93 | eval92 | eval93 |
-|---|---|---|---|---|---|
+$(rate_head)
 $(for name in "${names[@]}"; do for search in greedy beam; do for kind in units folded; do rate_row "$name" $search $kind; done; done; done && words_table)
 
 ## Training
@@ -127,10 +179,16 @@ build_linnet
 names=()
 for model in "$exp"/*/model.safetensors; do
 	name=$(basename "$(dirname "$model")")
-	if [ -s "$exp/$name/test_eval92.beam.units.score" ]; then names+=("$name"); else say "$name has no scores: run stage 6"; fi
+	if ls "$exp/$name"/*.beam.units.score >/dev/null 2>&1; then names+=("$name"); else say "$name has no scores: run stage 6"; fi
 done
+sets=(test_dev93 test_eval92 test_eval93)
+while IFS=$'\t' read -r set found _; do
+	[[ " ${sets[*]} " == *" $set "* || $set == train_* || $found == 0 ]] || sets+=("$set")
+done <"$exp/data/local/counts"
+has_dev=$(awk -F '\t' '$1 == "test_dev93" {print $2 + 0}' "$exp/data/local/counts")
+[ "${has_dev:-1}" != 0 ] || sets+=(train_cv05)
 [ ${#names[@]} -gt 0 ] || die "no encoder is trained and scored in $exp"
-"$here/../../common/plot_training.sh" --out "$exp/training" "${names[@]/#/$exp/}"
+"$here/../../common/plot_training.sh" --out "$exp/training" "${names[@]/#/"$exp"/}"
 into "$exp/RESULTS.md" write_report
 into "$exp/index.html" awk -v folder="$exp" -f "$here/../../common/markdown_to_html.awk" "$exp/RESULTS.md"
 say "see $exp/RESULTS.md and $exp/index.html"
