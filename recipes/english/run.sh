@@ -256,7 +256,8 @@ assemble_language() {
 
 # Makes the folder that ships.
 assemble() {
-	local to=${ship:-$root/$name} weight bonus scale bytes
+	local to=${ship:-$root/$name} weight bonus scale bytes rules=''
+	[ -z "$live" ] || rules=', "endpoint": {}, "partial_interval": 0.1'
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
 	read -r _ weight bonus scale <"$exp/words/tuning"
 	mkdir -p "$to"
@@ -267,7 +268,7 @@ assemble() {
 	cat >"$to/recognizer.json" <<-END
 		{"model": "phones.safetensors", "search": "words", "lexicon": "${shared}lexicon.txt",
 		 "language_model": "${shared}words.bin", "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam,
-		 "priors": "priors.txt", "prior_scale": $scale}
+		 "priors": "priors.txt", "prior_scale": $scale$rules}
 	END
 	bytes=$(cat "$to"/* | wc -c)
 	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run from stage 5 again"

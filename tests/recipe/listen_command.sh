@@ -182,7 +182,12 @@ check 2 'omit --output' transcribe --live --output x wav/0.wav
 check 2 'omit --nbest and --lattice' transcribe --live --beam 4 --nbest 2 wav/0.wav
 check 2 'omit --nbest and --lattice' transcribe --live --beam 4 --lattice x wav/0.wav
 check 2 'omit --nbest and --lattice' transcribe --endpoints --beam 4 --nbest 2 wav/0.wav
-[[ -e $here/../../models/english-live/recognizer.json ]] || LINNET_MODEL='' check 1 '--model PATH' listen --raw s16le -
+if [[ -e $here/../../models/english-live/recognizer.json ]]; then
+  LINNET_MODEL='' "$linnet" transcribe --live --live-speed 0 --format json wav/0.wav > hyp 2> err || fail "the model that ships: $(cat err)"
+  grep -q '"type":"final"' hyp || fail "the model that ships: $(cat hyp)"
+else
+  LINNET_MODEL='' check 1 '--model PATH' listen --raw s16le -
+fi
 "$linnet" listen --raw s16le - < wav/0.raw > /dev/full 2> err && fail 'a full disk'
 grep -q 'write' err || fail "a full disk: $(cat err)"
 
