@@ -183,7 +183,7 @@ if [ -z "$quick" ]; then
 		[ -n "$full" ] || export LINNET_TEST_CASES=${LINNET_TEST_CASES:-4}
 		export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
 		export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
-		mapfile -t slow < <([ -n "$full" ] || printf '%s\n' -E test_cuda_training_emulated) # minutes of emulated kernels
+		mapfile -t slow < <([ -n "$full" ] || printf '%s\n' -E 'test_cuda_(training|cudnn)_emulated') # minutes of emulated kernels
 		run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer' "${slow[@]}"
 	fi
 fi
