@@ -63,7 +63,7 @@ size_t linnet_g2p_trainer_num_pronunciations(const struct linnet_g2p_trainer *t)
   return t->data.count;
 }
 
-size_t linnet_g2p_trainer_num_left_out(const struct linnet_g2p_trainer *t) {
+size_t linnet_g2p_trainer_num_omitted(const struct linnet_g2p_trainer *t) {
   return t->left_out;
 }
 

@@ -116,7 +116,7 @@ LINNET_API enum linnet_status linnet_g2p_trainer_add(struct linnet_g2p_trainer *
 
 /* The number of pronunciations that the trainer has, and the number that it skipped. */
 LINNET_API size_t linnet_g2p_trainer_num_pronunciations(const struct linnet_g2p_trainer *trainer);
-LINNET_API size_t linnet_g2p_trainer_num_left_out(const struct linnet_g2p_trainer *trainer);
+LINNET_API size_t linnet_g2p_trainer_num_omitted(const struct linnet_g2p_trainer *trainer);
 
 /* Trains the model on the pronunciations that were added. The same pronunciations in the same order give the same
  * model. After this call the trainer can only be destroyed. */

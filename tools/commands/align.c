@@ -105,7 +105,7 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
 
 /* --- warnings --------------------------------------------------------------------------------------------------- */
 
-static void tell_jumps(const struct item *item) {
+static void warn_of_jumps(const struct item *item) {
   size_t count, num_tokens;
   const char *const *tokens = linnet_aligned_text_tokens(item->text, &num_tokens);
   const struct linnet_align_jump *jumps = linnet_alignment_jumps(linnet_aligned_text_alignment(item->text), &count);
@@ -124,7 +124,7 @@ static void tell_jumps(const struct item *item) {
   }
 }
 
-static void tell_doubts(const struct item *item) {
+static void warn_of_doubts(const struct item *item) {
   size_t count, num_tokens, doubtful = 0, first = 0;
   const char *const *tokens = linnet_aligned_text_tokens(item->text, &num_tokens);
   const struct linnet_aligned_word *words = linnet_alignment_words(linnet_aligned_text_alignment(item->text), &count);
@@ -165,8 +165,8 @@ static int align_item(void *user, size_t index, unsigned worker, struct linnet_c
   tool_progress_begin(&job->results.progress, &stages);
   bool good = align(&item, context, index), stopped = !good && tool_interrupted();
   if (good) {
-    tell_jumps(&item);
-    tell_doubts(&item);
+    warn_of_jumps(&item);
+    warn_of_doubts(&item);
     put_result(&item, index);
   } else if (!stopped) {
     results_put(&job->results, index, NULL);

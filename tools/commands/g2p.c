@@ -58,7 +58,7 @@ static struct linnet_g2p *train(struct linnet_context *context, const struct lin
     good = held_out(word) || add_word(trainer, lexicon, word);
   if (good && linnet_g2p_trainer_finish(trainer, &g2p) == LINNET_OK)
     printf("pronunciations %zu\nomitted %zu\nunits %zu\nn-grams %zu\n", linnet_g2p_trainer_num_pronunciations(trainer),
-           linnet_g2p_trainer_num_left_out(trainer), linnet_g2p_num_units(g2p), linnet_g2p_num_ngrams(g2p));
+           linnet_g2p_trainer_num_omitted(trainer), linnet_g2p_num_units(g2p), linnet_g2p_num_ngrams(g2p));
   else
     tool_fail_context(context);
   linnet_g2p_trainer_destroy(trainer);

@@ -13,7 +13,7 @@ static char *model_option, *format_option = "text", *device_option;
 static struct raw_options raw_option = RAW_DEFAULTS;
 static int list_option;
 
-static int hear_microphone(struct live *live) {
+static int listen_to_microphone(struct live *live) {
   struct linnet_audio *audio = NULL;
   struct microphone *microphone = microphone_open(live->reading, device_option, live_rate(live), &audio);
   const int code = microphone ? live_run(live, audio, false) : TOOL_FAILURE;
@@ -21,7 +21,7 @@ static int hear_microphone(struct live *live) {
   return code;
 }
 
-static int hear_pipe(struct live *live) {
+static int listen_to_pipe(struct live *live) {
   struct linnet_audio_settings settings;
   struct linnet_audio *audio = NULL;
   linnet_audio_settings_default(&settings);
@@ -38,7 +38,7 @@ static int run(const char *path, bool pipe) {
   struct live live = {.json = strcmp(format_option, "json") == 0, .speed = 1};
   int code = TOOL_FAILURE;
   if (live_open(&live, path))
-    code = pipe ? hear_pipe(&live) : hear_microphone(&live);
+    code = pipe ? listen_to_pipe(&live) : listen_to_microphone(&live);
   live_close(&live);
   return code;
 }

@@ -125,7 +125,7 @@ static int process_all(struct linnet_context *context, struct posteriors *p) {
 
 /* --- priors ------------------------------------------------------------------------------------------------------- */
 
-static void tell_impossible(const struct posteriors *p) {
+static void warn_of_impossible(const struct posteriors *p) {
   size_t count = 0, first = 0;
   for (size_t v = p->symbols; v-- > 0;)
     if (p->log_priors[v] == -LOG_ZERO) {
@@ -151,7 +151,7 @@ static bool take_priors(struct posteriors *p, const float *priors) {
     double prior = (double)priors[v] / sum;
     p->log_priors[v] = prior > 0 ? (float)(scale * log(fmax(prior, MIN_PRIOR))) : -LOG_ZERO;
   }
-  tell_impossible(p);
+  warn_of_impossible(p);
   return true;
 }
 

@@ -120,7 +120,7 @@ static int run(struct linnet_context *context, const char *path, const char **pa
 
 /* --- live ------------------------------------------------------------------------------------------------------- */
 
-static int hear_file(struct live *live, const char **paths) {
+static int listen_to_file(struct live *live, const char **paths) {
   struct inputs inputs;
   struct linnet_audio *audio = NULL;
   int code;
@@ -158,7 +158,7 @@ static int run_live(const char **paths, size_t count) {
   char *path = tool_find_live_recognizer(model_option);
   int code = path ? TOOL_USAGE : TOOL_FAILURE;
   if (path && recognizer_options_check(path)) {
-    code = live_open(&live, path) ? hear_file(&live, paths) : TOOL_FAILURE;
+    code = live_open(&live, path) ? listen_to_file(&live, paths) : TOOL_FAILURE;
     live_close(&live);
   }
   free(path);

@@ -61,7 +61,7 @@ static const char needing[] =
     "linnet_fbank_shift\nlinnet_fbank_window\nlinnet_feature_config_default\nlinnet_g2p_num_ngrams\nlinnet_g2p_order\n"
     "linnet_g2p_phone\nlinnet_g2p_num_phones\nlinnet_g2p_result_num_pronunciations\nlinnet_g2p_result_num_ignored\n"
     "linnet_g2p_result_log_probability\nlinnet_g2p_result_phones\nlinnet_g2p_result_probability\n"
-    "linnet_g2p_settings_default\nlinnet_g2p_trainer_num_pronunciations\nlinnet_g2p_trainer_num_left_out\nlinnet_g2p_"
+    "linnet_g2p_settings_default\nlinnet_g2p_trainer_num_pronunciations\nlinnet_g2p_trainer_num_omitted\nlinnet_g2p_"
     "num_units\n"
     "linnet_grammar_language_model\nlinnet_grammar_lookahead\nlinnet_grammar_num_states\nlinnet_greedy_reset\n"
     "linnet_greedy_segments\nlinnet_hotwords_num_phrases\nlinnet_lattice_arcs\nlinnet_lattice_format_at\n"
