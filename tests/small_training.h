@@ -277,4 +277,13 @@ static inline bool same_model(const char *a, const char *b) {
   return n > 1000 && read_bytes(b, bytes[1], sizeof bytes[1]) == n && memcmp(bytes[0], bytes[1], n) == 0;
 }
 
+/* The best model of a training. */
+static inline struct linnet_model *load_trained(struct linnet_context *context, const char *folder) {
+  char path[128];
+  struct linnet_model *model = NULL;
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  return model;
+}
+
 #endif

@@ -7,13 +7,12 @@
 
 static struct linnet_span span_of(const struct linnet_aligned_text *t, const char *text, size_t start, size_t end,
                                   float confidence, float gop) {
-  struct linnet_span span = {.text = text,
-                             .start = (double)start * t->frame_seconds,
-                             .end = (double)end * t->frame_seconds,
-                             .confidence = confidence,
-                             .has_gop = 1,
-                             .gop = gop};
-  return span;
+  return (struct linnet_span){.text = text,
+                              .start = (double)start * t->frame_seconds,
+                              .end = (double)end * t->frame_seconds,
+                              .confidence = confidence,
+                              .has_gop = 1,
+                              .gop = gop};
 }
 
 static bool make_phones(struct linnet_aligned_text *t) {

@@ -4,10 +4,9 @@
 
 #include <linnet/output.h>
 
-/* Widens phones (num_phones) into the blanks around them, within `start` and `end` seconds: by 60 ms at most,
- * and up to the middle between two phones. Words that begin or end with a phone do so afterwards, except
- * beside interpolated words, which keep their times. The spans are in order and do not overlap, before and after
- * the call. `words` may be NULL. */
+/* Widens phones (num_phones) into the blanks around them, within `start` and `end` seconds: by 60 ms at most, and up to
+ * the middle between two phones. Words (num_words; may be NULL) follow their first and last phone. Interpolated words
+ * keep their times, and so does the end of a word before one. Spans must be in order without overlap, and stay so. */
 void linnet_spans_widen(struct linnet_span *phones, size_t num_phones, struct linnet_span *words, size_t num_words,
                         double start, double end);
 

@@ -153,7 +153,7 @@ struct linnet_missing_words {
 };
 
 /* Converts words into phone indices with the first pronunciation of each. `missing` NULL: words that are not in the
- * lexicon are left out. *length is always the number of phones. LINNET_ERROR_LIMIT, without a sentence, if it is above
+ * lexicon are omitted. *length is always the number of phones. LINNET_ERROR_LIMIT, without a sentence, if it is above
  * `capacity`. */
 LINNET_API enum linnet_status linnet_lexicon_pronounce(const struct linnet_lexicon *lexicon, const char *const *words,
                                                        size_t count, const struct linnet_missing_words *missing,

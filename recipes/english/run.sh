@@ -246,7 +246,7 @@ card() {
 		}' "$linnet_root/models/$name/README.md"
 }
 
-# assemble_language FOLDER: what the recognizer for live speech takes from the folder beside it
+# assemble_language FOLDER: installs lexicon and language model, which the recognizer for live speech shares
 assemble_language() {
 	need_file "$data/cmudict/LICENSE" "--data names a folder with cmudict/LICENSE"
 	install -m 644 "$exp/words/lm.bin" "$1/words.bin"

@@ -158,7 +158,7 @@ export LINNET=$linnet
 if runs 1; then
 	discs=$(((${#wsj0[@]} > 0) + (${#wsj1[@]} > 0)))
 	[ "$discs" = 2 ] || { [ "$discs" = 1 ] && [ -n "$allow_missing" ]; } ||
-		die "--wsj0 DIR... or --wsj1 DIR... is missing: the discs of the corpus (--allow-missing goes on without one)"
+		die "--wsj0 DIR... or --wsj1 DIR... is missing: the discs of the corpus (with --allow-missing, one of them is enough)"
 	"$here/local/prepare.sh" --out "$data" --audio "$audio" --scale-counts "$scale_counts" ${allow_missing:+--allow-missing} \
 		${more_sets:+--more-sets} ${wsj0[@]+--wsj0 "${wsj0[@]}"} ${wsj1[@]+--wsj1 "${wsj1[@]}"}
 	"$linnet" validate-data --no-audio "$data"/[dt]*_* >&2

@@ -74,8 +74,6 @@ class Flite:
     def speak(self, words, voice, stretch, path):
         """Writes the audio; returns words and phones as (name, start, end)."""
         handle = self.voice(voice)
-        features = ctypes.c_void_p.in_dll(self.lib, "flite_voice_list")  # keeps the list alive
-        del features
         self.lib.feat_set_float(self.features(handle), b"duration_stretch", ctypes.c_float(stretch))
         utterance = self.lib.flite_synth_text(" ".join(words).lower().encode(), handle)
         found = []
@@ -203,19 +201,10 @@ def report(title, truth, lines, kind, source):
     row(f"{source} | {title}, end", ends, total)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("linnet")
-    parser.add_argument("text")
-    parser.add_argument("--model", help="folder of a recognizer (default: the one that ships)")
-    parser.add_argument("--utterances", type=int, default=500)
-    parser.add_argument("--work", help="folder for the audio (default: a temporary one)")
-    options = parser.parse_args()
-    work = options.work or tempfile.mkdtemp()
+def measure(options, work):
     os.makedirs(work, exist_ok=True)
     truth = synthesize(sentences(options.text, options.utterances), work)
-    model = ["--model", options.model] if options.model else []
-    common = model + ["--data", work, "--format", "json"]
+    common = (["--model", options.model] if options.model else []) + ["--data", work, "--format", "json"]
     aligned = results([options.linnet, "align", "--unit", "phone"] + common)
     words = results([options.linnet, "align"] + common)
     greedy = results([options.linnet, "transcribe", "--phones"] + common)
@@ -227,6 +216,18 @@ def main():
         report("words, recognised", truth, searched, "words", source)
         report("phones, aligned", truth, aligned, "phones", source)
         report("phones, greedy", truth, greedy, "phones", source)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("linnet")
+    parser.add_argument("text")
+    parser.add_argument("--model", help="folder of a recognizer (default: the one that ships)")
+    parser.add_argument("--utterances", type=int, default=500)
+    parser.add_argument("--work", help="folder for the audio (default: a temporary one)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        measure(options, options.work or temporary)
 
 
 if __name__ == "__main__":

@@ -38,14 +38,6 @@ static struct run device_run(const char *config, unsigned epochs, const struct p
   return run;
 }
 
-static struct linnet_model *load(struct linnet_context *context, const char *folder) {
-  char path[128];
-  struct linnet_model *model = NULL;
-  snprintf(path, sizeof path, "%s/model.safetensors", folder);
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
-  return model;
-}
-
 /* The largest difference of two vectors, relative to the largest value or 1. */
 static double largest_difference(const float *a, const float *b, size_t n) {
   double difference = 0, largest = 1;
@@ -81,7 +73,7 @@ static void test_cancel(const char *folder, const char *config) {
   struct linnet_context *context = cancelling_context(&c, 1);
   struct linnet_encoder *encoder = NULL;
   REQUIRE(linnet_context_use_device(context, linnet_cuda_open) == LINNET_OK, "%s", linnet_context_error(context));
-  struct linnet_model *model = load(context, folder);
+  struct linnet_model *model = load_trained(context, folder);
   REQUIRE(linnet_encoder_create(context, model, &encoder) == LINNET_OK, "%s", linnet_context_error(context));
   check_cancelling(config, &c, context, encode, encoder,
                    linnet_model_num_output_frames(model, FRAMES) * SYMBOLS * sizeof(float));
@@ -94,7 +86,7 @@ static void test_cancel(const char *folder, const char *config) {
 static double compare_recognition(const char *folder, const struct precision *precision) {
   struct linnet_context *cpu = test_context(), *device = test_context();
   REQUIRE(linnet_context_use_device(device, precision->open) == LINNET_OK, "%s", linnet_context_error(device));
-  struct linnet_model *model = load(cpu, folder), *same = load(device, folder);
+  struct linnet_model *model = load_trained(cpu, folder), *same = load_trained(device, folder);
   float expected[FRAMES * SYMBOLS], log_p[FRAMES * SYMBOLS];
   recognise(cpu, model, expected);
   recognise(device, same, log_p);
@@ -116,7 +108,7 @@ static void test_against_cpu(const char *config, const struct precision *precisi
   train(&device, make_folder(folders[1]));
   CHECK(cpu.status == LINNET_OK && device.status == LINNET_OK, "%s%s", cpu.error, device.error);
   struct linnet_context *context = test_context();
-  struct linnet_model *a = load(context, folders[0]), *b = load(context, folders[1]);
+  struct linnet_model *a = load_trained(context, folders[0]), *b = load_trained(context, folders[1]);
   double weights = largest_difference(b->weights, a->weights, a->parameters->size),
          posteriors = compare_recognition(folders[1], precision);
   double loss = fabs(device.last_loss - cpu.last_loss) / cpu.last_loss;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Decodes a character of UTF-8; *text moves behind it. Negative: the bytes are no UTF-8. */
+/* Decodes the character at *text and advances *text to the next one. Negative if the bytes are not UTF-8. */
 static long next_character(const char **text) {
   static const long minimum[] = {0, 0x80, 0x800, 0x10000};
   const unsigned char *at = (const unsigned char *)*text;

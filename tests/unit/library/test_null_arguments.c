@@ -136,6 +136,9 @@ static void refuse_networks(void) {
   REFUSES(linnet_model_load_memory(NULL, "x", 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, NULL, 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, "x", 1, NULL, NULL));
+}
+
+static void refuse_streams(void) {
   REFUSES(linnet_recurrence_accept(NULL, floats, 1, floats, &number));
   REFUSES(linnet_recurrence_accept(f.recurrence, NULL, 1, floats, &number));
   REFUSES(linnet_recurrence_accept(f.recurrence, floats, 1, NULL, &number));
@@ -678,10 +681,10 @@ static void destroy_nothing(void) {
 }
 
 int main(int argc, char **argv) {
-  void (*const groups[])(void) = {refuse_networks,    refuse_training, refuse_audio,          refuse_kaldi,
-                                  refuse_cmvn,        refuse_text,     refuse_pronunciations, refuse_ngrams,
-                                  refuse_decoding,    refuse_lattices, refuse_scoring,        refuse_searches,
-                                  refuse_recognizers, refuse_aligners, destroy_nothing};
+  void (*const groups[])(void) = {refuse_networks, refuse_streams,     refuse_training, refuse_audio,
+                                  refuse_kaldi,    refuse_cmvn,        refuse_text,     refuse_pronunciations,
+                                  refuse_ngrams,   refuse_decoding,    refuse_lattices, refuse_scoring,
+                                  refuse_searches, refuse_recognizers, refuse_aligners, destroy_nothing};
   listing = argc > 1 && strcmp(argv[1], "--list") == 0;
   signal(SIGSEGV, on_crash);
   if (!listing)

@@ -21,14 +21,6 @@ static struct run train_from(const char *config, const char *initial, char folde
   return run;
 }
 
-static struct linnet_model *load(struct linnet_context *context, const char *folder) {
-  char path[128];
-  struct linnet_model *model = NULL;
-  snprintf(path, sizeof path, "%s/model.safetensors", folder);
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
-  return model;
-}
-
 /* The largest difference of the weights that read the same frames. Taps without a counterpart must be 0. */
 static double difference(const struct linnet_model *from, const struct linnet_model *to) {
   double max = 0;
@@ -56,7 +48,7 @@ static void test_fits(const char *path, const char *folder, const char *config) 
   struct linnet_context *context = test_context();
   struct run run = train_from(config, path, other);
   REQUIRE(run.status == LINNET_OK, "%s: %s", config, run.error);
-  struct linnet_model *from = load(context, folder), *to = load(context, other);
+  struct linnet_model *from = load_trained(context, folder), *to = load_trained(context, other);
   double max = difference(from, to);
   CHECK(max < 1e-5, "%s: a weight differs by %g", config, max);
   linnet_model_destroy(from);

@@ -288,11 +288,8 @@ static void test_fixed(void) {
 
 /* The chunk that is stored with a folder's model. */
 static size_t stored_chunk(const char *folder) {
-  char path[128];
   struct linnet_context *context = test_context();
-  struct linnet_model *model = NULL;
-  snprintf(path, sizeof path, "%s/model.safetensors", folder);
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  struct linnet_model *model = load_trained(context, folder);
   size_t chunk = model->config.causal_chunk;
   linnet_model_destroy(model);
   linnet_context_destroy(context);

@@ -8,11 +8,9 @@
 enum { STREAMS = 7, LONGEST = 200 };
 
 static const char *const configs[] = {
-    "{\"attention\": \"causal-linear\"}",
-    "{\"attention\": \"causal-linear\", \"norm\": \"pre\", \"stack\": 3, \"convolution\": 15, \"position\": \"none\", "
-    "\"convolution_lookahead\": [1, 0]}",
-    "{\"attention\": [\"causal-softmax\", \"causal-linear\"], \"stack\": 2, \"convolution\": 9, "
-    "\"convolution_lookahead\": [3, 2]}",
+    UTTERANCE_LINEAR,
+    UTTERANCE_CONVOLUTION,
+    UTTERANCE_MIXED,
     "{\"attention\": \"causal-linear\", \"feature_map\": \"positive\", \"features\": 20, \"activation\": \"gelu\"}",
     "{\"attention\": \"causal-linear\", \"feature_map\": \"polynomial\", \"stack\": 4, \"norm\": \"pre\"}",
 };

@@ -10,11 +10,9 @@
 enum { FRAMES = 61, HEADER = 56, CHECKSUM = 4, MUTATIONS = 20000 };
 
 static const char *const configs[] = {
-    "{\"attention\": \"causal-linear\"}",
-    "{\"attention\": \"causal-linear\", \"norm\": \"pre\", \"stack\": 3, \"convolution\": 15, \"position\": \"none\", "
-    "\"convolution_lookahead\": [1, 0]}",
-    "{\"attention\": [\"causal-softmax\", \"causal-linear\"], \"stack\": 2, \"convolution\": 9, "
-    "\"convolution_lookahead\": [3, 2]}",
+    UTTERANCE_LINEAR,
+    UTTERANCE_CONVOLUTION,
+    UTTERANCE_MIXED,
     "{\"attention\": [\"causal-linear\", \"causal-softmax\"], \"feature_map\": \"relu\", \"convolution\": 3, "
     "\"convolution_lookahead\": 2}",
 };

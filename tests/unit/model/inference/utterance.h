@@ -8,6 +8,15 @@
 
 enum { UTTERANCE_DIM = 8, UTTERANCE_OUTPUTS = 7 };
 
+/* Causal networks. */
+#define UTTERANCE_LINEAR "{\"attention\": \"causal-linear\"}"
+#define UTTERANCE_CONVOLUTION                                                                                          \
+  "{\"attention\": \"causal-linear\", \"norm\": \"pre\", \"stack\": 3, \"convolution\": 15, \"position\": \"none\", "  \
+  "\"convolution_lookahead\": [1, 0]}"
+#define UTTERANCE_MIXED                                                                                                \
+  "{\"attention\": [\"causal-softmax\", \"causal-linear\"], \"stack\": 2, \"convolution\": 9, "                        \
+  "\"convolution_lookahead\": [3, 2]}"
+
 struct utterance {
   const struct linnet_model *model;
   size_t frames, rows;
