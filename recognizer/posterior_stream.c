@@ -56,6 +56,8 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
                                         struct linnet_stream **stream) {
   if (!context || !model || !stream)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_stream_create: an argument is NULL");
+  *stream = NULL;
+  LINNET_TRY(linnet_check_speech_model(context, model));
   struct linnet_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
   if (!s)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
