@@ -1,8 +1,9 @@
 /* Models that read tokens: the file, its refusals, and that training, encoder and recurrence give the same outputs; a
- * batch of recurrences gives each stream the same bytes, whatever is beside it. */
+ * batch of recurrences gives each stream the same bytes, whatever is beside it. Samples depend neither on the batch nor
+ * on the number of threads. */
 #include <unistd.h>
 
-#include "model/format/model.h"
+#include "model/inference/sample.h"
 #include "model/training/network.h"
 #include "tables.h"
 
@@ -173,6 +174,64 @@ static void check_batch(const struct linnet_model *model) {
   linnet_recurrence_batch_destroy(batch);
 }
 
+/* --- samples ------------------------------------------------------------------------------------------------------ */
+
+enum { SAMPLES = 13, LEVELS = 8, GIVEN = 20 };
+
+/* Samples with the first values given, and values of every level among the others. */
+static void sample(const struct linnet_model *model, unsigned threads, size_t batch, uint64_t first, int *values) {
+  struct linnet_context_settings settings;
+  struct linnet_context *own = NULL;
+  const struct linnet_sampling s = {SAMPLES, FRAMES, GIVEN, batch, 9, first};
+  linnet_context_settings_default(&settings);
+  settings.num_threads = threads;
+  REQUIRE(linnet_context_create(&settings, &own) == LINNET_OK, "context");
+  for (size_t i = 0; i < SAMPLES * FRAMES; i++)
+    values[i] = i % FRAMES < GIVEN ? (int)(i / FRAMES * i % LEVELS) : -1;
+  CHECK(linnet_sample(own, model, &s, values) == LINNET_OK, "%s", linnet_context_error(own));
+  linnet_context_destroy(own);
+}
+
+static void check_samples(const struct linnet_model *model) {
+  static int values[SAMPLES * FRAMES], other[SAMPLES * FRAMES];
+  size_t counts[LEVELS] = {0};
+  sample(model, 1, 0, 0, values);
+  for (size_t i = 0; i < SAMPLES * FRAMES; i++) {
+    REQUIRE(values[i] >= 0 && values[i] < LEVELS, "value %d", values[i]);
+    CHECK(i % FRAMES >= GIVEN || values[i] == (int)(i / FRAMES * i % LEVELS), "a given value changed");
+    counts[values[i]]++;
+  }
+  for (size_t v = 0; v < LEVELS; v++)
+    CHECK(counts[v] > SAMPLES, "%zu samples of %zu", counts[v], v);
+  for (size_t batch = 1; batch <= 5; batch += 2) {
+    sample(model, (unsigned)batch, batch, 0, other);
+    CHECK(memcmp(values, other, sizeof values) == 0, "batches of %zu", batch);
+  }
+  sample(model, 2, 4, 100, other);
+  CHECK(memcmp(values, other, sizeof values) != 0, "other sequences are the same");
+}
+
+/* A sequence depends on its own numbers and values only. */
+static void check_one_sample(const struct linnet_model *model) {
+  static int all[4 * FRAMES], one[FRAMES];
+  const struct linnet_sampling four = {.count = 4, .steps = FRAMES, .seed = 9}, third = {1, FRAMES, 0, 1, 9, 2};
+  CHECK(linnet_sample(context, model, &four, all) == LINNET_OK, "four");
+  CHECK(linnet_sample(context, model, &third, one) == LINNET_OK, "one");
+  CHECK(memcmp(all + 2 * FRAMES, one, sizeof one) == 0, "the third sequence by itself");
+  const struct linnet_sampling longer = {.count = 1, .steps = FRAMES + 1};
+  CHECK(linnet_sample(context, model, &longer, one) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "positions for 150"),
+        "%s", linnet_context_error(context));
+}
+
+static void check_frames(void) {
+  const struct linnet_config digits = {.input_dim = 4, .tokens = {257, 5, 4, 3}};
+  const float expected[4] = {77, 4, 1, 2};
+  float frame[4];
+  linnet_sample_frame(&digits, (4 * 4 + 1) * 3 + 2, 77, frame);
+  CHECK(memcmp(frame, expected, sizeof frame) == 0, "digits of a step");
+}
+
 int main(void) {
   create();
   struct linnet_model *model = load();
@@ -181,6 +240,9 @@ int main(void) {
   check_config();
   check_outputs(model);
   check_batch(model);
+  check_samples(model);
+  check_one_sample(model);
+  check_frames();
   linnet_model_destroy(model);
   linnet_parameters_destroy(parameters);
   free(weights);
