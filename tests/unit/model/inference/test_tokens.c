@@ -116,6 +116,18 @@ static void run_recurrence(const struct linnet_model *model, float *outputs) {
   linnet_recurrence_destroy(recurrence);
 }
 
+/* A device whose numbers are not in host memory. */
+static void check_device(void) {
+  struct linnet_device_ops ops = linnet_cpu_device_ops;
+  struct linnet_device device = {&ops, "elsewhere", sizeof(float)};
+  const struct linnet_network network = {&device, &config, parameters};
+  struct linnet_pass *pass = NULL;
+  ops.host = false;
+  CHECK(linnet_pass_create(context, &network, &pass) == LINNET_ERROR_UNSUPPORTED && !pass &&
+            strstr(linnet_context_error(context), "elsewhere: embedding tables are not on a GPU yet"),
+        "%s", linnet_context_error(context));
+}
+
 static double difference(const float *a, const float *b) {
   double worst = 0;
   for (size_t i = 0; i < FRAMES * OUTPUTS; i++)
@@ -238,6 +250,7 @@ int main(void) {
   check_file(model);
   check_refusals(model);
   check_config();
+  check_device();
   check_outputs(model);
   check_batch(model);
   check_samples(model);
