@@ -169,15 +169,16 @@ measure_linear() {
 	[ -z "$torch" ] || measure "$1 torch-linear $2" "${peer[@]}" --batch "$2"
 }
 
-# measure_images NAME LAYERS SIDE CHANNELS BATCH...: all ways to generate images; stateful softmax has the first two batches
+# measure_images NAME LAYERS SIDE CHANNELS LARGEST BATCH...: all ways to generate images; batches of stateful softmax have at
+# most LARGEST, because each image holds its keys and values
 measure_images() {
 	local n run=("$meter" --threads 1 "${network[@]}" --layers "$2" --side "$3" --channels "$4")
 	local peer=("$torch" "$here/local/peer_torch.py" "${network[@]}" --layers "$2" --steps "$(($3 * $3 * $4))")
-	for n in "${@:5}"; do measure_linear "$1" "$n"; done
-	for n in "${@:5:2}"; do
-		measure "$1 stateful-softmax $n" "${run[@]}" --attention causal-softmax --batch "$n" --count "$n"
+	for n in "${@:6}"; do measure_linear "$1" "$n"; done
+	for n in "${@:6}"; do
+		[ "$n" -gt "$5" ] || measure "$1 stateful-softmax $n" "${run[@]}" --attention causal-softmax --batch "$n" --count "$n"
 	done
-	[ -z "$torch" ] || measure "$1 torch-stateful-softmax $5" "${peer[@]}" --softmax --batch "$5"
+	[ -z "$torch" ] || measure "$1 torch-stateful-softmax 1" "${peer[@]}" --softmax --batch 1
 	measure "$1 softmax 1" "${run[@]}" --attention causal-softmax --whole
 	for n in 1 4; do measure "$1 lsh-$n 1" "${run[@]}" --attention causal-lsh --rounds "$n" --whole; done
 }
@@ -197,8 +198,8 @@ measure_all() {
 	touch "$exp/speed.tsv"
 	for name in $speed; do
 		case "$name" in
-		mnist) measure_images mnist "$mnist_layers" "$mnist_side" 1 "${mnist_batches[@]}" ;;
-		cifar) measure_images cifar "$cifar_layers" "$cifar_side" 3 "${cifar_batches[@]}" ;;
+		mnist) measure_images mnist "$mnist_layers" "$mnist_side" 1 10 "${mnist_batches[@]}" ;;
+		cifar) measure_images cifar "$cifar_layers" "$cifar_side" 3 1 "${cifar_batches[@]}" ;;
 		length) measure_lengths ;;
 		*) die "--speed $name: must be among mnist, cifar, length" ;;
 		esac
