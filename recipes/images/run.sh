@@ -209,14 +209,18 @@ measure_all() {
 # --- results --------------------------------------------------------------------------------------------------------
 
 plot_bits() {
-	local kind separator=''
-	echo 'set grid; set xlabel "seconds of training"; set ylabel "bits per dimension, training batches"'
-	printf plot
-	for kind in "${kinds[@]}"; do
-		printf '%s "%s" using 3:2 with lines title "%s"' "$separator" "$exp/$kind.log" "$kind"
-		separator=,
+	local kind column separator
+	echo 'set grid; set ylabel "bits per dimension, training batches"; set multiplot layout 1,2'
+	for column in 1:updates 3:'seconds of training'; do
+		separator=''
+		printf 'set xlabel "%s"; plot' "${column#*:}"
+		for kind in "${kinds[@]}"; do
+			printf '%s "%s" using %s:2 with lines title "%s"' "$separator" "$exp/$kind.log" "${column%%:*}" "$kind"
+			separator=,
+		done
+		echo
 	done
-	echo
+	echo 'unset multiplot'
 }
 
 # lengths_of KIND: length, milliseconds of processor time per value
@@ -364,7 +368,7 @@ fi
 if runs 5; then
 	for kind in "${kinds[@]}"; do need_file "$exp/$kind.result" "run stage 2 first"; done
 	need_file "$exp/speed.tsv" "run stage 4 first"
-	plot_bits | draw "$exp/bits" 900,600
+	plot_bits | draw "$exp/bits" 1200,500
 	[[ $speed != *length* ]] || plot_lengths | draw "$exp/length" 900,600
 	into "$exp/RESULTS.md" write_results
 	cat "$exp/RESULTS.md"
