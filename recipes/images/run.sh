@@ -272,10 +272,10 @@ write_bits() {
 	cat <<END
 ## Bits per dimension
 
-A network of $layers layers of $heads heads, width $width, feed-forward $feed_forward; images divided by $scale; batches
-of $batch images, learning rate $rate. The first $test_images test images (0: all); intervals are 95 %, of the mean over
-images. The paper's networks are larger, see whole images, and were trained for 250 epochs (MNIST) or a week on a GPU
-(CIFAR-10), so its figures are for the order of the kinds, not for comparison.
+A network of $layers layers of $heads heads, width $width, feed-forward $feed_forward; height and width of the images
+divided by $scale; batches of $batch images, learning rate $rate. The first $test_images test images (0: all); intervals
+are 95 %, of the mean over images. The paper trains larger networks on whole images, for 250 epochs (MNIST) or a week on
+a GPU (CIFAR-10).
 
 | attention | updates | bits per dimension | parameters | s of training | paper: MNIST | paper: CIFAR-10 |
 |---|---|---|---|---|---|---|
