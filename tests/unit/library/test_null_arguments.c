@@ -539,6 +539,13 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_stream_set_hook(NULL, NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_sink(NULL, NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_speaker(NULL, NULL));
+  REFUSES(linnet_recognizer_batch_create(NULL, f.recognizer, 1, (void *)&out));
+  REFUSES(linnet_recognizer_batch_create(f.context, NULL, 1, (void *)&out));
+  REFUSES(linnet_recognizer_batch_create(f.context, f.recognizer, 1, NULL));
+  REFUSES(linnet_recognizer_batch_open(NULL, (void *)&out));
+  REFUSES(linnet_recognizer_batch_open(f.recognizer_batch, NULL));
+  REFUSES(linnet_recognizer_batch_step(NULL, (void *)&scratch, 1));
+  REFUSES(linnet_recognizer_batch_step(f.recognizer_batch, NULL, 1));
 }
 
 static void refuse_aligners(void) {
@@ -644,6 +651,7 @@ static void destroy_nothing(void) {
   ALLOWS(linnet_aligned_text_destroy(NULL));
   ALLOWS(linnet_recognizer_destroy(NULL));
   ALLOWS(linnet_recognizer_stream_destroy(NULL));
+  ALLOWS(linnet_recognizer_batch_destroy(NULL));
   ALLOWS(linnet_search_destroy(NULL));
   ALLOWS(linnet_search_stream_destroy(NULL));
   ALLOWS(linnet_text_aligner_destroy(NULL));
