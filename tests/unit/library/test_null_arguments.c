@@ -68,6 +68,7 @@ static const char needing[] =
     "linnet_lattice_format_find\nlinnet_lattice_format_name\nlinnet_lattice_posterior\nlinnet_lattice_reset\n"
     "linnet_lattice_settings_default\nlinnet_lattice_states\nlinnet_level_settings_default\nlinnet_lexicon_num_words\n"
     "linnet_lexicon_find\nlinnet_lexicon_phones\nlinnet_lexicon_pronunciation\nlinnet_lexicon_settings_default\n"
+    "linnet_lexicon_has_probabilities\nlinnet_lexicon_probability\n"
     "linnet_lexicon_tokens\nlinnet_lexicon_num_variants\nlinnet_lexicon_word\nlinnet_model_calibrations\n"
     "linnet_model_cmvn\nlinnet_model_features\nlinnet_model_frame_seconds\nlinnet_model_memory_bytes\n"
     "linnet_model_metadata\nlinnet_model_metadata_key\nlinnet_model_num_parameters\nlinnet_model_num_symbols\n"
