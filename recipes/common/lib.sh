@@ -42,7 +42,7 @@ take_options() {
 		--*" $_name+ "* | --*" $_name "*)
 			[ $# -ge 2 ] || die "$1 needs a value"
 			case "$_name" in
-			stage | stop-stage | parts | epochs | updates | seed)
+			stage | stop-stage | parts | epochs | updates | seed | ranks)
 				[[ $2 =~ ^[0-9]*$ ]] || die "$1 $2: must be a whole number"
 				;;
 			esac
@@ -161,6 +161,9 @@ select_utterances() {
 	for name in text utt2spk phones segments feats.scp utt2num_frames; do
 		[ ! -e "$1/$name" ] || into "$2/$name" select_lines "$3" "$1/$name"
 	done
+	for name in "$1"/feats-*.scp; do
+		[ ! -e "$name" ] || into "$2/${name##*/}" select_lines "$3" "$name"
+	done
 	into "$2/spk2utt" spk2utt "$2/utt2spk"
 	for name in spk2gender cmvn.scp; do
 		[ ! -e "$1/$name" ] || into "$2/$name" select_lines "$2/spk2utt" "$1/$name"
@@ -262,7 +265,7 @@ run_on() {
 		esac
 	done
 	rm -f "$_log".*.done # each call runs the command again
-	"$linnet_root/recipes/common/cmd.sh" "${_requests[@]}" --options "${_others[*]}" --parts 1 --log "$_log" -- "$@"
+	"$linnet_root/recipes/common/cmd.sh" "${_requests[@]}" --options "${_others[*]}" --retries 0 --parts 1 --log "$_log" -- "$@"
 	tail -n 5 "$_log.1.log" >&2
 }
 
