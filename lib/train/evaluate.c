@@ -151,7 +151,7 @@ enum linnet_status linnet_evaluate(struct linnet_context *context, const struct 
                          .status = LINNET_OK};
   enum linnet_status status = create(&e);
   if (status == LINNET_OK) {
-    linnet_batches_fill(&e.batches, nominal, corpus->num_utterances, batch_frames, 0, 0);
+    linnet_batches_fill(&e.batches, nominal, corpus->num_utterances, batch_frames, &(struct linnet_order){0});
     linnet_workers_run(context, network, e.batches.batches, task_batch, &e);
     status = e.status;
     sum_results(&e, result);

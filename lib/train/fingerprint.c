@@ -38,6 +38,9 @@ static void append_methods(const struct linnet_train_settings *s, char *text, si
   used = strlen(text);
   if (s->average_decay > 0)
     linnet_format(text + used, bytes - used, "average_decay=%g\n", s->average_decay);
+  used = strlen(text);
+  if (s->num_block_utterances > 0)
+    linnet_format(text + used, bytes - used, "shuffle_block=%zu\n", s->num_block_utterances);
 }
 
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text) {

@@ -53,8 +53,10 @@ static const char needing[] =
     "linnet_context_device\nlinnet_context_device_peak_bytes\nlinnet_context_error\nlinnet_context_kernels\n"
     "linnet_context_precision\nlinnet_context_settings_default\nlinnet_context_num_threads\nlinnet_data_folder_"
     "command\n"
-    "linnet_data_folder_num_utterances\nlinnet_data_folder_find\nlinnet_data_folder_has_cmvn\n"
+    "linnet_data_folder_num_frames\nlinnet_data_folder_num_utterances\nlinnet_data_folder_find\nlinnet_data_folder_has_"
+    "cmvn\n"
     "linnet_data_folder_has_features\nlinnet_data_folder_id\nlinnet_data_folder_path\nlinnet_data_folder_phones\n"
+    "linnet_data_folder_scp\nlinnet_scp_location\n"
     "linnet_data_folder_segment\nlinnet_data_folder_speaker\nlinnet_data_folder_speaker_name\n"
     "linnet_data_folder_num_speakers\nlinnet_data_folder_text\nlinnet_fbank_dim\nlinnet_fbank_num_frames\n"
     "linnet_fbank_num_pending\nlinnet_fbank_reset\nlinnet_fbank_settings_default\nlinnet_fbank_settings_of\n"
@@ -318,6 +320,10 @@ static void refuse_cmvn(void) {
   REFUSES(linnet_data_folder_cmvn(NULL, f.context, 1, (void *)&scratch));
   REFUSES(linnet_data_folder_cmvn(f.data_folder, NULL, 1, (void *)&scratch));
   REFUSES(linnet_data_folder_cmvn(f.data_folder, f.context, 1, NULL));
+  REFUSES(linnet_scp_size(NULL, f.context, 0, &number, &number));
+  REFUSES(linnet_scp_size(f.scp, NULL, 0, &number, &number));
+  REFUSES(linnet_scp_size(f.scp, f.context, 0, NULL, &number));
+  REFUSES(linnet_scp_size(f.scp, f.context, 0, &number, NULL));
   REFUSES(linnet_scp_read_cmvn(NULL, f.context, 1, (void *)&scratch));
   REFUSES(linnet_scp_read_cmvn(f.scp, NULL, 1, (void *)&scratch));
   REFUSES(linnet_scp_read_cmvn(f.scp, f.context, 1, NULL));
