@@ -73,7 +73,7 @@ enum linnet_status linnet_ranks_exchange(struct linnet_ranks *ranks, const void 
                                          void *receive, const size_t *receive_offsets) {
   double started = linnet_train_clock();
   const struct linnet_group *g = &ranks->group;
-  ranks->bytes += send_offsets[g->num_ranks];
+  ranks->bytes += send_offsets[g->num_ranks] - (send_offsets[g->rank + 1] - send_offsets[g->rank]);
   return finish(ranks, g->exchange(g->user, send, send_offsets, receive, receive_offsets), &ranks->seconds, started);
 }
 

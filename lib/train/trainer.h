@@ -64,6 +64,7 @@ struct linnet_trainer {
   struct linnet_context **worker_contexts; /* (threads), theirs */
   struct linnet_gradient gradient;
   double saved_at; /* clock of the last checkpoint */
+  bool warned;     /* that some ranks have no work */
 };
 
 /* Fills t->weights with those of the model at `path`, or with random ones if it is NULL (initial_weights.c). */

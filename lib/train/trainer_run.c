@@ -80,11 +80,23 @@ static size_t nominal_frames(const struct linnet_trainer *t, size_t begin, size_
   return frames;
 }
 
+static void warn_of_idle_ranks(struct linnet_trainer *t) {
+  size_t shards = t->batch.shards.count, ranks = linnet_ranks_count(&t->ranks);
+  if (shards >= ranks || t->warned)
+    return;
+  t->warned = true;
+  linnet_log(t->context, LINNET_LOG_WARNING,
+             "a batch has %zu shards for %zu ranks, so some ranks have no work: set training.shards, or use larger "
+             "batches (batch_frames)",
+             shards, ranks);
+}
+
 /* Computes the gradient of this step. After LINNET_ERROR_CANCELLED the state is as before the step. */
 static enum linnet_status compute_gradient(struct linnet_trainer *t, const struct linnet_train_events *events) {
   const struct linnet_train_state *s = &t->state;
   size_t begin = t->batches.starts[s->epoch_step], end = t->batches.starts[s->epoch_step + 1];
   LINNET_TRY(take_batch(t));
+  warn_of_idle_ranks(t);
   LINNET_TRY(
       linnet_gradient_compute(&t->gradient, t->device.weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1)));
   if (events->batch)
@@ -175,6 +187,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   struct linnet_train_state *s = &t->state;
   double started = linnet_train_clock();
   struct linnet_evaluation dev;
+  const struct linnet_ranks of_steps = t->ranks;
   LINNET_TRY(linnet_trainer_collect(t));
   enum linnet_status status = linnet_evaluate(t->context, &t->network, t->workers, &t->ranks,
                                               t->average ? t->device.average : t->device.weights, &t->dev,
@@ -196,9 +209,9 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .num_infeasible = (size_t)s->sums.infeasible,
       .consistency = t->settings.consistency > 0 ? ratio(s->sums.consistency, (double)s->sums.labels) : -1,
       .num_ranks = linnet_ranks_count(&t->ranks),
-      .exchange_seconds = t->ranks.seconds,
-      .waiting_seconds = t->ranks.waiting,
-      .num_sent_bytes = t->ranks.bytes};
+      .exchange_seconds = of_steps.seconds,
+      .waiting_seconds = of_steps.waiting,
+      .num_sent_bytes = of_steps.bytes};
   double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
   report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure, report.dev_loss);
   s->epoch++;

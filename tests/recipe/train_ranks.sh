@@ -61,15 +61,29 @@ done
 
 # --- a rank that is killed ends all; another number of ranks continues
 
-# signal_rank SIGNAL EXP N MILLISECONDS: starts N ranks and sends a signal to the last one; the status is theirs, 0 if
-# they had finished before.
-signal_rank() {
-  local status=0 victim
-  ranks "$3" "$2" &
-  local process=$!
-  sleep "$(awk "BEGIN { print $4 / 1000 }")"
-  victim=$(pgrep -n -f -- "^$linnet train .*--exp $2\$" || true)
-  [[ -z $victim ]] || kill "-$1" "$victim" 2> /dev/null || true
+running() { pgrep -d ' ' -r R,S,D,T -f -- "^$linnet train .*--exp $1\$"; } # EXP: its ranks
+
+# kill_rank EXP N MILLISECONDS: starts N ranks and kills the last one so long after rank 0 has begun. Succeeds if they had
+# finished before.
+kill_rank() {
+  local status=0 process
+  rm -f "$1/.lock"
+  "${launcher[@]}" -n "$2" "${training[@]}" --exp "$1" > "$1.log" 2>&1 &
+  process=$!
+  until [[ -e $1/.lock ]] || ! kill -0 $process 2> /dev/null; do sleep 0.02; done
+  sleep "$(awk "BEGIN { print $3 / 1000 }")"
+  pkill -KILL -n -f -- "^$linnet train .*--exp $1\$" || true
+  # Open MPI's mpirun may hang if a rank dies while it connects, after it has ended the others.
+  for ((i = 0; i < 600; i++)); do
+    [[ -n $(running "$1") ]] || break
+    sleep 0.1
+  done
+  [[ -z $(running "$1") ]] || fail "$1: ranks are left: $(cat "$1.log")"
+  for ((i = 0; i < 100; i++)); do
+    kill -0 $process 2> /dev/null || break
+    sleep 0.1
+  done
+  kill -KILL $process 2> /dev/null && echo "$1: mpirun hung: $(cat "$1.log")"
   wait $process || status=$?
   return $status
 }
@@ -80,7 +94,7 @@ while [[ $killed -lt $kills && $rounds -lt 60 ]]; do
   exp=killed$rounds
   for n in 2 4 3; do
     [[ $killed -lt $kills ]] || break
-    signal_rank KILL "$exp" $n $((200 + RANDOM % 1500)) && break
+    kill_rank "$exp" $n $((RANDOM % 600)) && break
     killed=$((killed + 1))
   done
   ranks 2 "$exp" || fail "after kills: $(cat "$exp.log")"

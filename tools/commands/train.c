@@ -160,6 +160,8 @@ static int on_rank_step(void *user, const struct linnet_train_step *step) {
 /* Rank 0 speaks for all. */
 static int train_silently(struct run *run) {
   struct linnet_train_events events = {.size = sizeof events, .step = on_rank_step};
+  if (!train_ranks_agree(&ranks, true))
+    return TOOL_FAILURE;
   enum linnet_status status = linnet_trainer_run(run->trainer, &events);
   if (status == LINNET_ERROR_CANCELLED)
     return TOOL_INTERRUPTED;
@@ -173,7 +175,7 @@ static int train(struct run *run) {
       .corpus = &corpus, .context = run->context, .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
   if (done > 0)
     fprintf(stderr, "continuing after epoch %zu\n", done);
-  if (!train_log_open(&log, options.exp, run->trainer, options.batches))
+  if (!train_ranks_agree(&ranks, train_log_open(&log, options.exp, run->trainer, options.batches)))
     return TOOL_FAILURE;
   struct linnet_train_events events = train_log_events(&log);
   enum linnet_status status = linnet_trainer_run(run->trainer, &events);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <mpi.h>
 
@@ -116,8 +117,21 @@ int linnet_mpi_open(struct mpi_group *group) {
   return allocate() ? 0 : 1;
 }
 
+/* Whether all ranks end now, within some seconds. If not, this one failed alone, and the others wait for it. */
+static bool all_end(void) {
+  const struct timespec pause = {0, 10000000};
+  MPI_Request request;
+  int done = 0;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
+    return false;
+  for (int i = 0; i < 500 && !done; i++)
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || nanosleep(&pause, NULL) != 0)
+      return false;
+  return done;
+}
+
 void linnet_mpi_close(int code) {
-  if (failed)
+  if (failed || (code != 0 && !all_end()))
     MPI_Abort(MPI_COMM_WORLD, code);
   MPI_Finalize();
   for (int side = 0; side < 2; side++) {

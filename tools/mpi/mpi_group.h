@@ -15,7 +15,8 @@ struct mpi_group {
 typedef int mpi_group_open_fn(struct mpi_group *group);
 #define MPI_GROUP_OPEN "linnet_mpi_open"
 
-/* Ends MPI. If an operation of this process has failed, ends the other processes as well, with `code`. */
+/* Ends MPI. If an operation of this process has failed, or it ends alone with a `code` other than 0, ends the other
+ * processes as well. */
 typedef void mpi_group_close_fn(int code);
 #define MPI_GROUP_CLOSE "linnet_mpi_close"
 
