@@ -106,9 +106,11 @@ struct linnet_train_model {
   size_t num_symbols;
   const struct linnet_cmvn *cmvn; /* for global and running CMVN, otherwise NULL */
   const char *const *metadata;    /* pairs key, value, ended by NULL: licence, provenance ...; may be NULL */
-  const char *initial;            /* path of a model with the initial weights, or NULL. It must have the same tensors
-                                     and symbols. Its attention may be of another kind, and its convolutions may have
-                                     another look-ahead: their taps are moved, so that they read the same frames */
+  const char *initial;            /* path of a model with the initial weights, or NULL. It must have the same symbols
+                                     and the same tensors, but may have fewer layers if it is pre-norm: additional
+                                     layers begin as the identity. Its attention may be of another kind, and its
+                                     convolutions may have another look-ahead: their taps are moved, so that they read
+                                     the same frames */
   const char *recipe; /* one line that describes everything else that results depend on (augmentation ...), or NULL. The
                          trainer refuses a checkpoint with another line */
 };

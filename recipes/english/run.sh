@@ -31,7 +31,8 @@ unless $LINNET names a linnet command.
                      on the data of EXP/data; all results are in EXP/live. Start it from an offline model with --initial
   --librispeech DIR  more speech to train on: folders of LibriSpeech as published (train-clean-100 ...), or Kaldi data folders
   --exp DIR          folder for all results (default exp/english)
-  --initial FILE     start training from the weights of this model, which must have the same tensors and symbols
+  --initial FILE     start training from the weights of this model, which must have the same tensors and symbols, and may have
+                     fewer layers
   --set KEY=VALUE    set a key of the configuration, as in linnet train
   --epochs N         number of epochs (default: that of the configuration)
   --seed S           seed of training (default 1)

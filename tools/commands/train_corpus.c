@@ -312,9 +312,13 @@ double train_corpus_hours(const struct train_corpus *corpus) {
 
 /* Augments the samples as `key` determines. Their memory includes the padding; noise is added to the padding as well.
  */
-static void augment(const struct train_corpus *corpus, struct linnet_augment_key key, float *samples, size_t *count) {
+static enum linnet_status augment(struct linnet_context *context, const struct train_corpus *corpus,
+                                  struct linnet_augment_key key, float *samples, size_t *count) {
   const struct train_config *config = corpus->config;
   double rate = sample_rate(corpus);
+  enum linnet_status status = LINNET_OK;
+  if (config->room.size)
+    status = linnet_augment_room(context, &config->room, key, rate, samples, *count);
   if (config->level.size)
     linnet_augment_level(&config->level, key, samples, *count);
   if (config->band.size)
@@ -323,6 +327,7 @@ static void augment(const struct train_corpus *corpus, struct linnet_augment_key
     linnet_augment_padding(&config->padding, key, rate, corpus->noise, corpus->num_noise, samples, count);
   if (corpus->num_noise > 0)
     linnet_augment_noise(&config->mixing, key, corpus->noise, corpus->num_noise, samples, *count);
+  return status;
 }
 
 /* Filterbank of 16-bit samples; augmented if there is a key. */
@@ -336,7 +341,7 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   for (size_t i = 0; samples && i < count; i++)
     samples[i] = clip->samples[i];
   if (samples && key)
-    augment(corpus, *key, samples, &count);
+    status = augment(context, corpus, *key, samples, &count);
   if (status == LINNET_OK)
     status = linnet_fbank_create(context, &corpus->config->feature_config.fbank, &fbank);
   if (status == LINNET_OK) {

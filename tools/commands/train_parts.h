@@ -33,6 +33,7 @@ struct train_config {
   struct linnet_noise_settings mixing;
   struct linnet_level_settings level; /* this and the next two: size 0 if the file lacks the section */
   struct linnet_band_settings band;
+  struct linnet_room_settings room;
   struct linnet_padding_settings padding; /* by clips of `noise`, or digital silence */
   char *recipe;                           /* the whole configuration as one line */
 };

@@ -84,7 +84,8 @@ static const char needing[] =
     "linnet_recognizer_file_settings\nlinnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_model_"
     "lookahead\nlinnet_recurrence_"
     "reset\nlinnet_recurrence_saved_bytes\nlinnet_recurrence_state_bytes\n"
-    "linnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_alignment\n"
+    "linnet_room_settings_default\nlinnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_"
+    "alignment\n"
     "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_num_speakers\nlinnet_scorer_sum\n"
     "linnet_scorer_utterance\nlinnet_scorer_num_utterances\nlinnet_scp_num_entries\nlinnet_scp_find\nlinnet_scp_key\n"
     "linnet_specaugment_num_masks\nlinnet_specaugment_settings_default\nlinnet_spoken_num_ways\nlinnet_spoken_is_"
@@ -195,10 +196,14 @@ static void refuse_training(void) {
 
 static void refuse_audio(void) {
   static const struct linnet_augment_key key;
+  static const struct linnet_room_settings room = {sizeof room, 1, 0.1, 0.5};
   REFUSES(linnet_augment_level(NULL, key, floats, 1));
   REFUSES(linnet_augment_band(NULL, key, 16000, floats, 1));
   REFUSES(linnet_augment_padding(NULL, key, 16000, NULL, 0, floats, &number));
   REFUSES(linnet_padding_check(NULL));
+  REFUSES(linnet_room_check(NULL));
+  REFUSES(linnet_augment_room(NULL, &room, key, 16000, floats, 1));
+  REFUSES(linnet_augment_room(f.context, NULL, key, 16000, floats, 1));
   REFUSES(linnet_cmvn_accumulate_frames(NULL, LINNET_CMVN_ALL_FRAMES, floats, 1));
   REFUSES(linnet_audio_open(NULL, "x", NULL, (void *)&out));
   REFUSES(linnet_audio_open(f.context, NULL, NULL, (void *)&out));
