@@ -60,6 +60,8 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
 
 enum linnet_status linnet_stream_create_in(struct linnet_context *context, const struct linnet_model *model,
                                            struct linnet_recurrence_batch *batch, struct linnet_stream **stream) {
+  *stream = NULL;
+  LINNET_TRY(linnet_check_speech_model(context, model));
   struct linnet_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
   if (!s)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");

@@ -8,6 +8,7 @@
 #include <linnet/recognizer.h>
 #include <linnet/stream.h>
 
+#include "base/base.h"
 #include "recognizer/endpoint.h"
 #include "recognizer/silence.h"
 
@@ -29,6 +30,14 @@ static inline bool linnet_runs_along(const struct linnet_model *model) {
   linnet_model_features(model, &features);
   return linnet_model_is_causal(model) && features.cmvn != LINNET_CMVN_UTTERANCE &&
          features.cmvn != LINNET_CMVN_SPEAKER;
+}
+
+/* LINNET_ERROR_UNSUPPORTED if the model has no features of audio and no symbols (linnet_model_load_tokens). */
+static inline enum linnet_status linnet_check_speech_model(struct linnet_context *context,
+                                                           const struct linnet_model *model) {
+  return linnet_model_symbol(model, 0)
+             ? LINNET_OK
+             : linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "the model reads tokens, so it cannot recognise speech");
 }
 
 /* --- posteriors (posterior_stream.c) ------------------------------------------------------------------------------ */

@@ -10,6 +10,7 @@ Usage: tests/torture.sh [OPTIONS] [PART...]
 Parts (default: all):
   kills        kills trainings at random moments and in the middle of writing, and resumes them: model, log of losses and
                batches.txt must be those of an uninterrupted training
+  ranks        kills single ranks of trainings over MPI, a tenth of --kills, and lets other numbers of ranks continue
   allocations  lets every allocation of the context and of the process fail once; then again under AddressSanitizer
   null         passes NULL for every pointer of every public function
   disk         runs each command on disks of 4, 8, 12 ... KiB: it must fail and name the file and the reason, leave no
@@ -49,7 +50,7 @@ while [ $# -gt 0 ]; do
 		printf -v "$name" %s "$2"
 		shift
 		;;
-	kills | allocations | null | disk | fuzz | day | tsan) parts+=("$1") ;;
+	kills | ranks | allocations | null | disk | fuzz | day | tsan) parts+=("$1") ;;
 	*)
 		echo "torture.sh: $1: is not an option or part; see --help" >&2
 		exit 2
@@ -62,7 +63,7 @@ if [ -n "$quick" ]; then
 	[ ${#parts[@]} -gt 0 ] || parts=(kills null disk day)
 fi
 kills=${kills:-200} hours=${hours:-24} minutes=${minutes:-$([ -n "$full" ] && echo 10 || echo 0.5)}
-[ ${#parts[@]} -gt 0 ] || parts=(kills allocations null disk fuzz day tsan)
+[ ${#parts[@]} -gt 0 ] || parts=(kills ranks allocations null disk fuzz day tsan)
 
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
@@ -232,6 +233,19 @@ part_kills() {
 		rm -rf "$exp"
 	done
 	result kills "$done kills in $round trainings, $complaints of which ended otherwise; $stale temporary files left" "$complaints"
+}
+
+# --- ranks -----------------------------------------------------------------------------------------------------------
+
+# Kills single ranks of trainings over MPI, 20 times or a tenth of --kills.
+part_ranks() {
+	local count=$((kills / 10)) status=0
+	SEED=$seed "$here/tests/recipe/train_ranks.sh" "$linnet" "$count" >>"$log" 2>&1 </dev/null || status=$?
+	if [ $status = 77 ]; then
+		table+=('| ranks | no MPI | skipped | |')
+		return 0
+	fi
+	result ranks "$(sed -n 's/^\(killed .*\)/one rank \1/p' "$log" | tail -n 1)" $status
 }
 
 # --- allocations, NULL -----------------------------------------------------------------------------------------------
@@ -410,6 +424,7 @@ for part in "${parts[@]}"; do
 	: >"$log"
 	case $part in
 	kills) part_kills ;;
+	ranks) part_ranks ;;
 	allocations) part_allocations ;;
 	null) part_null ;;
 	disk) part_disk ;;
