@@ -59,6 +59,12 @@ expect 'live' 'A B C D' "$(sed -n 's/.*final: //p' live)"
 { tail -c +45 tones/0.wav && printf x; } | build/live model/phones.json > odd
 expect 'live, an odd byte' 'A B C D' "$(sed -n 's/.*final: //p' odd)"
 
+# Calls at once have the same results as alone, in the order of their ends.
+build/server model/phones.json tones/[0-5].wav | sort > server
+for file in tones/[0-5].wav; do printf '%s %s\n' "$file" "$(words model/phones.json "$file")"; done | sort | cmp - server
+build/server model/phones.json tones/0.wav nowhere.wav 2> err && fail 'server: a missing file was accepted'
+grep -q 'nowhere.wav: No such file' err || fail "$(cat err)"
+
 # Files recognised together have the same results as alone, in the order of the files.
 if [ -x build/pool ]; then
 	build/pool model/phones.json tones/[0-9].wav > pool
