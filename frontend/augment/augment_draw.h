@@ -16,6 +16,7 @@ enum linnet_draw {
   LINNET_DRAW_LEVEL = 3,
   LINNET_DRAW_BAND = 4,
   LINNET_DRAW_PADDING = 5, /* and 6 */
+  LINNET_DRAW_ROOM = 7,    /* to 10 */
   LINNET_DRAW_MASKS = 16   /* and on */
 };
 

@@ -1,6 +1,6 @@
-/* Augmentation of training data: SpecAugment, and changes of speed, noise, level, frequency band and of the silence
- * around an utterance. Every random choice depends only on (seed, epoch, utterance): not on threads, and a resumed
- * training repeats it.
+/* Augmentation of training data: SpecAugment, and changes of speed, room, noise, level, frequency band and of the
+ * silence around an utterance. Every random choice depends only on (seed, epoch, utterance): not on threads, and a
+ * resumed training repeats it.
  *
  * Threads: plain functions on the caller's arrays. Functions without a context fail with LINNET_ERROR_ARGUMENT on NULL
  * pointers and on settings out of range, and then change nothing.
@@ -111,6 +111,28 @@ LINNET_API void linnet_band_settings_default(struct linnet_band_settings *settin
  * samples (windowed sinc, Blackman window), then rounds to 16 bits. An edge above half the sample rate (Hz) has no
  * effect. */
 LINNET_API enum linnet_status linnet_augment_band(const struct linnet_band_settings *settings,
+                                                  struct linnet_augment_key key, double sample_rate, float *samples,
+                                                  size_t count);
+
+struct linnet_room_settings {
+  size_t size;                /* set by ..._default */
+  double probability;         /* that an utterance is reverberated; 0.5 */
+  double time_low, time_high; /* reverberation time (decay by 60 dB) in seconds, uniform between them; 0.1, 0.5; 0.05 to
+                                 2 */
+};
+
+LINNET_API void linnet_room_settings_default(struct linnet_room_settings *settings, size_t size);
+#define linnet_room_settings_default(settings) linnet_room_settings_default(settings, sizeof *(settings))
+
+/* LINNET_ERROR_ARGUMENT for settings out of range. */
+LINNET_API enum linnet_status linnet_room_check(const struct linnet_room_settings *settings);
+
+/* Reverberates: convolves the samples with the response of a random room with random positions of speaker and
+ * microphone, by the image method (Allen and Berkley 1979). The direct sound keeps its time, so labels with times stay
+ * right; echoes after the last sample are dropped. Sample rate in Hz, 1000 to 192000. LINNET_ERROR_UNSUPPORTED in a
+ * build without FFTW. */
+LINNET_API enum linnet_status linnet_augment_room(struct linnet_context *context,
+                                                  const struct linnet_room_settings *settings,
                                                   struct linnet_augment_key key, double sample_rate, float *samples,
                                                   size_t count);
 

@@ -15,7 +15,8 @@ enum linnet_status linnet_batches_create(struct linnet_context *context, size_t 
   *batches = (struct linnet_batches){0};
   batches->order = linnet_calloc(context, utterances + 1, sizeof *batches->order);
   batches->starts = linnet_calloc(context, utterances + 2, sizeof *batches->starts);
-  if (batches->order && batches->starts)
+  batches->scratch = linnet_calloc(context, utterances + 1, sizeof *batches->scratch);
+  if (batches->order && batches->starts && batches->scratch)
     return LINNET_OK;
   linnet_batches_destroy(context, batches);
   return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the order of %zu utterances", utterances);
@@ -24,28 +25,47 @@ enum linnet_status linnet_batches_create(struct linnet_context *context, size_t 
 void linnet_batches_destroy(struct linnet_context *context, struct linnet_batches *batches) {
   linnet_free(context, batches->order);
   linnet_free(context, batches->starts);
+  linnet_free(context, batches->scratch);
   *batches = (struct linnet_batches){0};
 }
 
-/* Fisher-Yates. */
-static void shuffle(size_t *order, size_t n, uint64_t seed, uint64_t epoch) {
+/* Fisher-Yates. `stream` separates the random numbers of several arrays; its lowest 40 bits are 0. */
+static void shuffle(size_t *items, size_t n, const struct linnet_order *order, uint64_t stream) {
   for (size_t i = n; i > 1; i--) {
-    struct linnet_philox random = linnet_philox(seed, (uint64_t)LINNET_DRAW_ORDER << 56 | epoch, i);
+    struct linnet_philox random =
+        linnet_philox(order->seed, (uint64_t)LINNET_DRAW_ORDER << 56 | order->epoch, stream | i);
     uint64_t word = (uint64_t)random.word[1] << 32 | random.word[0];
-    size_t j = (size_t)(word % i), swap = order[i - 1];
-    order[i - 1] = order[j];
-    order[j] = swap;
+    size_t j = (size_t)(word % i), swap = items[i - 1];
+    items[i - 1] = items[j];
+    items[j] = swap;
+  }
+}
+
+/* Shuffles blocks of consecutive utterances, and each block. With one block, the order is that without blocks. */
+static void shuffle_blocks(struct linnet_batches *b, size_t n, const struct linnet_order *order) {
+  const size_t block = order->block > 0 && order->block < n ? order->block : n,
+               blocks = n > 0 ? (n - 1) / block + 1 : 0;
+  size_t *sequence = b->starts, done = 0; /* the batches come later */
+  for (size_t i = 0; i < blocks; i++)
+    sequence[i] = i;
+  shuffle(sequence, blocks, order, UINT64_C(1) << 63);
+  memcpy(b->scratch, b->order, n * sizeof *b->scratch);
+  for (size_t i = 0; i < blocks; i++) {
+    const size_t first = sequence[i] * block, count = linnet_min_size(block, n - first);
+    memcpy(b->order + done, b->scratch + first, count * sizeof *b->order);
+    shuffle(b->order + done, count, order, (uint64_t)sequence[i] << 40);
+    done += count;
   }
 }
 
 void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, size_t utterances, size_t batch_frames,
-                         uint64_t seed, uint64_t epoch) {
+                         const struct linnet_order *order) {
   size_t n = 0, packed = 0;
   for (size_t u = 0; u < utterances; u++)
     if (frames[u] > 0)
       batches->order[n++] = u;
-  if (epoch > 0)
-    shuffle(batches->order, n, seed, epoch);
+  if (order->epoch > 0)
+    shuffle_blocks(batches, n, order);
   batches->utterances = n;
   batches->batches = 0;
   for (size_t i = 0; i < n; i++) {
@@ -57,6 +77,16 @@ void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, s
     packed = length < batch_frames - packed ? packed + length : batch_frames;
   }
   batches->starts[batches->batches] = n;
+}
+
+enum { PREFETCHED = 8 }; /* batches between the announcement and the use */
+
+void linnet_batches_prefetch(const struct linnet_batches *b, const struct linnet_corpus *corpus, size_t step,
+                             bool first, uint64_t epoch) {
+  const size_t begin = linnet_min_size(first ? step : step + PREFETCHED, b->batches),
+               end = linnet_min_size(step + PREFETCHED + 1, b->batches);
+  if (corpus->prefetch && begin < end)
+    corpus->prefetch(corpus->user, b->order + b->starts[begin], b->starts[end] - b->starts[begin], epoch);
 }
 
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
@@ -148,9 +178,10 @@ static void load_masks(const struct loading *l, size_t i, size_t view) {
     fit_mask(b->config, b->frames[i], &masks[m]);
 }
 
-static void load_utterance(void *user, size_t i, unsigned worker) {
+static void load_utterance(void *user, size_t task, unsigned worker) {
   const struct loading *l = user;
   struct linnet_batch *b = l->batch;
+  const size_t i = b->begin + task;
   struct linnet_context *context = l->contexts ? l->contexts[worker] : b->context;
   size_t capacity = b->slots[i + 1] - b->slots[i];
   b->frames[i] = 0;
@@ -160,17 +191,17 @@ static void load_utterance(void *user, size_t i, unsigned worker) {
     load_masks(l, i, v);
 }
 
-static void stack_utterance(void *user, size_t i, unsigned worker) {
+static void stack_utterance(void *user, size_t task, unsigned worker) {
   struct linnet_batch *b = user;
+  const size_t i = b->begin + task, first = i * b->views;
   (void)worker;
-  size_t row = b->config->input_dim * b->config->stack, first = i * b->views;
   for (size_t s = first; s < first + b->views && b->frames[i] > 0; s++)
     linnet_stack_frames(b->config, b->raw + b->slots[i] * b->config->input_dim, b->frames[i],
-                        b->features + b->offsets[s] * row);
+                        linnet_batch_features(b, s));
 }
 
 static void for_each(struct linnet_batch *b, struct linnet_context *const *contexts, linnet_task_fn body, void *user) {
-  size_t count = linnet_batch_utterances(b);
+  size_t count = b->end - b->begin;
   if (contexts)
     linnet_parallel(b->context, count, body, user);
   for (size_t i = 0; !contexts && i < count; i++)
@@ -180,14 +211,14 @@ static void for_each(struct linnet_batch *b, struct linnet_context *const *conte
 /* Finds the first utterance that failed, and loads its features again: the error message of its worker may be that of a
  * later utterance. */
 static enum linnet_status check_loaded(struct linnet_batch *b, struct loading *l) {
-  for (size_t i = 0; i < linnet_batch_utterances(b); i++) {
+  for (size_t i = b->begin; i < b->end; i++) {
     if (b->status[i] == LINNET_OK)
       continue;
     if (b->status[i] == LINNET_ERROR_CANCELLED)
       return linnet_fail(b->context, b->status[i], "cancelled");
     struct loading again = *l;
     again.contexts = NULL;
-    load_utterance(&again, i, 0);
+    load_utterance(&again, i - b->begin, 0);
     if (b->status[i] != LINNET_OK)
       return b->status[i];
   }
@@ -196,8 +227,8 @@ static enum linnet_status check_loaded(struct linnet_batch *b, struct loading *l
 
 static void locate(struct linnet_batch *b, const struct linnet_corpus *corpus, const size_t *nominal, uint64_t epoch) {
   const size_t extra = epoch > 0 ? corpus->extra_frames : 0;
-  b->slots[0] = 0;
-  for (size_t i = 0; i < linnet_batch_utterances(b); i++) {
+  b->slots[b->begin] = 0;
+  for (size_t i = b->begin; i < b->end; i++) {
     size_t u = b->utterances[i];
     b->slots[i + 1] = b->slots[i] + nominal[u] + nominal[u] / 4 + 8 + extra;
   }
@@ -212,31 +243,74 @@ static void lay_out(struct linnet_batch *b) {
     b->offsets[s + 1] = b->offsets[s] + linnet_stacked_frames(b->config, b->frames[s / b->views]);
 }
 
-enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet_corpus *corpus,
-                                     const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
-                                     struct linnet_context *const *contexts) {
-  if (!reserve_sequences(b, count * b->views))
-    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu utterances", count);
-  b->count = count * b->views;
-  b->utterances = utterances;
+/* Divides the batch, and finds this rank's part of it. */
+static void divide(struct linnet_batch *b, size_t count, const size_t *nominal) {
+  const struct linnet_network network = {linnet_device_of(b->context), b->config, NULL};
+  linnet_shards_divide(&network, b->num_shards, b->utterances, count, nominal, &b->shards);
+  b->begin = linnet_batch_first(b, linnet_ranks_self(b->ranks)) / b->views;
+  b->end = linnet_batch_first(b, linnet_ranks_self(b->ranks) + 1) / b->views;
+}
+
+static enum linnet_status out_of_memory(const struct linnet_batch *b, size_t frames) {
+  return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", frames);
+}
+
+static size_t own_rows(const struct linnet_batch *b) {
+  size_t rows = 0;
+  for (size_t i = b->begin; i < b->end; i++)
+    rows += b->views * linnet_stacked_frames(b->config, b->frames[i]);
+  return rows;
+}
+
+/* Loads what this rank computes. */
+static enum linnet_status load_own(struct linnet_batch *b, const struct linnet_corpus *corpus, const size_t *nominal,
+                                   uint64_t epoch, struct linnet_context *const *contexts) {
+  const size_t count = b->count / b->views;
   b->num_masks = epoch > 0 ? corpus->num_masks : 0;
+  if (!reserve_sequences(b, b->count))
+    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu utterances", count);
   if (!reserve_masks(b, b->count))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for the masks of %zu utterances", count);
   locate(b, corpus, nominal, epoch);
-  if (!reserve_raw(b, b->slots[count]))
-    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", b->slots[count]);
+  if (!reserve_raw(b, b->slots[b->end]))
+    return out_of_memory(b, b->slots[b->end]);
   struct loading loading = {b, corpus, epoch, contexts};
   for_each(b, contexts, load_utterance, &loading);
   LINNET_TRY(check_loaded(b, &loading));
+  return reserve_features(b, own_rows(b) * b->config->stack) ? LINNET_OK : out_of_memory(b, b->slots[b->end]);
+}
+
+static enum linnet_status gather_frames(struct linnet_batch *b) {
+  for (size_t r = 0; b->ranks && r <= linnet_ranks_count(b->ranks); r++)
+    b->ranks->offsets[r] = linnet_batch_first(b, r) / b->views * sizeof *b->frames;
+  return b->ranks ? linnet_ranks_gather(b->ranks, b->frames) : LINNET_OK;
+}
+
+enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet_corpus *corpus,
+                                     const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
+                                     struct linnet_context *const *contexts) {
+  b->count = count * b->views;
+  b->utterances = utterances;
+  divide(b, count, nominal);
+  enum linnet_status status = load_own(b, corpus, nominal, epoch, contexts);
+  LINNET_TRY(b->ranks ? linnet_ranks_agree(b->ranks, status) : status);
+  LINNET_TRY(gather_frames(b));
   lay_out(b);
-  if (!reserve_features(b, b->offsets[b->count] * b->config->stack))
-    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", b->slots[count]);
   for_each(b, contexts, stack_utterance, b);
   return LINNET_OK;
 }
 
 size_t linnet_batch_utterances(const struct linnet_batch *b) {
   return b->count / b->views;
+}
+
+real *linnet_batch_features(const struct linnet_batch *b, size_t s) {
+  size_t rows = b->offsets[s] - b->offsets[b->begin * b->views];
+  return b->features + rows * b->config->stack * b->config->input_dim;
+}
+
+size_t linnet_batch_first(const struct linnet_batch *b, size_t r) {
+  return b->shards.starts[linnet_shards_first(&b->shards, b->ranks, r)] * b->views;
 }
 
 struct linnet_masks linnet_batch_masks(const struct linnet_batch *b, size_t first) {

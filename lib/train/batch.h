@@ -7,6 +7,7 @@
 #include "backend/backend.h"
 #include "base/base.h"
 #include "model/config.h"
+#include "train/shards.h"
 
 /* --- random numbers ----------------------------------------------------------------------------------------------- */
 
@@ -21,8 +22,9 @@ enum linnet_draw { LINNET_DRAW_DROPOUT = 0, LINNET_DRAW_ORDER = 1, LINNET_DRAW_I
 
 /* Batch b is order[starts[b]] ... order[starts[b + 1] - 1]. */
 struct linnet_batches {
-  size_t *order;  /* (utterances) */
-  size_t *starts; /* (batches + 1) */
+  size_t *order;   /* (utterances) */
+  size_t *starts;  /* (batches + 1) */
+  size_t *scratch; /* (utterances) */
   size_t utterances, batches;
 };
 
@@ -31,32 +33,46 @@ enum linnet_status linnet_batches_create(struct linnet_context *context, size_t 
                                          struct linnet_batches *batches);
 void linnet_batches_destroy(struct linnet_context *context, struct linnet_batches *batches);
 
-/* Packs all utterances with frames[u] > 0, in an order that depends on (seed, epoch), so that no batch exceeds
- * batch_frames unless one utterance does. epoch 0 keeps the order of the corpus. */
+/* How an epoch is ordered. */
+struct linnet_order {
+  uint64_t seed, epoch; /* epoch 0 keeps the order of the corpus */
+  size_t block;         /* utterances of a block; 0: one block. Blocks are shuffled, and utterances inside each block */
+};
+
+/* Packs all utterances with frames[u] > 0, in an order that depends on `order` alone, so that no batch exceeds
+ * batch_frames unless one utterance does. */
 void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, size_t utterances, size_t batch_frames,
-                         uint64_t seed, uint64_t epoch);
+                         const struct linnet_order *order);
+
+/* Announces the batches to the corpus that follow `step`, a few at a time, as soon as they are near. */
+void linnet_batches_prefetch(const struct linnet_batches *batches, const struct linnet_corpus *corpus, size_t step,
+                             bool first, uint64_t epoch);
 
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
 
-/* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. One
- * object is reused from batch to batch. */
+/* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. A rank
+ * has only those of its shards, but knows the frames of all. One object is reused from batch to batch. */
 
 struct linnet_batch {
   struct linnet_context *context;
   const struct linnet_config *config;
-  size_t views;             /* sequences of each utterance, which differ in masks and dropout only: 1 after
-                               linnet_batch_init; set it before loading */
-  size_t count;             /* sequences: those of an utterance follow each other */
+  size_t views;               /* sequences of each utterance, which differ in masks and dropout only: 1 after
+                                 linnet_batch_init; set it before loading, as the next two */
+  size_t count;               /* sequences: those of an utterance follow each other */
+  struct linnet_ranks *ranks; /* NULL after linnet_batch_init: this rank alone loads all */
+  size_t num_shards;          /* 0 after linnet_batch_init: by the frames */
+  struct linnet_shards shards;
+  size_t begin, end;        /* the utterances of this rank's shards, which it has loaded */
   const size_t *utterances; /* (count / views), indices into the corpus; the caller's */
   size_t *offsets;          /* (count + 1), in output frames */
-  real *features;           /* (offsets[count], stack * input_dim) */
+  real *features;           /* (rows, stack * input_dim), from row offsets[begin * views] on */
   const int **labels;       /* (count) */
   size_t *num_labels;       /* (count) */
   double *loss;             /* (count): negative log likelihoods, set by the code that computes them */
   double *consistency;      /* (count / views): consistency losses, set by the code that computes them */
 
   size_t num_masks;                  /* of each sequence; 0 in validation */
-  struct linnet_feature_mask *masks; /* (count, num_masks) */
+  struct linnet_feature_mask *masks; /* (count, num_masks), set from begin * views to end * views */
 
   float *raw; /* features as the corpus gives them, utterance i from frame slots[i] on */
   size_t *slots, *frames;
@@ -70,7 +86,8 @@ void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *contex
 void linnet_batch_release(struct linnet_batch *batch);
 
 /* Loads `count` utterances of `nominal[u]` frames each; epoch 0 is validation. With `contexts`, one for each worker,
- * all threads of the batch's context read the corpus. With NULL, only this thread does. */
+ * all threads of the batch's context read the corpus. With NULL, only this thread does. All ranks load their parts
+ * together, and fail together. */
 enum linnet_status linnet_batch_load(struct linnet_batch *batch, const struct linnet_corpus *corpus,
                                      const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
                                      struct linnet_context *const *contexts);
@@ -78,8 +95,14 @@ enum linnet_status linnet_batch_load(struct linnet_batch *batch, const struct li
 /* The number of utterances in the batch. */
 size_t linnet_batch_utterances(const struct linnet_batch *batch);
 
+/* The features of sequence s, which this rank has loaded. */
+real *linnet_batch_features(const struct linnet_batch *batch, size_t s);
+
 /* The masks of the sequences from `first` on, as ops take them. */
 struct linnet_masks linnet_batch_masks(const struct linnet_batch *batch, size_t first);
+
+/* Rank r's first sequence. */
+size_t linnet_batch_first(const struct linnet_batch *batch, size_t r);
 
 /* True if the labels of sequence i fit into its frames. */
 bool linnet_batch_feasible(const struct linnet_batch *batch, size_t i);

@@ -1,17 +1,44 @@
 /* The weights that a training starts from: random, or those of a model. */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "model/layer.h"
 #include "train/trainer.h"
 
-/* Whether both networks have the same tensors and differ in attention and look-ahead at most. */
+/* The layer of the model with the weights of layer `layer` of a training. A deeper training repeats layers, evenly
+ * spread: 4 layers from 3 begin as 0, 1, 2, 2. */
+static size_t source_layer(const struct linnet_trainer *t, const struct linnet_model *model, size_t layer) {
+  return linnet_divide_up((layer + 1) * model->config.layers, t->config.layers) - 1;
+}
+
+static bool is_repeated(const struct linnet_trainer *t, const struct linnet_model *model, size_t layer) {
+  return layer > 0 && source_layer(t, model, layer) == source_layer(t, model, layer - 1);
+}
+
+/* The tensor of the model that the tensor p of the training begins with, or NULL. */
+static const struct linnet_parameter *source_of(const struct linnet_trainer *t, const struct linnet_model *model,
+                                                const struct linnet_parameter *p) {
+  char name[sizeof p->name];
+  unsigned layer;
+  int end;
+  if (sscanf(p->name, "layers.%u%n", &layer, &end) != 1)
+    return linnet_parameters_find(model->parameters, p->name);
+  snprintf(name, sizeof name, "layers.%zu%s", source_layer(t, model, layer), p->name + end);
+  return linnet_parameters_find(model->parameters, name);
+}
+
+/* Whether both networks have tensors of the same shapes and differ in attention, look-ahead and depth at most. */
 static bool fits(const struct linnet_trainer *t, const struct linnet_model *model) {
   struct linnet_config config = model->config;
+  const bool may_grow = config.encoder == LINNET_ENCODER_TRANSFORMER && config.norm == LINNET_NORM_PRE;
+  if (may_grow && config.layers < t->config.layers)
+    config.layers = t->config.layers;
   memcpy(config.lookahead, t->config.lookahead, sizeof config.lookahead);
   memcpy(config.attention, t->config.attention, sizeof config.attention);
-  bool same = linnet_config_same_network(&config, &t->config) && model->parameters->count == t->parameters->count;
+  bool same = linnet_config_same_network(&config, &t->config);
   for (size_t i = 0; same && i < t->parameters->count; i++)
-    same = strcmp(model->parameters->list[i].name, t->parameters->list[i].name) == 0;
+    same = source_of(t, model, &t->parameters->list[i]);
   return same;
 }
 
@@ -36,12 +63,12 @@ static void shift_taps(real *taps, size_t kernel, size_t channels, size_t shift,
 
 /* Tap j of a convolution reads frame t + j - left for the output of frame t. With another look-ahead the taps move, so
  * that each still reads the same frame; those that would lie outside the kernel are dropped. */
-static void realign_convolutions(const struct linnet_trainer *t, const struct linnet_config *from) {
+static void realign_convolutions(const struct linnet_trainer *t, const struct linnet_model *model) {
   for (size_t i = 0; i < t->parameters->num_sublayers; i++) {
     const struct linnet_sublayer *sublayer = &t->parameters->sublayers[i];
     if (sublayer->kind != LINNET_BLOCK_CONVOLUTION)
       continue;
-    const struct linnet_conv old = linnet_layer_convolution(from, sublayer->layer);
+    const struct linnet_conv old = linnet_layer_convolution(&model->config, source_layer(t, model, sublayer->layer));
     const struct linnet_conv new = linnet_layer_convolution(&t->config, sublayer->layer);
     const bool earlier = new.left < old.left;
     shift_taps(t->weights + sublayer->depthwise, new.kernel, new.channels,
@@ -49,15 +76,31 @@ static void realign_convolutions(const struct linnet_trainer *t, const struct li
   }
 }
 
+/* Makes repeated layers the identity: their sublayers add 0 to the residual connection, until training changes it. */
+static void clear_repeated_layers(const struct linnet_trainer *t, const struct linnet_model *model) {
+  for (size_t i = 0; i < t->parameters->num_sublayers; i++) {
+    const struct linnet_sublayer *sublayer = &t->parameters->sublayers[i];
+    const struct linnet_linear *last = &sublayer->last;
+    if (!is_repeated(t, model, sublayer->layer))
+      continue;
+    memset(t->weights + last->weight, 0, last->in * last->out * sizeof *t->weights);
+    memset(t->weights + last->bias, 0, last->out * sizeof *t->weights);
+  }
+}
+
 static enum linnet_status copy_weights(struct linnet_trainer *t, const struct linnet_model *model, const char *path) {
   if (!fits(t, model))
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
-                       "%s: its config differs from the one to be trained, in more than the kind of attention and "
-                       "convolution_lookahead: see linnet info",
+                       "%s: its config differs from the one to be trained, in more than the kind of attention, "
+                       "convolution_lookahead, and additional layers of a pre-norm network: see linnet info",
                        path);
   LINNET_TRY(check_symbols(t, model, path));
-  memcpy(t->weights, model->weights, t->parameters->size * sizeof *t->weights);
-  realign_convolutions(t, &model->config);
+  for (size_t i = 0; i < t->parameters->count; i++) {
+    const struct linnet_parameter *p = &t->parameters->list[i];
+    memcpy(t->weights + p->offset, model->weights + source_of(t, model, p)->offset, p->count * sizeof *t->weights);
+  }
+  realign_convolutions(t, model);
+  clear_repeated_layers(t, model);
   return LINNET_OK;
 }
 

@@ -94,6 +94,7 @@ static bool read_section(const char *path, const char *section, const json_t *ob
 
 static const char *const optimizers[] = {"adam", "radam", NULL};
 static const char *const schedules[] = {"plateau", "cosine", NULL};
+static const char *const precisions[] = {"float32", "bfloat16", NULL};
 
 static bool read_training(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_train_settings *s = &config->training;
@@ -113,6 +114,9 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"keep_models", KEY_SIZE, &s->num_kept_models, NULL},
                              {"checkpoint_seconds", KEY_DOUBLE, &s->checkpoint_seconds, NULL},
                              {"seed", KEY_UINT64, &s->seed, NULL},
+                             {"shuffle_block", KEY_SIZE, &s->num_block_utterances, NULL},
+                             {"shards", KEY_SIZE, &s->num_shards, NULL},
+                             {"wire_precision", KEY_CHOICE, &s->wire_precision, precisions},
                              {0}};
   return read_section(path, "training", object, keys);
 }
@@ -203,17 +207,28 @@ static bool read_padding(const char *path, const json_t *object, struct train_co
   return read_section(path, "augment.padding", object, keys) && check_section(path, "padding", linnet_padding_check(s));
 }
 
+static bool read_room(const char *path, const json_t *object, struct train_config *config) {
+  struct linnet_room_settings *s = &config->room;
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
+                             {"time_low", KEY_DOUBLE, &s->time_low, NULL},
+                             {"time_high", KEY_DOUBLE, &s->time_high, NULL},
+                             {0}};
+  linnet_room_settings_default(s);
+  return read_section(path, "augment.room", object, keys) && check_section(path, "room", linnet_room_check(s));
+}
+
 static const struct {
   const char *name;
   bool (*read)(const char *path, const json_t *value, struct train_config *config);
 } augmentations[] = {{"speeds", read_speeds}, {"noise", read_noise}, {"specaugment", read_masks},
-                     {"level", read_level},   {"band", read_band},   {"padding", read_padding}};
+                     {"level", read_level},   {"band", read_band},   {"padding", read_padding},
+                     {"room", read_room}};
 
 static bool read_augmentation(const char *path, const char *name, const json_t *value, struct train_config *config) {
   for (size_t i = 0; i < sizeof augmentations / sizeof *augmentations; i++)
     if (strcmp(augmentations[i].name, name) == 0)
       return augmentations[i].read(path, value, config);
-  tool_fail("%s: augment has no key \"%s\"; known: speeds, noise, specaugment, level, band, padding", path, name);
+  tool_fail("%s: augment has no key \"%s\"; known: speeds, noise, specaugment, level, band, padding, room", path, name);
   return false;
 }
 

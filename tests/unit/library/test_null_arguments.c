@@ -53,8 +53,10 @@ static const char needing[] =
     "linnet_context_device\nlinnet_context_device_peak_bytes\nlinnet_context_error\nlinnet_context_kernels\n"
     "linnet_context_precision\nlinnet_context_settings_default\nlinnet_context_num_threads\nlinnet_data_folder_"
     "command\n"
-    "linnet_data_folder_num_utterances\nlinnet_data_folder_find\nlinnet_data_folder_has_cmvn\n"
+    "linnet_data_folder_num_frames\nlinnet_data_folder_num_utterances\nlinnet_data_folder_find\nlinnet_data_folder_has_"
+    "cmvn\n"
     "linnet_data_folder_has_features\nlinnet_data_folder_id\nlinnet_data_folder_path\nlinnet_data_folder_phones\n"
+    "linnet_data_folder_scp\nlinnet_scp_location\n"
     "linnet_data_folder_segment\nlinnet_data_folder_speaker\nlinnet_data_folder_speaker_name\n"
     "linnet_data_folder_num_speakers\nlinnet_data_folder_text\nlinnet_fbank_dim\nlinnet_fbank_num_frames\n"
     "linnet_fbank_num_pending\nlinnet_fbank_reset\nlinnet_fbank_settings_default\nlinnet_fbank_settings_of\n"
@@ -85,7 +87,8 @@ static const char needing[] =
     "linnet_recognizer_file_settings\nlinnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_model_"
     "lookahead\nlinnet_recurrence_"
     "reset\nlinnet_recurrence_saved_bytes\nlinnet_recurrence_state_bytes\n"
-    "linnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_alignment\n"
+    "linnet_room_settings_default\nlinnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_"
+    "alignment\n"
     "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_num_speakers\nlinnet_scorer_sum\n"
     "linnet_scorer_utterance\nlinnet_scorer_num_utterances\nlinnet_scp_num_entries\nlinnet_scp_find\nlinnet_scp_key\n"
     "linnet_specaugment_num_masks\nlinnet_specaugment_settings_default\nlinnet_spoken_num_ways\nlinnet_spoken_is_"
@@ -137,6 +140,9 @@ static void refuse_networks(void) {
   REFUSES(linnet_model_load_memory(NULL, "x", 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, NULL, 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, "x", 1, NULL, NULL));
+  REFUSES(linnet_model_load_tokens(NULL, "x", (void *)&out));
+  REFUSES(linnet_model_load_tokens(f.context, NULL, (void *)&out));
+  REFUSES(linnet_model_load_tokens(f.context, "x", NULL));
 }
 
 static void refuse_streams(void) {
@@ -196,10 +202,14 @@ static void refuse_training(void) {
 
 static void refuse_audio(void) {
   static const struct linnet_augment_key key;
+  static const struct linnet_room_settings room = {sizeof room, 1, 0.1, 0.5};
   REFUSES(linnet_augment_level(NULL, key, floats, 1));
   REFUSES(linnet_augment_band(NULL, key, 16000, floats, 1));
   REFUSES(linnet_augment_padding(NULL, key, 16000, NULL, 0, floats, &number));
   REFUSES(linnet_padding_check(NULL));
+  REFUSES(linnet_room_check(NULL));
+  REFUSES(linnet_augment_room(NULL, &room, key, 16000, floats, 1));
+  REFUSES(linnet_augment_room(f.context, NULL, key, 16000, floats, 1));
   REFUSES(linnet_cmvn_accumulate_frames(NULL, LINNET_CMVN_ALL_FRAMES, floats, 1));
   REFUSES(linnet_audio_open(NULL, "x", NULL, (void *)&out));
   REFUSES(linnet_audio_open(f.context, NULL, NULL, (void *)&out));
@@ -310,6 +320,10 @@ static void refuse_cmvn(void) {
   REFUSES(linnet_data_folder_cmvn(NULL, f.context, 1, (void *)&scratch));
   REFUSES(linnet_data_folder_cmvn(f.data_folder, NULL, 1, (void *)&scratch));
   REFUSES(linnet_data_folder_cmvn(f.data_folder, f.context, 1, NULL));
+  REFUSES(linnet_scp_size(NULL, f.context, 0, &number, &number));
+  REFUSES(linnet_scp_size(f.scp, NULL, 0, &number, &number));
+  REFUSES(linnet_scp_size(f.scp, f.context, 0, NULL, &number));
+  REFUSES(linnet_scp_size(f.scp, f.context, 0, &number, NULL));
   REFUSES(linnet_scp_read_cmvn(NULL, f.context, 1, (void *)&scratch));
   REFUSES(linnet_scp_read_cmvn(f.scp, NULL, 1, (void *)&scratch));
   REFUSES(linnet_scp_read_cmvn(f.scp, f.context, 1, NULL));
@@ -535,6 +549,13 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_stream_set_hook(NULL, NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_sink(NULL, NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_speaker(NULL, NULL));
+  REFUSES(linnet_recognizer_batch_create(NULL, f.recognizer, 1, (void *)&out));
+  REFUSES(linnet_recognizer_batch_create(f.context, NULL, 1, (void *)&out));
+  REFUSES(linnet_recognizer_batch_create(f.context, f.recognizer, 1, NULL));
+  REFUSES(linnet_recognizer_batch_open(NULL, (void *)&out));
+  REFUSES(linnet_recognizer_batch_open(f.recognizer_batch, NULL));
+  REFUSES(linnet_recognizer_batch_step(NULL, (void *)&scratch, 1));
+  REFUSES(linnet_recognizer_batch_step(f.recognizer_batch, NULL, 1));
 }
 
 static void refuse_aligners(void) {
@@ -640,6 +661,7 @@ static void destroy_nothing(void) {
   ALLOWS(linnet_aligned_text_destroy(NULL));
   ALLOWS(linnet_recognizer_destroy(NULL));
   ALLOWS(linnet_recognizer_stream_destroy(NULL));
+  ALLOWS(linnet_recognizer_batch_destroy(NULL));
   ALLOWS(linnet_search_destroy(NULL));
   ALLOWS(linnet_search_stream_destroy(NULL));
   ALLOWS(linnet_text_aligner_destroy(NULL));

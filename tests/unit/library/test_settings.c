@@ -135,6 +135,10 @@ static enum linnet_status call_padding(const void *settings) {
   return linnet_padding_check(settings);
 }
 
+static enum linnet_status call_room(const void *settings) {
+  return linnet_room_check(settings);
+}
+
 /* --- the structures ----------------------------------------------------------------------------------------------- */
 
 /* `fill` is ..._default with the caller's size; `ready` makes the defaults acceptable to the call. */
@@ -159,6 +163,7 @@ FILL(noise_settings)
 FILL(padding_settings)
 FILL(pronounced_text_settings)
 FILL(recognizer_settings)
+FILL(room_settings)
 FILL(scorer_settings)
 FILL(search_settings)
 FILL(text_aligner_settings)
@@ -357,6 +362,9 @@ static const struct structure {
      call_recognizer,
      ready_recognizer,
      {AT(model), AT(shared_model), AT(search), AT(max_silence), AT(edge_silence), AT(endpoint), AT(partial_interval)}},
+#undef S
+#define S linnet_room_settings
+    {NULL, sizeof(struct S), 0, fill_room_settings, call_room, NULL, {AT(probability), AT(time_low), AT(time_high)}},
 #undef S
 #define S linnet_scorer_settings
     {"linnet_scorer_settings",

@@ -1,5 +1,7 @@
-/* A training from the weights of a model whose attention and look-ahead are others; models that do not fit are refused.
- */
+/* A training from the weights of a model whose attention, look-ahead or depth are others; models that do not fit are
+ * refused. */
+#include <linnet/encoder.h>
+
 #include "model/format/model.h"
 #include "model/layer.h"
 #include "small_training.h"
@@ -9,6 +11,11 @@ static const char centred[] = CONVOLUTION "}";
 static const char streaming[] = CONVOLUTION ", \"attention\": \"causal-linear\", \"convolution_lookahead\": [1, 0]}";
 static const char later[] = CONVOLUTION ", \"convolution_lookahead\": 4}";
 static const char wider[] = TRANSFORMER "\"layers\": 2, \"convolution\": 7}";
+static const char deeper[] = TRANSFORMER "\"layers\": 5, \"convolution\": 5}";
+static const char shallower[] = TRANSFORMER "\"layers\": 1, \"convolution\": 5}";
+static const char deeper_post_norm[] =
+    "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"stack\": 2, \"dropout\": 0.1, "
+    "\"layers\": 3, \"norm\": \"post\", \"convolution\": 3, \"activation\": \"gelu\"}";
 static const char shared_keys[] =
     CONVOLUTION ", \"attention\": \"lsh\", \"lsh_rounds\": 2, \"lsh_buckets\": 4, \"lsh_chunk\": 8}";
 
@@ -43,6 +50,16 @@ static double difference(const struct linnet_model *from, const struct linnet_mo
   return max;
 }
 
+static void encode(const struct linnet_model *model, const float *input, size_t frames, float *log_posteriors) {
+  struct linnet_context *context = test_context();
+  struct linnet_encoder *encoder = NULL;
+  CHECK(linnet_encoder_create(context, model, &encoder) == LINNET_OK &&
+            linnet_encoder_compute(encoder, input, frames, log_posteriors) == LINNET_OK,
+        "%s", linnet_context_error(context));
+  linnet_encoder_destroy(encoder);
+  linnet_context_destroy(context);
+}
+
 static void test_fits(const char *path, const char *folder, const char *config) {
   char other[64];
   struct linnet_context *context = test_context();
@@ -51,6 +68,29 @@ static void test_fits(const char *path, const char *folder, const char *config) 
   struct linnet_model *from = load_trained(context, folder), *to = load_trained(context, other);
   double max = difference(from, to);
   CHECK(max < 1e-5, "%s: a weight differs by %g", config, max);
+  linnet_model_destroy(from);
+  linnet_model_destroy(to);
+  linnet_context_destroy(context);
+  remove_folder(other);
+}
+
+/* Additional layers begin as the identity, so the posteriors stay those of the model. */
+static void test_deeper(const char *path, const char *folder) {
+  enum { FRAMES = 40, ROWS = FRAMES / 2 };
+  char other[64];
+  float input[FRAMES * DIM], expected[ROWS * SYMBOLS], posteriors[ROWS * SYMBOLS];
+  struct test_random random = {5};
+  struct linnet_context *context = test_context();
+  struct run run = train_from(deeper, path, other);
+  REQUIRE(run.status == LINNET_OK, "%s", run.error);
+  struct linnet_model *from = load_trained(context, folder), *to = load_trained(context, other);
+  for (size_t i = 0; i < FRAMES * DIM; i++)
+    input[i] = (float)test_uniform(&random);
+  encode(from, input, FRAMES, expected);
+  encode(to, input, FRAMES, posteriors);
+  for (size_t i = 0; i < ROWS * SYMBOLS; i++)
+    CHECK(fabsf(posteriors[i] - expected[i]) < 1e-4F, "posterior %zu: %g, not %g", i, (double)posteriors[i],
+          (double)expected[i]);
   linnet_model_destroy(from);
   linnet_model_destroy(to);
   linnet_context_destroy(context);
@@ -90,6 +130,16 @@ static void test_other_symbols(const char *path) {
   remove_folder(folder);
 }
 
+/* A layer that norms its output is not the identity, so a post-norm network cannot grow. */
+static void test_post_norm(void) {
+  char folder[64], path[128];
+  struct run run = train_from(post_norm, NULL, folder);
+  REQUIRE(run.status == LINNET_OK, "%s", run.error);
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  test_refused(path, deeper_post_norm, "differs");
+  remove_folder(folder);
+}
+
 int main(void) {
   char folder[64], path[128];
   struct run run = train_from(centred, NULL, folder);
@@ -98,9 +148,12 @@ int main(void) {
   test_fits(path, folder, centred);
   test_fits(path, folder, streaming);
   test_fits(path, folder, later);
+  test_deeper(path, folder);
   test_refused(path, wider, "differs");
+  test_refused(path, shallower, "differs");
   test_refused(path, shared_keys, "differs");
   test_other_symbols(path);
+  test_post_norm();
   remove_folder(folder);
   return test_result();
 }
