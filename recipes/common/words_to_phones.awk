@@ -2,9 +2,10 @@
 #
 #   awk -v skipped=FILE [-v unknown=PHONE] [-v stress=1] -f possessive.awk -f words_to_phones.awk LEXICON... TEXT
 #
-# Lexicons have CMUdict's or Kaldi's format; the first that has the word counts. A possessive that no lexicon has gets the
-# ending that its stem requires. A word that is still unknown becomes the phone `unknown`. Without `unknown`, its utterance
-# goes to the file `skipped` ("utterance word") instead of the output. With `stress`, phones have stress digits.
+# Lexicons have CMUdict's or Kaldi's format, with or without probabilities; the first that has the word counts. A possessive
+# that no lexicon has gets the ending that its stem requires. A word that is still unknown becomes the phone `unknown`.
+# Without `unknown`, its utterance goes to the file `skipped` ("utterance word") instead of the output. With `stress`, phones
+# have stress digits.
 
 function is_text() { return FILENAME == ARGV[ARGC - 1] }
 
@@ -13,7 +14,7 @@ function add_pronunciation(word, i, phones, phone) {
 	sub(/\([0-9]+\)$/, "", word)
 	if (word in lexicon)
 		return
-	for (i = 2; i <= NF && $i != "#"; i++) {
+	for (i = $2 ~ /^[0-9]*\.[0-9]+$/ ? 3 : 2; i <= NF && $i != "#"; i++) {
 		phone = $i
 		if (!stress)
 			sub(/[012]$/, "", phone)

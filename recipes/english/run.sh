@@ -172,6 +172,18 @@ priors() {
 	"$linnet" posteriors --threads "$jobs" --model "$1" --data "$part" --estimate-priors "$exp/words/priors.txt"
 }
 
+# pronunciations MODEL: writes how probable each pronunciation is into the lexicon, from the utterances of priors()
+pronunciations() {
+	local part=$exp/words/train plain=$exp/words/plain.txt
+	[ -e "$plain" ] || cp "$exp/words/lexicon.txt" "$plain"
+	select_lines "$part/wav.scp" "$prepared/train/text" | awk 'NF > 1' >"$part/text"
+	into "$part/wav.scp" select_lines "$part/text" "$part/wav.scp"
+	into "$part/utt2spk" select_lines "$part/text" "$part/utt2spk"
+	"$linnet" align --threads "$jobs" --model "$1" --skip-unknown --data "$part" --lexicon "$plain" --format json \
+		--output "$exp/words/train.json" 2>"$exp/words/train.log" || say "not all utterances were aligned: see $exp/words/train.log"
+	into "$exp/words/lexicon.txt" awk -f "$here/local/pronunciations.awk" "$plain" "$exp/words/train.json"
+}
+
 # Makes the language model, and the pronunciations of its words: from CMUdict, or guesses for words that the text has at
 # least three times. Words that only the development sets have are not among them.
 language() {
@@ -183,7 +195,7 @@ language() {
 	into "$exp/words/lexicon.txt" awk -f "$here/local/vocabulary.awk" "$exp/words/counts" "$exp/words/all.txt"
 	"$linnet" ngram --order 3 ${quick:+--discount-fallback} --text "$exp/words/books.txt" --prune "$prune" --quantize \
 		--binary "$exp/words/lm.bin"
-	rm "$exp/words/books.txt" "$exp/words/all.txt"
+	rm -f "$exp/words/books.txt" "$exp/words/all.txt" "$exp/words/plain.txt"
 	into "$exp/words/prune" echo "$prune"
 }
 
@@ -205,6 +217,7 @@ words() {
 	fi
 	into "$exp/words/symbols" "$linnet" info --symbols "$model"
 	priors "$model"
+	[ -n "$live" ] || pronunciations "$model"
 	"$linnet" posteriors --model "$model" --data "$prepared/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
 	into "$exp/words/third.scp" awk 'NR % 3 == 1' "$exp/words/dev.scp"
 	into "$exp/words/third" select_lines "$exp/words/third.scp" "$prepared/dev/text"

@@ -31,9 +31,11 @@ END {
 	}
 	for (i = 1; i <= lines; i++) {
 		name = head(line[i])
-		printf "%s %.6f%s\n", name, count[line[i]] / most[name], substr(line[i], length(name) + 1)
+		print name " " probability(count[line[i]] / most[name]) substr(line[i], length(name) + 1)
 	}
 }
+
+function probability(value) { return value == 1 ? "1.0" : sprintf("%.4f", value < 0.0001 ? 0.0001 : value) }
 
 function head(line) { return substr(line, 1, index(line, " ") - 1) }
 
