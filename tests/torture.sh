@@ -17,7 +17,8 @@ Parts (default: all):
                incomplete file under the final name, and succeed when there is space (tmpfs as root, else a limit on
                file sizes)
   fuzz         every fuzz target with libFuzzer (needs clang)
-  day          a causal model on 24 hours of audio: faster than real time, in constant memory
+  day          24 hours of audio, by phones of a small causal model, and by words of models/english-live: faster than
+               real time, in constant memory; LINNET_DATA may have speech for it (librispeech/dev)
   tsan         recognition and training under ThreadSanitizer
 
   --quick         kills, null, disk and day, each in a few seconds, without a build of their own (for CTest)
@@ -382,12 +383,25 @@ part_fuzz() {
 
 # --- a day of audio --------------------------------------------------------------------------------------------------
 
-part_day() {
-	[ -e "$work/whole/model.safetensors" ] || train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
-	local status=0
-	"$build/tests/torture/torture_day" "$work/whole/model.safetensors" "$hours" >"$work/day" 2>&1 || status=$?
+# day_of WHAT MODEL HOURS [FILE...]
+day_of() {
+	local status=0 what=$1
+	shift
+	"$build/tests/torture/torture_day" "$@" >"$work/day" 2>&1 || status=$?
 	cat "$work/day" >>"$log"
-	result day "$(tail -n 1 "$work/day")" $status
+	result day "$what: $(tail -n 1 "$work/day")" $status
+}
+
+part_day() {
+	local data=${LINNET_DATA:-$here/../shared/data}/librispeech/dev files=()
+	[ -e "$work/whole/model.safetensors" ] || train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
+	day_of phones "$work/whole/model.safetensors" "$hours"
+	[ -e "$here/models/english-live/recognizer.json" ] || return 0
+	[ ! -e "$data/wav.scp" ] ||
+		mapfile -t files < <(awk -v folder="$data" 'NR % 11 == 1 { print folder "/" $2 }' "$data/wav.scp")
+	[ -z "$quick" ] || files=("${files[@]:0:5}")
+	since=$SECONDS
+	day_of words "$here/models/english-live" "$([ -n "$quick" ] && echo 0.02 || echo "$hours")" "${files[@]}"
 }
 
 # --- threads ---------------------------------------------------------------------------------------------------------

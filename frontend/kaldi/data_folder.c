@@ -22,11 +22,13 @@ struct utterance {
   size_t speaker;
   size_t recording; /* index into recordings and the table `wav`; none without audio */
   double start, end;
+  size_t num_frames; /* of utt2num_frames; 0: unknown */
 };
 
 /* The lists, in the order of `list_names`. */
-enum list { WAV, SEGMENTS, TEXT, PHONES, UTT2SPK, SPK2UTT, LISTS };
-static const char *const list_names[LISTS] = {"wav.scp", "segments", "text", "phones", "utt2spk", "spk2utt"};
+enum list { WAV, SEGMENTS, TEXT, PHONES, UTT2SPK, SPK2UTT, NUM_FRAMES, LISTS };
+static const char *const list_names[LISTS] = {"wav.scp", "segments", "text",          "phones",
+                                              "utt2spk", "spk2utt",  "utt2num_frames"};
 
 struct linnet_data_folder {
   struct linnet_context *context;
@@ -214,26 +216,47 @@ static enum linnet_status list_utterances(struct linnet_data_folder *folder) {
   return LINNET_OK;
 }
 
-/* Text or phones of each utterance; lines of others are counted. */
-static void attach(struct linnet_data_folder *folder, enum list list) {
+/* "frames", below 2^31 */
+static enum linnet_status parse_num_frames(const struct linnet_data_folder *folder, const struct linnet_entry *entry,
+                                           struct utterance *utterance) {
+  size_t length = strlen(entry->value);
+  if (length == 0 || length > 9 || strspn(entry->value, "0123456789") != length)
+    return fail_entry(folder, NUM_FRAMES, entry, "is not followed by a number of frames");
+  utterance->num_frames = strtoul(entry->value, NULL, 10);
+  return LINNET_OK;
+}
+
+static enum linnet_status attach_value(const struct linnet_data_folder *folder, enum list list,
+                                       const struct linnet_entry *entry, struct utterance *utterance) {
+  if (list == TEXT)
+    utterance->text = entry->value;
+  else if (list == PHONES)
+    utterance->phones = entry->value;
+  else if (list == UTT2SPK)
+    utterance->speaker_name = entry->value;
+  else
+    return parse_num_frames(folder, entry, utterance);
+  return LINNET_OK;
+}
+
+/* The value of each utterance; lines of others are counted. Both lists are sorted, so one pass joins them. */
+static enum linnet_status attach(struct linnet_data_folder *folder, enum list list) {
   const struct linnet_table *table = &folder->lists[list];
   size_t used = 0;
-  for (size_t i = 0; i < folder->count && table->name; i++) {
-    struct utterance *utterance = &folder->utterances[i];
-    const struct linnet_entry *entry = linnet_table_find(table, utterance->id);
-    used += entry != NULL;
-    const char *value = entry ? entry->value : NULL;
-    if (list == TEXT)
-      utterance->text = value;
-    else if (list == PHONES)
-      utterance->phones = value;
-    else
-      utterance->speaker_name = value;
+  for (size_t i = 0, e = 0; i < folder->count && e < table->count;) {
+    int order = strcmp(folder->utterances[i].id, table->entries[e].key);
+    if (order == 0) {
+      LINNET_TRY(attach_value(folder, list, &table->entries[e], &folder->utterances[i]));
+      used++;
+    }
+    i += order <= 0;
+    e += order >= 0;
   }
   if (used < table->count)
     linnet_log(folder->context, LINNET_LOG_WARNING,
                "%s: %zu of %zu lines name utterances that the data folder does not have", table->name,
                table->count - used, table->count);
+  return LINNET_OK;
 }
 
 /* --- Speakers ---------------------------------------------------------------------------------------------------- */
@@ -287,7 +310,7 @@ static enum linnet_status attach_speakers(struct linnet_data_folder *folder) {
   LINNET_TRY(check_speakers(folder));
   const struct linnet_table *spk2utt = &folder->lists[SPK2UTT];
   if (folder->lists[UTT2SPK].name)
-    attach(folder, UTT2SPK);
+    LINNET_TRY(attach(folder, UTT2SPK));
   else
     for (size_t i = 0; i < spk2utt->count; i++)
       attach_line(folder, &spk2utt->entries[i]);
@@ -310,8 +333,9 @@ static enum linnet_status load(struct linnet_data_folder *folder) {
   LINNET_TRY(read_lists(folder));
   LINNET_TRY(list_recordings(folder));
   LINNET_TRY(list_utterances(folder));
-  attach(folder, TEXT);
-  attach(folder, PHONES);
+  LINNET_TRY(attach(folder, TEXT));
+  LINNET_TRY(attach(folder, PHONES));
+  LINNET_TRY(attach(folder, NUM_FRAMES));
   return attach_speakers(folder);
 }
 
@@ -423,6 +447,15 @@ const char *linnet_data_folder_speaker_name(const struct linnet_data_folder *fol
 size_t linnet_data_folder_speaker(const struct linnet_data_folder *folder, size_t utterance) {
   const struct utterance *u = utterance_at(folder, utterance);
   return u ? u->speaker : linnet_data_folder_num_speakers(folder);
+}
+
+size_t linnet_data_folder_num_frames(const struct linnet_data_folder *folder, size_t utterance) {
+  const struct utterance *u = utterance_at(folder, utterance);
+  return u ? u->num_frames : 0;
+}
+
+const struct linnet_scp *linnet_data_folder_scp(const struct linnet_data_folder *folder) {
+  return folder ? folder->features : NULL;
 }
 
 int linnet_data_folder_has_features(const struct linnet_data_folder *folder) {

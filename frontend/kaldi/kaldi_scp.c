@@ -1,14 +1,30 @@
 /* Script files: random access to matrices by key. */
 #include "frontend/kaldi/kaldi_value.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "frontend/kaldi/table.h"
 
+/* Where the matrix of an entry begins. */
+struct position {
+  size_t file; /* index into the files */
+  uint64_t offset;
+};
+
+/* Neighbouring entries that name the same file. */
+struct run {
+  const char *name; /* (length) */
+  size_t length, first, end;
+};
+
 struct linnet_scp {
   struct linnet_context *context;
   struct linnet_table table;
+  struct position *positions; /* (table.count) */
+  char **files;               /* (num_files): their paths, each resolved once */
+  size_t num_files;
 };
 
 static enum linnet_status check_entry(const struct linnet_scp *scp, const struct linnet_entry *entry) {
@@ -28,11 +44,63 @@ static enum linnet_status check_entry(const struct linnet_scp *scp, const struct
   return LINNET_OK;
 }
 
+static bool same_name(const struct run *a, const struct run *b) {
+  return a->length == b->length && memcmp(a->name, b->name, a->length) == 0;
+}
+
+static int by_name(const void *a, const void *b) {
+  const struct run *x = a, *y = b;
+  int order = memcmp(x->name, y->name, x->length < y->length ? x->length : y->length);
+  return order ? order : (x->length > y->length) - (x->length < y->length);
+}
+
+/* Fills in the offsets and the runs, and returns the number of runs. */
+static size_t find_runs(struct linnet_scp *scp, struct run *runs) {
+  size_t count = 0;
+  for (size_t i = 0; i < scp->table.count; i++) {
+    struct run run = {.name = scp->table.entries[i].value, .first = i};
+    run.length = linnet_split_offset(run.name, &scp->positions[i].offset);
+    if (count == 0 || !same_name(&runs[count - 1], &run))
+      runs[count++] = run;
+    runs[count - 1].end = i + 1;
+  }
+  return count;
+}
+
+/* Resolves each name once: a corpus has many utterances in few archives. */
+static enum linnet_status resolve_runs(struct linnet_scp *scp, struct run *runs, size_t count) {
+  qsort(runs, count, sizeof *runs, by_name);
+  for (size_t r = 0; r < count; r++) {
+    if (r == 0 || !same_name(&runs[r - 1], &runs[r])) {
+      LINNET_TRY(linnet_relative_path(scp->context, scp->table.name, runs[r].name, runs[r].length,
+                                      &scp->files[scp->num_files]));
+      scp->num_files++;
+    }
+    for (size_t i = runs[r].first; i < runs[r].end; i++)
+      scp->positions[i].file = scp->num_files - 1;
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status find_positions(struct linnet_scp *scp) {
+  size_t count = scp->table.count;
+  struct run *runs = linnet_alloc(scp->context, count, sizeof *runs);
+  scp->positions = linnet_alloc(scp->context, count, sizeof *scp->positions);
+  size_t num_runs = runs && scp->positions ? find_runs(scp, runs) : 0;
+  if (runs && scp->positions)
+    scp->files = linnet_calloc(scp->context, num_runs, sizeof *scp->files);
+  enum linnet_status status =
+      scp->files ? resolve_runs(scp, runs, num_runs)
+                 : linnet_fail(scp->context, LINNET_ERROR_MEMORY, "%s: out of memory", scp->table.name);
+  linnet_free(scp->context, runs);
+  return status;
+}
+
 static enum linnet_status read_table(struct linnet_scp *scp, const char *path) {
   LINNET_TRY(linnet_table_read(scp->context, path, &scp->table));
   for (size_t i = 0; i < scp->table.count; i++)
     LINNET_TRY(check_entry(scp, &scp->table.entries[i]));
-  return LINNET_OK;
+  return find_positions(scp);
 }
 
 enum linnet_status linnet_scp_open(struct linnet_context *context, const char *path, struct linnet_scp **result) {
@@ -56,6 +124,10 @@ enum linnet_status linnet_scp_open(struct linnet_context *context, const char *p
 void linnet_scp_destroy(struct linnet_scp *scp) {
   if (!scp)
     return;
+  for (size_t i = 0; i < scp->num_files; i++)
+    linnet_free(scp->context, scp->files[i]);
+  linnet_free(scp->context, scp->files);
+  linnet_free(scp->context, scp->positions);
   linnet_table_release(&scp->table);
   linnet_free(scp->context, scp);
 }
@@ -73,21 +145,29 @@ size_t linnet_scp_find(const struct linnet_scp *scp, const char *key) {
   return entry ? (size_t)(entry - scp->table.entries) : LINNET_NOT_FOUND;
 }
 
-/* The position of an entry; the caller frees *path. */
-static enum linnet_status locate(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
-                                 char **path, uint64_t *offset) {
-  const char *value = scp->table.entries[index].value;
-  size_t length = linnet_split_offset(value, offset);
-  return linnet_relative_path(context, scp->table.name, value, length, path);
+const char *linnet_scp_location(const struct linnet_scp *scp, size_t index, uint64_t *offset) {
+  if (!scp || index >= scp->table.count || !offset)
+    return NULL;
+  *offset = scp->positions[index].offset;
+  return scp->files[scp->positions[index].file];
 }
 
 static enum linnet_status open_entry(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
                                      struct linnet_kaldi_input *input) {
-  uint64_t offset;
-  char *path;
-  LINNET_TRY(locate(scp, context, index, &path, &offset));
-  enum linnet_status status = linnet_kaldi_open_at(context, path, offset, scp->table.entries[index].key, input);
-  linnet_free(context, path);
+  const struct position *position = &scp->positions[index];
+  return linnet_kaldi_open_at(context, scp->files[position->file], position->offset, scp->table.entries[index].key,
+                              input);
+}
+
+enum linnet_status linnet_scp_size(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
+                                   size_t *rows, size_t *cols) {
+  if (!scp || !context || !rows || !cols || index >= scp->table.count)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_scp_size: an argument is NULL, or the entry does not exist");
+  struct linnet_kaldi_input input;
+  LINNET_TRY(open_entry(scp, context, index, &input));
+  enum linnet_status status = linnet_kaldi_read_size(&input, rows, cols);
+  linnet_kaldi_input_close(&input);
   return status;
 }
 
@@ -120,10 +200,5 @@ enum linnet_status linnet_scp_frame_shift(const struct linnet_scp *scp, struct l
   if (!scp || !context || !seconds || index >= scp->table.count)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "linnet_scp_frame_shift: an argument is NULL, or the entry does not exist");
-  uint64_t offset;
-  char *path;
-  LINNET_TRY(locate(scp, context, index, &path, &offset));
-  enum linnet_status status = linnet_frame_shift_read(context, path, seconds);
-  linnet_free(context, path);
-  return status;
+  return linnet_frame_shift_read(context, scp->files[scp->positions[index].file], seconds);
 }

@@ -201,15 +201,22 @@ static enum linnet_status read_binary_header(struct linnet_kaldi_input *input, s
   return read_size(input, &header->cols);
 }
 
-/* Reads the header, and the elements into `raw`. */
-static enum linnet_status read_binary(struct linnet_kaldi_input *input, struct header *header) {
+/* Reads the header and checks its sizes; those of a matrix without elements become 0. */
+static enum linnet_status read_checked_header(struct linnet_kaldi_input *input, struct header *header,
+                                              size_t *elements) {
   LINNET_TRY(read_binary_header(input, header));
-  size_t elements, bytes;
-  if (!linnet_mul_size(header->rows, header->cols, &elements) || elements > LINNET_KALDI_MAX_ELEMENTS)
+  if (!linnet_mul_size(header->rows, header->cols, elements) || *elements > LINNET_KALDI_MAX_ELEMENTS)
     return linnet_fail(input->context, LINNET_ERROR_LIMIT, "%s: announces %zu x %zu elements; at most %zu are read",
                        location_of(input).text, header->rows, header->cols, LINNET_KALDI_MAX_ELEMENTS);
-  if (elements == 0)
+  if (*elements == 0)
     header->rows = header->cols = 0;
+  return LINNET_OK;
+}
+
+/* Reads the header, and the elements into `raw`. */
+static enum linnet_status read_binary(struct linnet_kaldi_input *input, struct header *header) {
+  size_t elements, bytes;
+  LINNET_TRY(read_checked_header(input, header, &elements));
   if (header->form == LINNET_KALDI_FLOAT || header->form == LINNET_KALDI_DOUBLE)
     bytes = elements * (header->form == LINNET_KALDI_FLOAT ? 4 : 8);
   else if (!linnet_kaldi_packed_bytes(header->form, header->rows, header->cols, &bytes))
@@ -294,17 +301,34 @@ static enum linnet_status read_text(struct linnet_kaldi_input *input, struct hea
 
 /* --- Matrices ------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status read_any(struct linnet_kaldi_input *input, struct header *header) {
+/* Reads the mark of binary data, if it is there. */
+static enum linnet_status read_mark(struct linnet_kaldi_input *input, bool *binary) {
   int c = getc(input->stream);
+  *binary = c == '\0';
   if (c == EOF)
     return fail_short(input);
-  if (c != '\0') {
+  if (!*binary)
     ungetc(c, input->stream);
-    return read_text(input, header);
-  }
-  if (getc(input->stream) != 'B')
+  else if (getc(input->stream) != 'B')
     return fail(input, LINNET_ERROR_FORMAT, "Kaldi's mark of binary data is missing");
-  return read_binary(input, header);
+  return LINNET_OK;
+}
+
+static enum linnet_status read_any(struct linnet_kaldi_input *input, struct header *header) {
+  bool binary;
+  LINNET_TRY(read_mark(input, &binary));
+  return binary ? read_binary(input, header) : read_text(input, header);
+}
+
+enum linnet_status linnet_kaldi_read_size(struct linnet_kaldi_input *input, size_t *rows, size_t *cols) {
+  struct header header = {0};
+  size_t elements;
+  bool binary;
+  LINNET_TRY(read_mark(input, &binary));
+  LINNET_TRY(binary ? read_checked_header(input, &header, &elements) : read_text(input, &header));
+  *rows = header.rows;
+  *cols = header.cols;
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_kaldi_read_matrix(struct linnet_kaldi_input *input, struct linnet_matrix *matrix) {

@@ -57,6 +57,8 @@ enum linnet_status linnet_kaldi_read_key(struct linnet_kaldi_input *input);
 
 /* Reads the matrix at the present position of the stream. */
 enum linnet_status linnet_kaldi_read_matrix(struct linnet_kaldi_input *input, struct linnet_matrix *matrix);
+/* Reads the sizes only: of a binary matrix its header. */
+enum linnet_status linnet_kaldi_read_size(struct linnet_kaldi_input *input, size_t *rows, size_t *cols);
 enum linnet_status linnet_kaldi_read_cmvn(struct linnet_kaldi_input *input, struct linnet_cmvn *cmvn);
 
 /* --- positions (kaldi_scp.c) -------------------------------------------------------------------------------------- */

@@ -97,7 +97,17 @@ static int by_key(const void *a, const void *b) {
   return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
+/* Whether the keys are in order and differ, as in most lists. */
+static bool is_sorted(const struct linnet_table *table) {
+  for (size_t i = 1; i < table->count; i++)
+    if (strcmp(table->entries[i - 1].key, table->entries[i].key) >= 0)
+      return false;
+  return true;
+}
+
 static enum linnet_status sort(struct linnet_table *table) {
+  if (is_sorted(table))
+    return LINNET_OK;
   qsort(table->entries, table->count, sizeof *table->entries, by_key);
   for (size_t i = 1; i < table->count; i++) {
     const struct linnet_entry *first = &table->entries[i - 1], *second = &table->entries[i];

@@ -28,6 +28,8 @@
 #ifndef LINNET_KALDI_H
 #define LINNET_KALDI_H
 
+#include <stdint.h>
+
 #include <linnet/audio.h>
 #include <linnet/cmvn.h>
 
@@ -116,6 +118,14 @@ LINNET_API enum linnet_status linnet_scp_frame_shift(const struct linnet_scp *sc
 LINNET_API enum linnet_status linnet_scp_read_cmvn(const struct linnet_scp *scp, struct linnet_context *context,
                                                    size_t index, struct linnet_cmvn *cmvn);
 
+/* Reads the sizes of a matrix without its values; a matrix in text form is read whole. */
+LINNET_API enum linnet_status linnet_scp_size(const struct linnet_scp *scp, struct linnet_context *context,
+                                              size_t index, size_t *rows, size_t *cols);
+
+/* The file that contains an entry, and the offset of its matrix in bytes. The path lives as long as the object; NULL if
+ * the entry does not exist. Entries in the same file have the same pointer. */
+LINNET_API const char *linnet_scp_location(const struct linnet_scp *scp, size_t index, uint64_t *offset);
+
 /* Destroys the object; NULL is allowed. */
 LINNET_API void linnet_scp_destroy(struct linnet_scp *scp);
 
@@ -166,6 +176,7 @@ LINNET_API void linnet_ark_writer_destroy(struct linnet_ark_writer *writer);
  *   feats.scp utterance file.ark:offset           cmvn.scp  speaker file.ark:offset
  *   text      utterance words ...                 phones    utterance phones ...
  *   utt2spk   utterance speaker                   spk2utt   speaker utterances ... (used where utt2spk is missing)
+ *   utt2num_frames  utterance frames
  *
  * The utterances are those of wav.scp; if there is also a segments file, those of segments; without wav.scp, those of
  * feats.scp. An utterance without a speaker is a speaker of its own. Lines about other utterances are ignored with a
@@ -214,6 +225,13 @@ LINNET_API enum linnet_status linnet_data_folder_audio(const struct linnet_data_
 /* Whether the folder has feats.scp, and cmvn.scp. */
 LINNET_API int linnet_data_folder_has_features(const struct linnet_data_folder *folder);
 LINNET_API int linnet_data_folder_has_cmvn(const struct linnet_data_folder *folder);
+
+/* The frames of an utterance as utt2num_frames has them; 0 if the file or the line is missing. Nobody compares them
+ * with the features until these are read. */
+LINNET_API size_t linnet_data_folder_num_frames(const struct linnet_data_folder *folder, size_t utterance);
+
+/* The folder's feats.scp, which lives as long as the folder; NULL if it has none. */
+LINNET_API const struct linnet_scp *linnet_data_folder_scp(const struct linnet_data_folder *folder);
 
 /* Reads the stored features of an utterance, which must be finite, or the stored statistics of a speaker.
  * LINNET_ERROR_STATE if the folder has none. */

@@ -63,6 +63,10 @@ struct linnet_corpus {
   /* For training: the maximum number of frames that augmentation adds to an utterance, for example silence around
    * it. */
   size_t extra_frames;
+
+  /* Optional: tells that features() of these utterances of a later batch will be called, so that a corpus on a disk or
+   * in a network can read ahead. It returns at once, in the thread of linnet_trainer_run. */
+  void (*prefetch)(void *user, const size_t *utterances, size_t count, uint64_t epoch);
 };
 
 enum linnet_train_optimizer { LINNET_TRAIN_ADAM = 0, LINNET_TRAIN_RADAM = 1 };
@@ -92,6 +96,9 @@ struct linnet_train_settings {
   double consistency;                    /* weight of the consistency of two views of each utterance; 0: off */
   double average_decay; /* validation and models use a moving average of the weights with this decay for
                            each step; below 1; 0: off */
+  size_t
+      num_block_utterances; /* each epoch shuffles blocks of so many consecutive utterances, and the utterances inside
+                               each block, so that storage is read in long pieces; 0: shuffles all utterances */
   size_t num_shards; /* into which a batch is divided among ranks and threads: a power of two up to 1024, and at least
                         the number of ranks if all shall have work. Each shard of a rank has a gradient in memory.
                         0: on the CPU 2 to 16, by the batch's frames; on a GPU 1 */

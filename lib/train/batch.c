@@ -15,7 +15,8 @@ enum linnet_status linnet_batches_create(struct linnet_context *context, size_t 
   *batches = (struct linnet_batches){0};
   batches->order = linnet_calloc(context, utterances + 1, sizeof *batches->order);
   batches->starts = linnet_calloc(context, utterances + 2, sizeof *batches->starts);
-  if (batches->order && batches->starts)
+  batches->scratch = linnet_calloc(context, utterances + 1, sizeof *batches->scratch);
+  if (batches->order && batches->starts && batches->scratch)
     return LINNET_OK;
   linnet_batches_destroy(context, batches);
   return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the order of %zu utterances", utterances);
@@ -24,28 +25,47 @@ enum linnet_status linnet_batches_create(struct linnet_context *context, size_t 
 void linnet_batches_destroy(struct linnet_context *context, struct linnet_batches *batches) {
   linnet_free(context, batches->order);
   linnet_free(context, batches->starts);
+  linnet_free(context, batches->scratch);
   *batches = (struct linnet_batches){0};
 }
 
-/* Fisher-Yates. */
-static void shuffle(size_t *order, size_t n, uint64_t seed, uint64_t epoch) {
+/* Fisher-Yates. `stream` separates the random numbers of several arrays; its lowest 40 bits are 0. */
+static void shuffle(size_t *items, size_t n, const struct linnet_order *order, uint64_t stream) {
   for (size_t i = n; i > 1; i--) {
-    struct linnet_philox random = linnet_philox(seed, (uint64_t)LINNET_DRAW_ORDER << 56 | epoch, i);
+    struct linnet_philox random =
+        linnet_philox(order->seed, (uint64_t)LINNET_DRAW_ORDER << 56 | order->epoch, stream | i);
     uint64_t word = (uint64_t)random.word[1] << 32 | random.word[0];
-    size_t j = (size_t)(word % i), swap = order[i - 1];
-    order[i - 1] = order[j];
-    order[j] = swap;
+    size_t j = (size_t)(word % i), swap = items[i - 1];
+    items[i - 1] = items[j];
+    items[j] = swap;
+  }
+}
+
+/* Shuffles blocks of consecutive utterances, and each block. With one block, the order is that without blocks. */
+static void shuffle_blocks(struct linnet_batches *b, size_t n, const struct linnet_order *order) {
+  const size_t block = order->block > 0 && order->block < n ? order->block : n,
+               blocks = n > 0 ? (n - 1) / block + 1 : 0;
+  size_t *sequence = b->starts, done = 0; /* the batches come later */
+  for (size_t i = 0; i < blocks; i++)
+    sequence[i] = i;
+  shuffle(sequence, blocks, order, UINT64_C(1) << 63);
+  memcpy(b->scratch, b->order, n * sizeof *b->scratch);
+  for (size_t i = 0; i < blocks; i++) {
+    const size_t first = sequence[i] * block, count = linnet_min_size(block, n - first);
+    memcpy(b->order + done, b->scratch + first, count * sizeof *b->order);
+    shuffle(b->order + done, count, order, (uint64_t)sequence[i] << 40);
+    done += count;
   }
 }
 
 void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, size_t utterances, size_t batch_frames,
-                         uint64_t seed, uint64_t epoch) {
+                         const struct linnet_order *order) {
   size_t n = 0, packed = 0;
   for (size_t u = 0; u < utterances; u++)
     if (frames[u] > 0)
       batches->order[n++] = u;
-  if (epoch > 0)
-    shuffle(batches->order, n, seed, epoch);
+  if (order->epoch > 0)
+    shuffle_blocks(batches, n, order);
   batches->utterances = n;
   batches->batches = 0;
   for (size_t i = 0; i < n; i++) {
@@ -57,6 +77,16 @@ void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, s
     packed = length < batch_frames - packed ? packed + length : batch_frames;
   }
   batches->starts[batches->batches] = n;
+}
+
+enum { PREFETCHED = 8 }; /* batches between the announcement and the use */
+
+void linnet_batches_prefetch(const struct linnet_batches *b, const struct linnet_corpus *corpus, size_t step,
+                             bool first, uint64_t epoch) {
+  const size_t begin = linnet_min_size(first ? step : step + PREFETCHED, b->batches),
+               end = linnet_min_size(step + PREFETCHED + 1, b->batches);
+  if (corpus->prefetch && begin < end)
+    corpus->prefetch(corpus->user, b->order + b->starts[begin], b->starts[end] - b->starts[begin], epoch);
 }
 
 /* --- one batch ---------------------------------------------------------------------------------------------------- */

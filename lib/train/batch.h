@@ -22,8 +22,9 @@ enum linnet_draw { LINNET_DRAW_DROPOUT = 0, LINNET_DRAW_ORDER = 1, LINNET_DRAW_I
 
 /* Batch b is order[starts[b]] ... order[starts[b + 1] - 1]. */
 struct linnet_batches {
-  size_t *order;  /* (utterances) */
-  size_t *starts; /* (batches + 1) */
+  size_t *order;   /* (utterances) */
+  size_t *starts;  /* (batches + 1) */
+  size_t *scratch; /* (utterances) */
   size_t utterances, batches;
 };
 
@@ -32,10 +33,20 @@ enum linnet_status linnet_batches_create(struct linnet_context *context, size_t 
                                          struct linnet_batches *batches);
 void linnet_batches_destroy(struct linnet_context *context, struct linnet_batches *batches);
 
-/* Packs all utterances with frames[u] > 0, in an order that depends on (seed, epoch), so that no batch exceeds
- * batch_frames unless one utterance does. epoch 0 keeps the order of the corpus. */
+/* How an epoch is ordered. */
+struct linnet_order {
+  uint64_t seed, epoch; /* epoch 0 keeps the order of the corpus */
+  size_t block;         /* utterances of a block; 0: one block. Blocks are shuffled, and utterances inside each block */
+};
+
+/* Packs all utterances with frames[u] > 0, in an order that depends on `order` alone, so that no batch exceeds
+ * batch_frames unless one utterance does. */
 void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, size_t utterances, size_t batch_frames,
-                         uint64_t seed, uint64_t epoch);
+                         const struct linnet_order *order);
+
+/* Announces the batches to the corpus that follow `step`, a few at a time, as soon as they are near. */
+void linnet_batches_prefetch(const struct linnet_batches *batches, const struct linnet_corpus *corpus, size_t step,
+                             bool first, uint64_t epoch);
 
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
 

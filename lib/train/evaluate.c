@@ -154,7 +154,7 @@ static enum linnet_status gather_results(struct evaluation *e) {
 
 static enum linnet_status run_own(struct evaluation *e, size_t batch_frames) {
   LINNET_TRY(create(e));
-  linnet_batches_fill(&e->batches, e->nominal, e->corpus->num_utterances, batch_frames, 0, 0);
+  linnet_batches_fill(&e->batches, e->nominal, e->corpus->num_utterances, batch_frames, &(struct linnet_order){0});
   const size_t self = linnet_ranks_self(e->ranks);
   linnet_workers_run(e->context, e->network, first_batch(e, self + 1) - first_batch(e, self), task_batch, e);
   return e->status;

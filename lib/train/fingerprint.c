@@ -39,6 +39,9 @@ static void append_methods(const struct linnet_train_settings *s, char *text, si
   if (s->average_decay > 0)
     linnet_format(text + used, bytes - used, "average_decay=%g\n", s->average_decay);
   used = strlen(text);
+  if (s->num_block_utterances > 0)
+    linnet_format(text + used, bytes - used, "shuffle_block=%zu\n", s->num_block_utterances);
+  used = strlen(text);
   if (s->num_shards > 0)
     linnet_format(text + used, bytes - used, "shards=%zu\n", s->num_shards);
   used = strlen(text);

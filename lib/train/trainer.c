@@ -129,6 +129,11 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   if (t->config.outputs != model->num_symbols)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: outputs is %zu, but there are %zu symbols", source,
                        t->config.outputs, model->num_symbols);
+  if (linnet_config_reads_tokens(&t->config) || t->config.output != LINNET_OUTPUT_POSTERIORS)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "%s: a training with CTC needs features of audio and posteriors: remove \"tokens\" and "
+                       "\"output\"",
+                       source);
   if (t->config.input_dim != t->features.fbank.num_mel)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: input_dim is %zu, but features have num_mel %zu", source,
                        t->config.input_dim, t->features.fbank.num_mel);

@@ -225,13 +225,14 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
 /* Continues inside the epoch of the checkpoint. */
 static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
-  linnet_batches_fill(&t->batches, t->train_frames, t->train.num_utterances, t->settings.num_batch_frames,
-                      t->settings.seed, s->epoch + 1);
+  const struct linnet_order order = {t->settings.seed, s->epoch + 1, t->settings.num_block_utterances};
+  linnet_batches_fill(&t->batches, t->train_frames, t->train.num_utterances, t->settings.num_batch_frames, &order);
   t->ranks.seconds = t->ranks.waiting = 0;
   t->ranks.bytes = 0;
   if (s->epoch_step > t->batches.batches)
     return linnet_fail(t->context, LINNET_ERROR_FORMAT, "%s: the checkpoint is beyond the end of its epoch", t->folder);
-  while (s->epoch_step < t->batches.batches) {
+  for (bool first = true; s->epoch_step < t->batches.batches; first = false) {
+    linnet_batches_prefetch(&t->batches, &t->train, s->epoch_step, first, s->epoch + 1);
     LINNET_TRY(run_step(t, events, stop));
     bool due = linnet_train_clock() - t->saved_at > t->settings.checkpoint_seconds;
     LINNET_TRY(linnet_ranks_vote(&t->ranks, stop, &due));

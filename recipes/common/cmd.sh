@@ -7,29 +7,50 @@ export LC_ALL=C
 
 usage() {
 	cat <<'END'
-Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--options TEXT] --parts N --log PREFIX
+Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--ranks N] [--requeue]
+              [--options TEXT] [--retries N] [--items FILE [--results FILE]] --parts N --log PREFIX
               -- COMMAND [ARGUMENT...]
 
 Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
-PREFIX.PART.log. PREFIX.PART.done marks a finished part, which does not run again while the command is the same. An
-interrupt cancels the job on the cluster.
+PREFIX.PART.log. PREFIX.PART.done marks a finished part, which does not run again while the command is the same. Failed
+parts run again, and only these; PREFIX.PART.log.1, .2 ... are the logs of earlier attempts. At the end PREFIX.failed lists
+the parts that failed, with their logs. An interrupt cancels the job on the cluster.
 
   --via WAY       local (default), parallel (GNU parallel), slurm or gridengine
   --jobs J        parts at a time (default: one per processor; for slurm and gridengine: all)
   --mem SIZE, --gpus N, --threads N
                   what each part requests from slurm (--mem, --gres=gpu, --cpus-per-task) or gridengine (-l mem_free, -l gpu,
                   -pe smp)
+  --ranks N       each part is an MPI job of N processes, each with the requested GPUs and threads; --mem is then for each
+                  processor. They run under mpirun; in slurm under srun; in gridengine in its parallel environment "mpi"
+  --requeue       the command ends with code 143 after SIGTERM and can continue. slurm sends this signal 120 seconds before
+                  the time limit; then, and when a machine fails, the part is queued again and continues
+  --retries N     how often failed parts run again (default 2); not if no part of a job started
+  --items FILE    lists what a part works on, such as utterances, in its first column; {} as above. If parts failed,
+                  PREFIX.missing names these items, with part and log
+  --results FILE  lists what a part has finished, in its first column: these are not missing
   --options TEXT  for parallel, sbatch or qsub, such as "--partition=long --time=60"; all machines must have access to the
                   folders of COMMAND and of its files
 END
 }
 
-via=local jobs='' mem='' gpus='' threads='' options='' parts='' log=''
+via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' requeue='' retries=2 items='' results=''
 submission='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
-take_options "via jobs mem gpus threads options parts log ..." "$@"
+take_options "via jobs mem gpus threads options parts log ranks requeue! retries items results ..." "$@"
 [ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
 	exit 2
+}
+
+# How the processes of a part are started.
+launcher() {
+	case "$via:$ranks$requeue" in
+	*:) ;;
+	slurm:*) echo "srun --kill-on-bad-exit=1" ;; # a step, which gets the signal before the time limit
+	*:1) ;;
+	gridengine:*) echo "mpirun -n $ranks" ;;
+	*) echo "env OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe mpirun -n $ranks" ;;
+	esac
 }
 
 # Prints the program of a part.
@@ -38,10 +59,16 @@ write_script() {
 	printf '#!/bin/bash\n# part: the first argument, or the index in an array of Slurm or GridEngine\n'
 	# shellcheck disable=SC2016
 	printf '%s\n' 'part=${1:-${SLURM_ARRAY_TASK_ID:-${SGE_TASK_ID:?}}}'
-	printf 'cd %q && [ ! -e %q.$part.done ] || exit 0\ncommand=(' "$PWD" "$log"
+	printf 'cd %q && log=%q.$part && [ ! -e $log.done ] || exit 0\ncommand=(%s' "$PWD" "$log" "$(launcher)"
 	for argument; do printf ' %q' "$argument"; done
 	# shellcheck disable=SC2016
-	printf ' )\n"${command[@]//"{}"/$part}" >%q.$part.log 2>&1 && : >%q.$part.done\n' "$log" "$log"
+	printf '%s\n' ' )' '"${command[@]//"{}"/$part}" >>$log.log 2>&1' 'status=$?' '[ $status != 0 ] || : >$log.done'
+	# shellcheck disable=SC2016
+	[ -z "$requeue" ] || printf '%s\n' '[ $status = 143 ] || exit $status # else a signal: the command can continue' \
+		'echo "interrupted: queued again" >>$log.log' '[ -z "$SLURM_JOB_ID" ] || scontrol requeue $SLURM_JOB_ID' \
+		'[ -z "$SGE_TASK_ID" ] || exit 99'
+	# shellcheck disable=SC2016
+	printf '%s\n' 'exit $status'
 }
 
 unfinished() {
@@ -70,6 +97,12 @@ submit() {
 	trap - INT TERM HUP
 }
 
+# Waits for the end of jobs that were queued again.
+# shellcheck disable=SC2317 # submit calls it
+wait_for_queue() {
+	while [ -n "$(squeue --noheader --name="$job" 2>&1)" ]; do sleep "${LINNET_CMD_WAIT:-2}"; done
+}
+
 run_parts() {
 	local some=() wanted=()
 	read -r -a some <<<"$options" || true
@@ -78,15 +111,21 @@ run_parts() {
 	parallel) unfinished | parallel --quote ${jobs:+--jobs "$jobs"} ${some[@]+"${some[@]}"} bash "$log.sh" ;;
 	slurm)
 		wanted=(${mem:+--mem="$mem"} ${gpus:+--gres=gpu:"$gpus"} ${threads:+--cpus-per-task="$threads"})
+		[ -z "$ranks" ] || wanted=(${mem:+--mem-per-cpu="$mem"} ${gpus:+--gpus-per-task="$gpus"}
+			${threads:+--cpus-per-task="$threads"} --ntasks="$ranks")
+		[ -z "$requeue" ] || wanted+=(--requeue --signal=TERM@120 --open-mode=append)
 		cancel_command=(scancel --name="$job")
-		submit sbatch --wait --quiet --array="1-$parts${jobs:+%$jobs}" --output="$log.%a.slurm" \
+		submit sbatch --wait --quiet --array="$(unfinished | paste -s -d ,)${jobs:+%$jobs}" --output="$log.%a.slurm" \
 			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} --job-name="$job" "$log.sh"
+		[ -z "$requeue" ] || submit wait_for_queue
 		;;
 	gridengine)
 		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} ${threads:+-pe smp "$threads"})
+		[ -z "$ranks" ] || wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} -pe mpi $((ranks * ${threads:-1})))
+		[ -z "$requeue" ] || wanted+=(-r y)
 		cancel_command=(qdel "$job")
-		submit qsub -sync y -cwd -j y -o "$log.qsub" -t "1-$parts" ${jobs:+-tc "$jobs"} \
-			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} -N "$job" "$log.sh"
+		submit qsub -sync y -cwd -j y -o "$log.qsub" -t "$(unfinished | sed -n '1p')-$(unfinished | tail -n 1)" \
+			${jobs:+-tc "$jobs"} ${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} -N "$job" "$log.sh"
 		;;
 	esac
 }
@@ -98,22 +137,92 @@ slurm) need_program sbatch ;;
 gridengine) need_program qsub ;;
 *) die "--via $via: must be local, parallel, slurm or gridengine" ;;
 esac
+[ -z "$ranks" ] || [[ $ranks =~ ^[1-9][0-9]*$ ]] || die "--ranks $ranks: must be a number above 0"
+[[ $retries =~ ^[0-9]+$ ]] || die "--retries $retries: must be a whole number"
+[ "${ranks:-1}" = 1 ] || [ "$via" = slurm ] || [ "$via" = gridengine ] || command -v mpirun >/dev/null ||
+	die "--ranks $ranks: mpirun is not installed: install Open MPI or MPICH"
 [[ $parts =~ ^[1-9][0-9]*$ ]] || die "--parts $parts: must be a number above 0"
 mkdir -p "$(dirname "$log")"
 log=$(cd "$(dirname "$log")" && pwd)/$(basename "$log")
 write_script "${rest[@]}" >"$log.new"
-cmp -s "$log.new" "$log.sh" || rm -f "$log".*.done
+# keep_logs: renames the logs of earlier attempts of unfinished parts.
+keep_logs() {
+	local part number
+	for part in $(unfinished); do
+		[ -e "$log.$part.log" ] || continue
+		for ((number = 1; ; number++)); do [ -e "$log.$part.log.$number" ] || break; done
+		mv "$log.$part.log" "$log.$part.log.$number"
+	done
+}
+
+# Network file systems show new files late.
+wait_for_files() {
+	local _
+	for _ in 1 2 3 4 5; do
+		[ -n "$(unfinished)" ] || return 0
+		[ "$via" = slurm ] || [ "$via" = gridengine ] || return 0
+		sleep "${LINNET_CMD_WAIT:-2}"
+	done
+}
+
+# Whether a part that did not finish has a log: it has started.
+some_started() {
+	local part
+	for part in $(unfinished); do [ ! -e "$log.$part.log" ] || return 0; done
+	return 1
+}
+
+# of_part PATTERN PART: the pattern with the number of the part
+# shellcheck disable=SC2317 # list_missing calls it
+of_part() { printf '%s\n' "${1//"{}"/$2}"; }
+
+# Lines "PART LOG" of the parts that failed.
+# shellcheck disable=SC2317 # into calls it
+list_failed() {
+	local part
+	for part in $(unfinished); do echo "$part $log.$part.log"; done
+}
+
+# Lines "ITEM PART LOG" of the items without results in the parts that failed.
+# shellcheck disable=SC2317 # into calls it
+list_missing() {
+	local part all finished
+	for part in $(unfinished); do
+		all=$(of_part "$items" "$part") finished=/dev/null
+		[ -z "$results" ] || finished=$(of_part "$results" "$part")
+		[ -e "$finished" ] || finished=/dev/null
+		list=$finished where="$part $log.$part.log" awk '
+			BEGIN {while ((getline line <ENVIRON["list"]) > 0) {split(line, f); there[f[1]]}}
+			!($1 in there) {print $1 " " ENVIRON["where"]}' "$all"
+	done
+}
+
+# Prints what is missing, and fails.
+summarize() {
+	local part
+	into "$log.failed" list_failed
+	for part in $(unfinished | head -n 3); do
+		say "part $part of $parts failed: $log.$part.log"
+		[ ! -s "$log.$part.log" ] || tail -n 3 "$log.$part.log" | sed 's/^/  /' >&2
+	done
+	if [ -n "$items" ]; then
+		into "$log.missing" list_missing
+		say "$(wc -l <"$log.missing") items are missing: $log.missing"
+	fi
+	die "$(unfinished | wc -l) of $parts parts failed ($log.failed); the others are not run again"
+}
+
+cmp -s "$log.new" "$log.sh" || rm -f "$log".*.done "$log".*.log "$log".*.log.[0-9]*
 mv "$log.new" "$log.sh"
+rm -f "$log.failed" "$log.missing"
 [ -n "$(unfinished)" ] || exit 0
 say "$(unfinished | wc -l) of $parts parts to run, $via: $log.*.log"
-run_parts || true
-for _ in 1 2 3 4 5; do # network file systems show new files late
+for ((attempt = 0; attempt <= retries; attempt++)); do
+	[ "$attempt" = 0 ] || say "$(unfinished | wc -l) of $parts parts failed; they run again ($attempt of $retries)"
+	keep_logs
+	run_parts || true
+	wait_for_files
 	[ -n "$(unfinished)" ] || exit 0
-	[ "$via" = slurm ] || [ "$via" = gridengine ] || break
-	sleep 2
+	some_started || break
 done
-for part in $(unfinished | head -n 3); do
-	say "part $part of $parts failed: $log.$part.log"
-	[ ! -s "$log.$part.log" ] || tail -n 3 "$log.$part.log" | sed 's/^/  /' >&2
-done
-die "$(unfinished | wc -l) of $parts parts failed; the others are not run again"
+summarize

@@ -161,6 +161,9 @@ select_utterances() {
 	for name in text utt2spk phones segments feats.scp utt2num_frames; do
 		[ ! -e "$1/$name" ] || into "$2/$name" select_lines "$3" "$1/$name"
 	done
+	for name in "$1"/feats-*.scp; do
+		[ ! -e "$name" ] || into "$2/${name##*/}" select_lines "$3" "$name"
+	done
 	into "$2/spk2utt" spk2utt "$2/utt2spk"
 	for name in spk2gender cmvn.scp; do
 		[ ! -e "$1/$name" ] || into "$2/$name" select_lines "$2/spk2utt" "$1/$name"
@@ -236,17 +239,35 @@ error_rate() {
 	"$linnet" score --bootstrap 0 "${@:3}" "$1" "$2" | awk '/^%[PW]ER/ {print $2}'
 }
 
-# run_on CMD LOG COMMAND...: runs a command here (CMD is "local") or as a job: "slurm --mem 8G --gpus 1 --partition=long".
-# The first word is a way of cmd.sh; of the others it takes the requests, and sbatch or qsub the rest.
-run_on() {
-	local _cmd=() _requests=() _others=() _log=$2
-	read -r -a _cmd <<<"$1"
-	shift 2
-	[ "${_cmd[0]-}" != local ] || {
+# in_ranks N COMMAND...: runs a command here, with N > 1 as N processes of an MPI job.
+in_ranks() {
+	local _ranks=$1
+	shift
+	[ "$_ranks" -gt 1 ] || {
 		"$@"
 		return
 	}
-	_requests=(--via "${_cmd[0]}")
+	command -v mpirun >/dev/null || die "--ranks $_ranks: mpirun is not installed: install Open MPI or MPICH"
+	OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe mpirun -n "$_ranks" "$@"
+}
+
+# run_on [--ranks N] CMD LOG COMMAND...: runs a command here (CMD is "local") or as a job: "slurm --mem 8G --gpus 1
+# --partition=long". The first word is a way of cmd.sh; of the others it takes the requests, and sbatch or qsub the rest.
+# With --ranks the command is a training of N processes, which continues after its job is queued again.
+run_on() {
+	local _cmd=() _requests=() _others=() _training=() _ranks=1 _log
+	if [ "$1" = --ranks ]; then
+		_ranks=$2 _training=(--ranks "$2" --requeue)
+		shift 2
+	fi
+	_log=$2
+	read -r -a _cmd <<<"$1"
+	shift 2
+	[ "${_cmd[0]-}" != local ] || {
+		in_ranks "$_ranks" "$@"
+		return
+	}
+	_requests=(--via "${_cmd[0]}" ${_training[@]+"${_training[@]}"})
 	_cmd=("${_cmd[@]:1}")
 	while [ ${#_cmd[@]} -gt 0 ]; do
 		case "${_cmd[0]}" in
@@ -262,8 +283,16 @@ run_on() {
 		esac
 	done
 	rm -f "$_log".*.done # each call runs the command again
-	"$linnet_root/recipes/common/cmd.sh" "${_requests[@]}" --options "${_others[*]}" --parts 1 --log "$_log" -- "$@"
+	"$linnet_root/recipes/common/cmd.sh" "${_requests[@]}" --options "${_others[*]}" --retries 0 --parts 1 --log "$_log" -- "$@"
 	tail -n 5 "$_log.1.log" >&2
+}
+
+# check_ranks RANKS: whether it is a number of processes
+check_ranks() { [[ $1 =~ ^[1-9][0-9]*$ ]] || die "--ranks $1: must be a number above 0"; }
+
+# threads_of RANKS CMD JOBS: threads of each process: those here are shared by the ranks
+threads_of() {
+	if [ "$2" = local ] && [ "$1" -gt 1 ]; then echo $((($3 + $1 - 1) / $1)); else echo "$3"; fi
 }
 
 # check_way OPTION CMD: whether run_on takes CMD

@@ -9,15 +9,17 @@ common=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: make_features.sh --data DIR --out DIR [--parts N] [--via WAY] [--jobs J] [--options TEXT] [--run-commands]
-                        [--allow-missing] [--root DIR] [--subset DIR...] [-- FEATURES-OPTIONS]
+                        [--allow-missing] [--root DIR] [--speeds FACTOR...] [--retries N] [--subset DIR...]
+                        [-- FEATURES-OPTIONS]
 
 Computes filterbank energies of a Kaldi data folder into OUT: compressed archives with feats.scp, statistics of the
-speakers with cmvn.scp, the lists of the folder, and the number of utterances and frames in the file frames. After an
-interruption, run it again: it computes only the unfinished parts. OUT changes when all parts are finished; until then it
+speakers with cmvn.scp, the lists of the folder, utt2num_frames, and the number of utterances and frames in the file
+frames. After an interruption, run it again: it computes only the unfinished parts. OUT changes when all parts are finished; until then it
 stays as it was. A folder of another system, with feats.scp but without wav.scp, keeps its features.
 
   --parts N       divide the speakers into N parts (default 32, so that the parts do not depend on the machine)
-  --via, --jobs, --options   where parts run: see cmd.sh --help
+  --via, --jobs, --options, --retries   where parts run, and how often failed ones run again: see cmd.sh --help
+  --speeds FACTOR...  also features of the audio at other speeds, feats-FACTOR.scp, for training with augment.speeds
   --run-commands  run the commands in wav.scp
   --allow-missing leave out utterances whose audio cannot be read
   --root DIR      paths in feats.scp are relative to DIR, one or two folders above OUT (default: the folder above)
@@ -26,8 +28,8 @@ stays as it was. A folder of another system, with feats.scp but without wav.scp,
 END
 }
 
-data='' out='' parts=32 via=local jobs='' options='' run_commands='' allow_missing='' root='' subset=()
-take_options "data out parts via jobs options run-commands! allow-missing! root subset+ ..." "$@"
+data='' out='' parts=32 via=local jobs='' options='' run_commands='' allow_missing='' root='' speeds=() retries=2 subset=()
+take_options "data out parts via jobs options run-commands! allow-missing! root speeds+ retries subset+ ..." "$@"
 [ -n "$data" ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2
@@ -58,6 +60,12 @@ gather() {
 		folder=${archives#"$root"/} awk '{key = $1; sub(/^.*\//, ""); print key " " ENVIRON["folder"] "/" $0}' | sort
 }
 
+# The frames of all utterances.
+num_frames() {
+	local part
+	for part in $(seq "$count"); do cat "$archives/num_frames.$part"; done | sort
+}
+
 # What the features depend on besides the audio: lists, division into parts, options.
 checksum() {
 	local lists=("$data/wav.scp" "$data/utt2spk")
@@ -71,7 +79,7 @@ checksum() {
 # copy_lists TO
 copy_lists() {
 	local name
-	for name in text phones utt2spk spk2utt spk2gender; do
+	for name in text phones utt2spk spk2utt spk2gender utt2num_frames; do
 		[ ! -e "$data/$name" ] || into "$1/$name" cat "$data/$name"
 	done
 }
@@ -99,6 +107,8 @@ replace_lists() {
 	mkdir -p "$new"
 	copy_lists "$new"
 	for name in feats cmvn; do into "$new/$name.scp" gather $name; done
+	for name in ${speeds[@]+"${speeds[@]}"}; do into "$new/feats-$name.scp" gather "feats-$name"; done
+	into "$new/utt2num_frames" num_frames
 	into "$new/frames" count_frames
 	[ -z "$allow_missing" ] || leave_out
 	for folder in ${subset[@]+"${subset[@]}"}; do
@@ -133,15 +143,22 @@ done
 name=$(checksum)
 archives=$out/archives-$name log=$out/log/features-$name new=$out/new
 mkdir -p "$out/log" "$archives"
-command=("$linnet" features "$out/part.{}" --threads 1 --out "$archives/feats.{}.ark" --scp "$archives/feats.{}.scp"
-	--compress cm --cmvn-stats "$archives/cmvn.{}.ark" --cmvn-scp "$archives/cmvn.{}.scp" ${run_commands:+--run-commands}
-	${rest[@]+"${rest[@]}"})
-# The command fails if some utterances fail, but writes the others.
-# shellcheck disable=SC2016
-[ -z "$allow_missing" ] || command=(bash -c '"${@:2}" || [ -s "$1" ]' features "$archives/feats.{}.scp" "${command[@]}")
-"$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --parts "$count" --log "$log" -- "${command[@]}"
+# compute NAME LOG ARGUMENTS...: features of all parts in the archives NAME
+compute() {
+	local command=("$linnet" features "$out/part.{}" --threads 1 --out "$archives/$1.{}.ark" --scp "$archives/$1.{}.scp"
+		--compress cm ${run_commands:+--run-commands} "${@:3}" ${rest[@]+"${rest[@]}"})
+	# The command fails if some utterances fail, but writes the others.
+	# shellcheck disable=SC2016
+	[ -z "$allow_missing" ] || command=(bash -c '"${@:2}" || [ -s "$1" ]' features "$archives/$1.{}.scp" "${command[@]}")
+	"$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --retries "$retries" --parts "$count" --log "$2" \
+		--items "$out/part.{}.list" --results "$archives/$1.{}.scp" -- "${command[@]}"
+}
+
+compute feats "$log" --num-frames "$archives/num_frames.{}" --cmvn-stats "$archives/cmvn.{}.ark" \
+	--cmvn-scp "$archives/cmvn.{}.scp"
+for factor in ${speeds[@]+"${speeds[@]}"}; do compute "feats-$factor" "${log%/*}/speed-$factor-$name" --speed "$factor"; done
 replace_lists
 find "$out" -mindepth 1 -maxdepth 1 ! -name "archives-$name" \
 	\( -name 'archives-*' -o -name 'part.*' -o -name '*.[0-9]*.ark' -o -name '*.[0-9]*.scp' \) -exec rm -rf {} +
-find "$out/log" -maxdepth 1 -name 'features-*' ! -name "${log##*/}.*" -delete
+find "$out/log" -maxdepth 1 \( -name 'features-*' -o -name 'speed-*' \) ! -name "*-$name.*" -delete
 "$linnet" validate-data "$out" >&2

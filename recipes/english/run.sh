@@ -40,6 +40,9 @@ unless $LINNET names a linnet command.
   --precision P      precision of products in training: float32, or bfloat16 (default), almost twice as fast on processors that
                      have it
   --device D         device for training (default: that of linnet)
+  --ranks N          processes that train together (default 1), started by mpirun, or in a job by srun
+  --train-cmd TEXT   how to run training: local (default), or a way and its options, such as "slurm --mem 8G --gpus 1": see
+                     common/cmd.sh --help
   --prune X          threshold of pruning the trigram (default 4.5e-7: 10.5 MB)
   --ship DIR         the folder of stage 8 (default EXP/english)
   --stage N          begin with this stage (default 1)
@@ -48,10 +51,12 @@ unless $LINNET names a linnet command.
 END
 }
 
-data='' live='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' prune=4.5e-7 ship=''
+data='' live='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=4.5e-7 ship=''
 stage=1 stop_stage=8
-take_options "data live! librispeech+ exp initial set+ epochs seed jobs precision device prune ship stage stop-stage" "$@"
+take_options "data live! librispeech+ exp initial set+ epochs seed jobs precision device ranks train-cmd prune ship stage stop-stage" "$@"
 check_stages 8
+check_ranks "$ranks"
+check_way --train-cmd "$train_cmd"
 conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1' tuning_beam=200 beam=400
 [ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
@@ -78,7 +83,10 @@ train() {
 	local keys=() key
 	need_file "$prepared/train/phones" "run stage 1 first"
 	for key in ${set[@]+"${set[@]}"}; do keys+=(--set "$key"); done
-	"$linnet" train --threads "$jobs" --precision "$precision" ${device:+--device "$device"} --train "$prepared/train" \
+	mkdir -p "$exp/train"
+	run_on --ranks "$ranks" "$train_cmd" "$exp/train/train-job" "$linnet" train \
+		--threads "$(threads_of "$ranks" "$train_cmd" "$jobs")" --precision "$precision" \
+		${device:+--device "$device"} --train "$prepared/train" \
 		--dev "$prepared/dev" --exp "$exp/train" --config "$conf" --set "augment.noise.scp=$prepared/noise.scp" \
 		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} ${keys[@]+"${keys[@]}"} \
 		${initial:+--initial "$initial"} --name "$name-phonemes" --licence "CC BY 4.0" \

@@ -46,6 +46,9 @@ and builds linnet, unless $LINNET names a linnet command.
   --precision P   precision of products in training: float32 (default), or bfloat16, almost twice as fast on processors that
                   have it
   --device D      device for training and recognition (default: that of linnet)
+  --ranks N       processes that train together (default 1), started by mpirun, or in a job by srun
+  --train-cmd TEXT   how to run training: local (default), or a way and its options, such as "slurm --mem 8G --gpus 1": see
+                  common/cmd.sh --help
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 7; with --from-features 4)
 
@@ -75,13 +78,15 @@ table_settings() {
 	esac
 }
 
-corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 device='' epochs='' stage=1 stop_stage=''
+corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 device='' ranks=1 train_cmd=local epochs='' stage=1 stop_stage=''
 features_only='' pack='' test_utterances='' from_features='' extra=() unseen=()
-take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision device epochs stage stop-stage features-only!
-	pack test-utterances from-features" "$@"
+take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision device ranks train-cmd epochs stage stop-stage
+	features-only! pack test-utterances from-features" "$@"
 [ -z "$features_only" ] || [ -n "$pack" ] || die "--features-only needs --pack FILE"
 stop_stage=${stop_stage:-$([ -n "$from_features" ] && echo 4 || echo 7)}
 check_stages 7
+check_ranks "$ranks"
+check_way --train-cmd "$train_cmd"
 data=$exp/data out=$exp/$encoder conf_folder=$here/conf
 [ -z "$from_features" ] || conf_folder=$data/conf
 unseen_sets=()
@@ -204,7 +209,9 @@ if [ -n "$features_only" ]; then
 fi
 if runs 2; then
 	need_file "$data/provenance" "run stage 1 first"
-	"$linnet" train --threads "$jobs" --precision "$precision" ${device:+--device "$device"} --train "$data/train" --dev "$data/dev" --exp "$out" --config "$conf" \
+	mkdir -p "$out"
+	run_on --ranks "$ranks" "$train_cmd" "$out/train-job" "$linnet" train --threads "$(threads_of "$ranks" "$train_cmd" "$jobs")" \
+		--precision "$precision" ${device:+--device "$device"} --train "$data/train" --dev "$data/dev" --exp "$out" --config "$conf" \
 		${settings[@]+"${settings[@]}"} --set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
 		--provenance "$(cat "$data/provenance")"
 fi

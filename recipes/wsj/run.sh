@@ -45,6 +45,8 @@ Training
   --device NAME     where training runs: cpu (default), cuda, cuda:N or auto
   --precision P     of the products: float32 (default); bfloat16, faster with hardware support; tf32, on GPUs
   --seed S          seed of the training (default 1)
+  --ranks N         processes that train together (default 1), started by mpirun, or in a job by srun; the result does not
+                    depend on their number
 
 Scoring
   --ref-filter PROGRAM, --hyp-filter PROGRAM
@@ -64,10 +66,10 @@ END
 }
 
 wsj0=() wsj1=() audio=direct scale_counts=1 more_sets='' allow_missing='' train='' dev='' dict='' units='' oov='' phone_order=5
-encoder=linear set=() device=cpu precision=float32 seed=1 exp=exp/wsj jobs=$(nproc) parts=32 via=local cmd_options=''
+encoder=linear set=() device=cpu precision=float32 seed=1 ranks=1 exp=exp/wsj jobs=$(nproc) parts=32 via=local cmd_options=''
 ref_filter='' hyp_filter='' train_cmd=local decode_cmd=local stage=1 stop_stage=7
 take_options "wsj0+ wsj1+ audio scale-counts more-sets! allow-missing! train dev dict units oov phone-order encoder set+ device
-	precision seed ref-filter hyp-filter exp jobs parts via cmd-options train-cmd decode-cmd stage stop-stage" "$@"
+	precision seed ranks ref-filter hyp-filter exp jobs parts via cmd-options train-cmd decode-cmd stage stop-stage" "$@"
 check_stages 7
 conf=$encoder
 [ -f "$conf" ] || conf=$here/conf/$encoder.json
@@ -84,6 +86,7 @@ one_of --precision "$precision" float32 bfloat16 tf32
 one_of --via "$via" local parallel slurm gridengine
 check_way --train-cmd "$train_cmd"
 check_way --decode-cmd "$decode_cmd"
+check_ranks "$ranks"
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || die "--jobs $jobs: must be a number above 0"
 [[ $scale_counts =~ ^[0-9]*\.?[0-9]+$ ]] || die "--scale-counts $scale_counts: must be a number"
 [[ $exp == /* ]] || exp=./${exp#./} # awk takes a name with "=" for an assignment
@@ -183,7 +186,7 @@ fi
 if runs 5; then
 	need_file "$feats/$train/feats.scp" "run stage 3 first"
 	mkdir -p "$out"
-	run_on "$train_cmd" "$out/train-job" "$linnet" train --threads "$jobs" --device "$device" --precision "$precision" --train "$feats/$train" --dev "$feats/$dev" \
+	run_on --ranks "$ranks" "$train_cmd" "$out/train-job" "$linnet" train --threads "$(threads_of "$ranks" "$train_cmd" "$jobs")" --device "$device" --precision "$precision" --train "$feats/$train" --dev "$feats/$dev" \
 		--exp "$out" --config "$conf" --symbols "$exp/lang/units" --set "seed=$seed" ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
 	# what the training was begun with: train refuses to continue with another

@@ -22,7 +22,7 @@ SlurmctldPort=$((20000 + $$ % 20000))
 SlurmdPort=$((20001 + $$ % 20000))
 SlurmUser=root
 AuthType=auth/munge
-AuthInfo=socket=$PWD/slurm/munge
+AuthInfo=socket=$PWD/slurm/munge,cred_expire=5
 CredType=cred/munge
 StateSaveLocation=$PWD/slurm/state
 SlurmdSpoolDir=$PWD/slurm/spool
@@ -49,6 +49,37 @@ wait_for 30 idle || skip "Slurm did not start: $(tail -qn 1 slurm/slurmctld.log 
 
 check_features slurm '--partition=test --time=5' '--partition=nowhere'
 [[ $(find cluster/log -name '*.slurm' | wc -l) -eq 4 ]] || fail 'the array has not four tasks'
+
+# --- a training that gets the signal of its time limit: checkpoint, back into the queue, the same model in the end
+
+mkdir stored
+for i in 1 2 3 4 5 6; do
+  echo "u$i A B" >> stored/phones
+  echo "u$i u$i" >> stored/utt2spk
+  echo "u$i  [ 1 0.$i
+ 1 0
+ 0 1
+ 0 2 ]" >> stored/feats.ark
+done
+awk '/\[/ {print $1, "feats.ark:" bytes + length($1) + 1} {bytes += length($0) + 1}' stored/feats.ark > stored/feats.scp
+cat > conf.json << 'END'
+{"model": {"input_dim": 2, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1},
+ "features": {"num_mel": 2, "cmvn": "none"}, "training": {"epochs": 400, "batch_frames": 8, "keep_models": 0}}
+END
+options=(--train stored --dev stored --config conf.json --threads 1 --batches)
+"$linnet" train "${options[@]}" --exp whole 2> whole.log || fail "$(cat whole.log)"
+jobs_of_test() { squeue --noheader --format %A "$@"; }
+# Sends the signal to the first job that has trained some steps.
+send_signal() {
+  wait_for 60 test -s again/batches.txt && scancel --signal=TERM "$(jobs_of_test --states=R | head -n 1)"
+}
+send_signal &
+check 0 '1 of 1 parts to run' "$recipes/common/cmd.sh" --via slurm --ranks 1 --requeue --options '--time=5' --retries 0 --parts 1 \
+  --log jobs/train -- "$linnet" train "${options[@]}" --exp again
+grep -q 'training was interrupted; it can be continued' jobs/train.1.log || fail "not interrupted: $(cat jobs/train.1.log)"
+grep -q 'interrupted: queued again' jobs/train.1.log || fail "not queued again: $(cat jobs/train.1.log)"
+cmp whole/model.safetensors again/model.safetensors || fail 'the model of the continued training differs'
+cmp whole/batches.txt again/batches.txt || fail 'the batches of the continued training differ'
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

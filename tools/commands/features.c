@@ -9,10 +9,10 @@
 #include "common/tool.h"
 
 static struct {
-  char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given;
+  char *ark, *scp, *num_frames, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given;
   struct raw_options raw;
   int text, wide, variance, run_commands, num_mel, channel;
-  double max_seconds, dither, prior;
+  double max_seconds, dither, prior, speed;
   long long dither_seed;
   struct linnet_fbank_settings fbank;
 } options;
@@ -107,6 +107,11 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
   job->fbank.num_mel = options.num_mel > 0 ? (size_t)options.num_mel : 0; /* 0 is refused */
   job->fbank.dither_seed = (uint64_t)options.dither_seed;
   job->run_commands = options.run_commands;
+  job->speed = options.speed;
+  if (!(job->speed >= 0.5 && job->speed <= 2)) {
+    tool_usage("--speed %g: must be 0.5 to 2", job->speed);
+    return false;
+  }
   return read_form(form) && read_cmvn(job) && read_statistics(job) && read_audio(job);
 }
 
@@ -164,6 +169,19 @@ static int write_statistics(struct linnet_context *context, const struct feature
   return status == LINNET_OK ? TOOL_OK : tool_fail_context(context);
 }
 
+/* Lines "utterance frames", of the utterances that have been written. */
+static bool write_lengths(const struct features_job *job) {
+  struct tool_output output;
+  if (!options.num_frames)
+    return true;
+  if (!tool_output_open(&output, options.num_frames))
+    return false;
+  for (size_t i = 0; i < job->input.count; i++)
+    if (job->frames[i] > 0)
+      fprintf(output.stream, "%s %zu\n", features_id(&job->input, i), job->frames[i]);
+  return tool_output_commit(&output);
+}
+
 /* --- all together ------------------------------------------------------------------------------------------------- */
 
 /* The failed utterances have been reported; the others are worth keeping. */
@@ -172,6 +190,8 @@ static int keep(struct linnet_context *context, const struct features_job *job, 
     return code;
   if (linnet_ark_writer_commit(job->writer) != LINNET_OK)
     return tool_fail_context(context);
+  if (!write_lengths(job))
+    return TOOL_FAILURE;
   int written = write_statistics(context, job);
   return written == TOOL_OK ? code : written;
 }
@@ -211,6 +231,7 @@ static int run(struct linnet_context *context, const char **paths, size_t count)
   if (code == TOOL_OK)
     code = run_job(context, &job, form);
   free(job.statistics);
+  free(job.frames);
   features_input_close(&job.input);
   linnet_data_folder_destroy(folder);
   return code;
@@ -222,6 +243,8 @@ static struct poptOption output_table[] = {
     {"out", 'o', POPT_ARG_STRING, &options.ark, 0, "archive to write; '-': standard output (required)", "FILE"},
     {"scp", 0, POPT_ARG_STRING, &options.scp, 0,
      "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
+    {"num-frames", 0, POPT_ARG_STRING, &options.num_frames, 0,
+     "write the frames of each utterance, as Kaldi's utt2num_frames (default: none)", "FILE"},
     {"compress", 0, POPT_ARG_STRING, &options.compress, 0,
      "compress as Kaldi does: cm (8 bits, scaled by column), cm2 (16 bits) or cm3 (8 bits) (default: float32)", "FORM"},
     {"double", 0, POPT_ARG_NONE, &options.wide, 0, "write double precision (default: float32)", NULL},
@@ -271,6 +294,8 @@ static struct poptOption audio_table[] = {
     RAW_CHANNELS_ROW("raw-channels", options.raw),
     {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
      "refuse longer audio; 0: no limit (default: 14400 with --raw, else 0)", "S"},
+    {"speed", 0, POPT_ARG_DOUBLE, &options.speed, 0,
+     "change the speed of the audio by this factor, as linnet train does (default 1)", "FACTOR"},
     {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
      "run the commands ('... |') in wav.scp, only for folders that you trust (default: refuse them)", NULL},
     POPT_TABLEEND};
@@ -281,6 +306,7 @@ int tool_features(int argc, const char **argv) {
   options.cmvn = "none";
   options.cmvn_frames = "all";
   options.prior = 100;
+  options.speed = 1;
   options.channel = LINNET_CHANNEL_MIX;
   options.raw = (struct raw_options)RAW_DEFAULTS;
   options.max_seconds = -1;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/clip.h"
 #include "common/parallel.h"
 #include "common/tool.h"
 
@@ -76,7 +77,7 @@ void features_input_close(struct features_input *input) {
   free(input->ids);
 }
 
-static const char *id_at(const struct features_input *input, size_t i) {
+const char *features_id(const struct features_input *input, size_t i) {
   return input->folder ? linnet_data_folder_id(input->folder, i) : input->ids[i];
 }
 
@@ -106,17 +107,17 @@ static bool run_command(struct linnet_context *context, const struct features_jo
   linnet_data_folder_segment(job->input.folder, i, &start, &end);
   FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): the user wrote it, as in Kaldi's wav.scp */
   if (!pipe) {
-    tool_fail("%s: cannot run: %s", id_at(&job->input, i), command);
+    tool_fail("%s: cannot run: %s", features_id(&job->input, i), command);
     return false;
   }
   char name[256];
-  snprintf(name, sizeof name, "%.80s: the output of '%.120s'", id_at(&job->input, i), command);
+  snprintf(name, sizeof name, "%.80s: the output of '%.120s'", features_id(&job->input, i), command);
   bool good = linnet_audio_open_fd(context, fileno(pipe), name, &job->audio, &audio) == LINNET_OK &&
               read_all(audio, start, end, samples, count) == LINNET_OK;
   if (!good)
     tool_fail_context(context);
   if (pclose(pipe) != 0 && good) {
-    tool_fail("%s: the command failed: %s", id_at(&job->input, i), command);
+    tool_fail("%s: the command failed: %s", features_id(&job->input, i), command);
     good = false;
   }
   return good;
@@ -132,7 +133,7 @@ static bool load(struct linnet_context *context, const struct features_job *job,
     return run_command(context, job, i, command, samples, count);
   if (command) {
     tool_fail("%s: its audio is the output of a command; if you trust the folder, run it with --run-commands: %s",
-              id_at(input, i), command);
+              features_id(input, i), command);
     return false;
   }
   if (input->folder)
@@ -207,9 +208,13 @@ static struct features process(struct linnet_context *context, const struct feat
   struct features features = {0};
   float *samples = NULL;
   size_t count = 0;
-  const char *id = id_at(&job->input, i);
+  const char *id = features_id(&job->input, i);
   bool good = load(context, job, i, &samples, &count);
-  enum linnet_status status = good ? compute(context, job, id, samples, count, &features) : LINNET_OK;
+  enum linnet_status status = LINNET_OK;
+  if (good && job->speed != 1)
+    status = clip_change_samples(context, job->fbank.sample_rate, job->speed, &samples, &count);
+  if (good && status == LINNET_OK)
+    status = compute(context, job, id, samples, count, &features);
   if (status != LINNET_OK) {
     if (!tool_interrupted())
       tool_fail("%s: %s", id, status == LINNET_ERROR_MEMORY ? "out of memory" : linnet_context_error(context));
@@ -261,11 +266,12 @@ static void deliver(struct run *run, size_t i, const struct features *features) 
     return;
   run->done++;
   run->frames += features->frames;
+  job->frames[i] = features->frames;
   if (run->pass == PASS_STATISTICS || (job->statistics && job->cmvn == LINNET_CMVN_NONE))
     add_statistics(job, i, features);
   if (run->pass == PASS_STATISTICS)
     return;
-  run->broken = linnet_ark_write(job->writer, id_at(&job->input, i), features->values, features->frames,
+  run->broken = linnet_ark_write(job->writer, features_id(&job->input, i), features->values, features->frames,
                                  (size_t)job->fbank.num_mel) != LINNET_OK;
   if (run->broken)
     tool_fail_context(run->context);
@@ -335,7 +341,8 @@ static int run_pass(struct linnet_context *context, struct features_job *job, en
 }
 
 int features_run(struct linnet_context *context, struct features_job *job) {
-  bool *failed = calloc(job->input.count, sizeof *failed);
+  job->frames = calloc(job->input.count, sizeof *job->frames); /* the caller frees it */
+  bool *failed = job->frames ? calloc(job->input.count, sizeof *failed) : NULL;
   if (!failed)
     return tool_fail("out of memory for %zu utterances", job->input.count);
   tool_catch_interrupt();

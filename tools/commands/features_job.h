@@ -21,6 +21,8 @@ struct features_input {
  * printing why. */
 int features_input_open(struct linnet_context *context, const char **paths, size_t count,
                         struct linnet_data_folder **folder, struct features_input *input);
+/* The key of an input. */
+const char *features_id(const struct features_input *input, size_t i);
 void features_input_close(struct features_input *input); /* does not close the data folder */
 
 /* What to compute, and the outputs. */
@@ -29,6 +31,7 @@ struct features_job {
   struct linnet_fbank_settings fbank;
   struct linnet_audio_settings audio;
   bool run_commands;
+  double speed; /* factor */
   enum linnet_cmvn_kind cmvn;
   enum linnet_cmvn_frames cmvn_frames;
   bool variance;
@@ -37,6 +40,7 @@ struct features_job {
   bool statistics_given;          /* they are complete already */
   struct linnet_ark_writer *writer;
   size_t written; /* utterances; 0 if writing failed */
+  size_t *frames; /* (input.count), of the written utterances; 0 for the others. Made by features_run */
 };
 
 /* Whether the normalisation takes one set of statistics, of all utterances. */

@@ -114,6 +114,7 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"keep_models", KEY_SIZE, &s->num_kept_models, NULL},
                              {"checkpoint_seconds", KEY_DOUBLE, &s->checkpoint_seconds, NULL},
                              {"seed", KEY_UINT64, &s->seed, NULL},
+                             {"shuffle_block", KEY_SIZE, &s->num_block_utterances, NULL},
                              {"shards", KEY_SIZE, &s->num_shards, NULL},
                              {"wire_precision", KEY_CHOICE, &s->wire_precision, precisions},
                              {0}};

@@ -1,49 +1,14 @@
 /* Loads the corpus of a training and gives the trainer features, augmentation, labels and error counts. */
-#include "train_parts.h"
+#include "train_corpus.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include <linnet/fbank.h>
 #include <linnet/greedy.h>
-#include <linnet/kaldi.h>
 #include <linnet/score.h>
 
-#include "common/clip.h"
 #include "common/parallel.h"
-
-enum { MAX_FOLDERS = 64 };
-
-struct utterance {
-  const char *id; /* of its folder */
-  const struct linnet_data_folder *folder;
-  size_t index; /* in the folder */
-  size_t speaker;
-  int *labels;
-  size_t num_labels;
-  size_t frames;                     /* at its own speed */
-  struct clip audio[MAX_SPEEDS + 1]; /* [0]: as recorded; then one per speed */
-  bool stored;                       /* no audio: features are read from feats.scp whenever they are needed */
-};
-
-struct train_corpus {
-  struct linnet_context *context;
-  const struct train_config *config;
-  bool augmented;
-  struct utterance *utterances;
-  size_t count;
-  struct linnet_data_folder *folders[MAX_FOLDERS];
-  size_t num_folders;
-  struct linnet_symbols *speakers; /* names; speaker 0 stands for no speaker */
-  struct linnet_cmvn *statistics;  /* one per speaker, or one in all; NULL: statistics per utterance */
-  struct linnet_noise_clip *noise;
-  size_t num_noise;
-  struct linnet_fbank *fbank; /* for counting frames */
-  size_t missing, unknown;    /* utterances without labels, or with unknown words */
-  pthread_mutex_t mutex;      /* for the progress line */
-  struct tool_progress progress;
-};
 
 /* --- audio -------------------------------------------------------------------------------------------------------- */
 
@@ -51,15 +16,18 @@ static double sample_rate(const struct train_corpus *corpus) {
   return corpus->config->feature_config.fbank.sample_rate;
 }
 
-static enum linnet_status read_audio(struct linnet_context *context, const struct train_corpus *corpus,
-                                     struct utterance *u) {
+static enum linnet_status read_audio(struct linnet_context *context, struct train_corpus *corpus, struct utterance *u) {
   const struct train_config *config = corpus->config;
   struct linnet_audio_settings settings;
   float *samples = NULL;
   size_t count = 0;
   linnet_audio_settings_default(&settings);
   settings.sample_rate = sample_rate(corpus);
-  enum linnet_status status = linnet_data_folder_audio(u->folder, context, u->index, &settings, &samples, &count);
+  u->audio = calloc(config->num_speeds + 1, sizeof *u->audio);
+  if (!u->audio)
+    return LINNET_ERROR_MEMORY;
+  enum linnet_status status =
+      linnet_data_folder_audio(corpus->folders[u->folder], context, u->index, &settings, &samples, &count);
   if (status == LINNET_OK)
     status = clip_keep(context, samples, count, &u->audio[0]);
   for (size_t i = 0; status == LINNET_OK && corpus->augmented && i < config->num_speeds; i++)
@@ -69,18 +37,15 @@ static enum linnet_status read_audio(struct linnet_context *context, const struc
   return status;
 }
 
-static enum linnet_status read_stored(struct linnet_context *context, const struct train_corpus *corpus,
-                                      struct utterance *u) {
-  size_t mel = corpus->config->feature_config.fbank.num_mel;
+/* The length is known. Otherwise the utterance cannot be read, which is then reported, or it has no frames. */
+static enum linnet_status check_stored(struct linnet_context *context, struct train_corpus *corpus,
+                                       struct utterance *u) {
+  const struct stored *stored = &corpus->stored[u->folder];
   struct linnet_matrix matrix = {0};
-  enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &matrix);
-  u->stored = true;
-  u->frames = matrix.rows;
-  if (status == LINNET_OK && matrix.cols != mel) {
-    tool_fail("utterance %s: its stored features have %zu columns, but num_mel of the configuration is %zu", u->id,
-              matrix.cols, mel);
-    status = LINNET_ERROR_FORMAT;
-  }
+  u->frames = stored->frames[u->index];
+  enum linnet_status status = LINNET_OK;
+  if (u->frames == 0)
+    status = stored_read(stored, context, u->index, MAX_SPEEDS, &matrix);
   linnet_matrix_release(context, &matrix);
   return status;
 }
@@ -91,8 +56,8 @@ static int task_read(void *user, size_t i, unsigned worker, struct linnet_contex
   (void)worker;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
-  bool audio = linnet_data_folder_path(u->folder, u->index) || !linnet_data_folder_has_features(u->folder);
-  if ((audio ? read_audio : read_stored)(context, corpus, u) != LINNET_OK) {
+  bool stored = corpus->stored[u->folder].scp && !linnet_data_folder_path(corpus->folders[u->folder], u->index);
+  if ((stored ? check_stored : read_audio)(context, corpus, u) != LINNET_OK) {
     if (tool_interrupted())
       return TOOL_INTERRUPTED;
     tool_fail("utterance %s: %s", u->id, linnet_context_error(context));
@@ -189,42 +154,117 @@ static bool lexicon_labels(struct utterance *u, struct train_labels *labels, con
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
-static void free_utterance(struct utterance *u) {
+static void free_utterance(const struct train_config *config, struct utterance *u) {
   free(u->labels);
-  for (size_t i = 0; i <= MAX_SPEEDS; i++)
+  for (size_t i = 0; u->audio && i <= config->num_speeds; i++)
     free(u->audio[i].samples);
+  free(u->audio);
 }
 
-/* Appends an utterance of the folder, with its labels from `transcripts`; skips it if it has none. */
-static bool add_utterance(struct train_corpus *corpus, const struct linnet_data_folder *folder, size_t index,
-                          const struct linnet_transcripts *transcripts, struct train_labels *labels) {
-  const char *id = linnet_data_folder_id(folder, index);
-  size_t at = linnet_transcripts_find(transcripts, id), count = 0;
-  struct utterance *u = &corpus->utterances[corpus->count];
-  int speaker = 0;
-  bool unknown = false;
-  if (at == LINNET_NOT_FOUND) {
-    tool_warn("utterance %s has no line in %s", id, labels->file);
-    corpus->missing++;
+/* The transcripts of a folder: a list that the data folder has in memory, or a file of its own. */
+struct transcripts {
+  const char *(*line)(const struct linnet_data_folder *folder, size_t utterance); /* NULL: `file` */
+  struct linnet_transcripts *file;
+  char *copy;          /* of the present line, divided into tokens */
+  const char **tokens; /* (length of the line / 2 + 1) */
+  size_t capacity;     /* bytes of the copy */
+};
+
+static bool open_transcripts(struct linnet_context *context, const char *folder, const char *name,
+                             struct transcripts *transcripts) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  *transcripts = (struct transcripts){0};
+  if (access(path, F_OK) == 0 && strcmp(name, "phones") == 0)
+    transcripts->line = linnet_data_folder_phones;
+  else if (access(path, F_OK) == 0 && strcmp(name, "text") == 0)
+    transcripts->line = linnet_data_folder_text;
+  else
+    return linnet_transcripts_load(context, path, &transcripts->file) == LINNET_OK ||
+           tool_fail_context(context) == TOOL_OK;
+  return true;
+}
+
+static void close_transcripts(struct transcripts *transcripts) {
+  linnet_transcripts_destroy(transcripts->file);
+  free(transcripts->copy);
+  free((void *)transcripts->tokens);
+}
+
+static bool reserve_line(struct transcripts *t, size_t bytes) {
+  if (bytes <= t->capacity)
+    return true;
+  free(t->copy);
+  free((void *)t->tokens);
+  t->copy = malloc(2 * bytes);
+  t->tokens = malloc((bytes + 1) * sizeof *t->tokens);
+  t->capacity = t->copy && t->tokens ? 2 * bytes : 0;
+  if (t->capacity == 0)
+    tool_fail("out of memory for a transcript of %zu bytes", bytes);
+  return t->capacity > 0;
+}
+
+/* Sets *tokens to the tokens of an utterance, valid until the next call; NULL: it has no line. False without memory. */
+static bool find_tokens(struct transcripts *t, const struct linnet_data_folder *folder, size_t index,
+                        const char *const **tokens, size_t *count) {
+  static const char separators[] = " \t\r\v\f";
+  static const char *const nothing[1] = {NULL};
+  *count = 0;
+  *tokens = NULL;
+  if (!t->line) {
+    size_t at = linnet_transcripts_find(t->file, linnet_data_folder_id(folder, index));
+    if (at != LINNET_NOT_FOUND && !(*tokens = linnet_transcripts_tokens(t->file, at, count)))
+      *tokens = nothing;
     return true;
   }
+  const char *line = t->line(folder, index);
+  if (!line)
+    return true;
+  if (!reserve_line(t, strlen(line) + 1))
+    return false;
+  strcpy(t->copy, line);
+  char *rest = NULL;
+  for (char *token = strtok_r(t->copy, separators, &rest); token; token = strtok_r(NULL, separators, &rest))
+    t->tokens[(*count)++] = token;
+  *tokens = t->tokens;
+  return true;
+}
+
+static bool skip_utterance(struct train_corpus *corpus, const char *id, const char *file) {
+  tool_warn("utterance %s has no line in %s", id, file);
+  corpus->missing++;
+  return true;
+}
+
+/* Appends an utterance of the folder, with its labels; skips it if it has none. */
+static bool add_utterance(struct train_corpus *corpus, size_t folder_index, size_t index,
+                          struct transcripts *transcripts, struct train_labels *labels) {
+  const struct linnet_data_folder *folder = corpus->folders[folder_index];
+  const char *id = linnet_data_folder_id(folder, index), *const * tokens;
+  struct utterance *u = &corpus->utterances[corpus->count];
+  size_t count;
+  int speaker = 0;
+  bool unknown = false;
+  if (!find_tokens(transcripts, folder, index, &tokens, &count))
+    return false;
+  if (!tokens)
+    return skip_utterance(corpus, id, labels->file);
   const char *name = linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, index));
-  const char *const *tokens = linnet_transcripts_tokens(transcripts, at, &count);
   linnet_symbols_add(corpus->speakers, name, &speaker);
-  *u = (struct utterance){.id = id, .folder = folder, .index = index, .speaker = (size_t)speaker};
+  *u = (struct utterance){.id = id, .folder = (uint32_t)folder_index, .index = index, .speaker = (uint32_t)speaker};
   bool good =
       labels->lexicon ? lexicon_labels(u, labels, tokens, count, &unknown) : direct_labels(u, labels, tokens, count);
   corpus->unknown += unknown;
   if (good && !unknown)
     corpus->count++;
   else
-    free_utterance(u);
+    free_utterance(corpus->config, u);
   return good;
 }
 
-static bool add_utterances(struct train_corpus *corpus, const struct linnet_data_folder *folder,
-                           const struct linnet_transcripts *transcripts, struct train_labels *labels) {
-  size_t count = linnet_data_folder_num_utterances(folder);
+static bool add_utterances(struct train_corpus *corpus, size_t folder, struct transcripts *transcripts,
+                           struct train_labels *labels) {
+  size_t count = linnet_data_folder_num_utterances(corpus->folders[folder]);
   struct utterance *grown = realloc(corpus->utterances, (corpus->count + count + 1) * sizeof *grown);
   bool good = grown != NULL;
   if (grown)
@@ -235,19 +275,34 @@ static bool add_utterances(struct train_corpus *corpus, const struct linnet_data
 }
 
 static bool add_folder(struct train_corpus *corpus, const char *name, struct train_labels *labels) {
-  struct linnet_context *context = corpus->context;
-  struct linnet_transcripts *transcripts = NULL;
-  char path[4096];
-  snprintf(path, sizeof path, "%s/%s", name, labels->file);
+  struct transcripts transcripts;
   if (corpus->num_folders == MAX_FOLDERS ||
-      linnet_data_folder_open(context, name, &corpus->folders[corpus->num_folders]) != LINNET_OK ||
-      linnet_transcripts_load(context, path, &transcripts) != LINNET_OK) {
-    tool_fail_context(context);
+      linnet_data_folder_open(corpus->context, name, &corpus->folders[corpus->num_folders]) != LINNET_OK) {
+    tool_fail_context(corpus->context);
     return false;
   }
-  bool good = add_utterances(corpus, corpus->folders[corpus->num_folders++], transcripts, labels);
-  linnet_transcripts_destroy(transcripts);
+  bool good = open_transcripts(corpus->context, name, labels->file, &transcripts) &&
+              add_utterances(corpus, corpus->num_folders++, &transcripts, labels);
+  close_transcripts(&transcripts);
   return good;
+}
+
+static bool lacks_audio(const struct linnet_data_folder *folder) {
+  for (size_t i = 0; i < linnet_data_folder_num_utterances(folder); i++)
+    if (!linnet_data_folder_path(folder, i))
+      return true;
+  return false;
+}
+
+/* Without audio, features are read whenever they are needed. */
+static bool open_stored(struct train_corpus *corpus, const char *const *names) {
+  for (size_t i = 0; i < corpus->num_folders; i++) {
+    const struct linnet_data_folder *folder = corpus->folders[i];
+    if (linnet_data_folder_has_features(folder) && lacks_audio(folder) &&
+        !stored_open(corpus->context, folder, names[i], corpus->augmented ? corpus->config : NULL, &corpus->stored[i]))
+      return false;
+  }
+  return true;
 }
 
 /* --- loading ------------------------------------------------------------------------------------------------------ */
@@ -267,7 +322,8 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
               corpus->unknown);
   if (corpus->augmented && corpus->config->noise && !load_noise(context, corpus))
     return false;
-  return read_all(context, corpus);
+  const bool blocks = corpus->augmented && corpus->config->training.num_block_utterances > 0;
+  return open_stored(corpus, folders) && (!blocks || corpus_sort_by_place(corpus)) && read_all(context, corpus);
 }
 
 struct train_corpus *train_corpus_load(struct linnet_context *context, const char *const *folders, size_t count,
@@ -288,9 +344,11 @@ void train_corpus_free(struct train_corpus *corpus) {
   if (!corpus)
     return;
   for (size_t i = 0; i < corpus->count; i++)
-    free_utterance(&corpus->utterances[i]);
-  for (size_t i = 0; i < MAX_FOLDERS; i++)
+    free_utterance(corpus->config, &corpus->utterances[i]);
+  for (size_t i = 0; i < MAX_FOLDERS; i++) {
+    stored_close(&corpus->stored[i]);
     linnet_data_folder_destroy(corpus->folders[i]);
+  }
   for (size_t i = 0; i < corpus->num_noise; i++)
     free((void *)(uintptr_t)corpus->noise[i].samples);
   free(corpus->noise);
@@ -353,29 +411,48 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   return status;
 }
 
-/* Features of feats.scp; they must have the shape that they had when the corpus was loaded. */
-static enum linnet_status load_stored(struct linnet_context *context, const struct train_corpus *corpus,
-                                      const struct utterance *u, float *features, size_t capacity, size_t *frames) {
+/* Checks stored features: at their own speed they have the length that the batches count on. */
+static enum linnet_status check_shape(const struct train_corpus *corpus, const struct utterance *u, bool own_speed,
+                                      const struct linnet_matrix *matrix, size_t capacity) {
   size_t mel = corpus->config->feature_config.fbank.num_mel;
+  if (matrix->cols != mel)
+    tool_fail("utterance %s: its stored features have %zu columns, but num_mel of the configuration is %zu", u->id,
+              matrix->cols, mel);
+  else if (own_speed && matrix->rows != u->frames)
+    tool_fail(
+        "utterance %s: its stored features have %zu frames, but utt2num_frames has %zu, or they changed during the "
+        "training: remove utt2num_frames",
+        u->id, matrix->rows, u->frames);
+  else if (matrix->rows > capacity)
+    tool_fail("utterance %s: its stored features have %zu frames, too many for a change of speed of %zu", u->id,
+              matrix->rows, u->frames);
+  else
+    return LINNET_OK;
+  return LINNET_ERROR_FORMAT;
+}
+
+/* Features of feats.scp or of one of the other speeds. */
+static enum linnet_status load_stored(struct linnet_context *context, const struct train_corpus *corpus,
+                                      const struct utterance *u, size_t speed, float *features, size_t capacity,
+                                      size_t *frames) {
+  const struct stored *stored = &corpus->stored[u->folder];
   struct linnet_matrix matrix = {0};
-  enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &matrix);
-  if (status == LINNET_OK && (matrix.rows != u->frames || matrix.cols != mel || matrix.rows > capacity)) {
-    tool_fail("utterance %s: its stored features changed during the training", u->id);
-    status = LINNET_ERROR_FORMAT;
-  }
+  enum linnet_status status = stored_read(stored, context, u->index, speed, &matrix);
+  bool own_speed = speed == MAX_SPEEDS || !stored->speeds[speed];
+  if (status == LINNET_OK)
+    status = check_shape(corpus, u, own_speed, &matrix, capacity);
   if (status == LINNET_OK) {
     *frames = matrix.rows;
-    memcpy(features, matrix.values, matrix.rows * mel * sizeof *features);
+    memcpy(features, matrix.values, matrix.rows * matrix.cols * sizeof *features);
   }
   linnet_matrix_release(context, &matrix);
   return status;
 }
 
-/* Features of an utterance without noise or change of speed. */
-static enum linnet_status compute_plain(struct linnet_context *context, const struct train_corpus *corpus,
-                                        const struct utterance *u, float *features, size_t capacity, size_t *frames) {
-  return u->stored ? load_stored(context, corpus, u, features, capacity, frames)
-                   : compute(context, corpus, &u->audio[0], NULL, features, capacity, frames);
+enum linnet_status corpus_plain_features(struct linnet_context *context, const struct train_corpus *corpus,
+                                         const struct utterance *u, float *features, size_t capacity, size_t *frames) {
+  return u->audio ? compute(context, corpus, &u->audio[0], NULL, features, capacity, frames)
+                  : load_stored(context, corpus, u, MAX_SPEEDS, features, capacity, frames);
 }
 
 static void normalise(const struct train_corpus *corpus, const struct utterance *u, float *features, size_t frames) {
@@ -403,27 +480,40 @@ static struct linnet_augment_key key_of(const struct train_corpus *corpus, uint6
   return (struct linnet_augment_key){corpus->config->training.seed, epoch, utterance};
 }
 
-static const struct clip *choose_clip(const struct train_corpus *corpus, const struct utterance *u,
-                                      struct linnet_augment_key key) {
-  if (corpus->config->num_speeds == 0)
-    return &u->audio[0];
-  size_t choice = linnet_augment_choose(key, corpus->config->num_speeds);
-  return corpus->config->speeds[choice] == 1 ? &u->audio[0] : &u->audio[choice + 1];
+/* The index of the speed of an utterance in an epoch; MAX_SPEEDS: its own. */
+static size_t choose_speed(const struct train_corpus *corpus, const struct utterance *u, size_t utterance,
+                           uint64_t epoch) {
+  const struct train_config *config = corpus->config;
+  if (!corpus->augmented || epoch == 0 || config->num_speeds == 0 ||
+      (!u->audio && !corpus->stored[u->folder].has_speeds))
+    return MAX_SPEEDS;
+  size_t choice = linnet_augment_choose(key_of(corpus, epoch, utterance), config->num_speeds);
+  return config->speeds[choice] == 1 ? MAX_SPEEDS : choice;
 }
 
 static enum linnet_status corpus_features(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
                                           float *features, size_t capacity, size_t *frames) {
   const struct train_corpus *corpus = user;
   const struct utterance *u = &corpus->utterances[utterance];
-  struct linnet_augment_key key = key_of(corpus, epoch, utterance);
-  bool augmented = corpus->augmented && epoch > 0;
-  enum linnet_status status =
-      augmented && !u->stored ? compute(context, corpus, choose_clip(corpus, u, key), &key, features, capacity, frames)
-                              : compute_plain(context, corpus, u, features, capacity, frames);
+  const struct linnet_augment_key key = key_of(corpus, epoch, utterance);
+  const size_t speed = choose_speed(corpus, u, utterance, epoch), clip = speed == MAX_SPEEDS ? 0 : speed + 1;
+  enum linnet_status status = u->audio
+                                  ? compute(context, corpus, &u->audio[clip],
+                                            corpus->augmented && epoch > 0 ? &key : NULL, features, capacity, frames)
+                                  : load_stored(context, corpus, u, speed, features, capacity, frames);
   if (status != LINNET_OK)
     return status;
   normalise(corpus, u, features, *frames);
   return LINNET_OK;
+}
+
+static void corpus_prefetch(void *user, const size_t *utterances, size_t count, uint64_t epoch) {
+  const struct train_corpus *corpus = user;
+  for (size_t i = 0; i < count; i++) {
+    const struct utterance *u = &corpus->utterances[utterances[i]];
+    if (!u->audio)
+      stored_prefetch(&corpus->stored[u->folder], u->index, choose_speed(corpus, u, utterances[i], epoch));
+  }
 }
 
 /* The trainer applies the masks. Those of further views are drawn from epochs that no training reaches. */
@@ -432,46 +522,6 @@ static void corpus_masks(void *user, size_t utterance, uint64_t epoch, unsigned 
   const struct train_corpus *corpus = user;
   linnet_specaugment_masks(&corpus->config->masks, key_of(corpus, epoch | (uint64_t)view << 32, utterance), frames,
                            corpus->config->feature_config.fbank.num_mel, masks);
-}
-
-/* Adds the statistics of each utterance to those of its speaker, or to those of the corpus. */
-static bool accumulate(struct linnet_context *context, struct train_corpus *corpus, bool by_speaker) {
-  size_t mel = corpus->config->feature_config.fbank.num_mel;
-  bool good = true;
-  for (size_t i = 0; good && i < corpus->count; i++) {
-    const struct utterance *u = &corpus->utterances[i];
-    size_t frames = u->frames;
-    float *features = malloc((frames * mel + 1) * sizeof *features);
-    good = features && compute_plain(context, corpus, u, features, frames, &frames) == LINNET_OK;
-    if (good)
-      linnet_cmvn_accumulate_frames(&corpus->statistics[by_speaker ? u->speaker : 0],
-                                    corpus->config->feature_config.cmvn_frames, features, frames);
-    free(features);
-  }
-  return good;
-}
-
-bool train_corpus_normalise(struct linnet_context *context, struct train_corpus *corpus, struct linnet_cmvn *global) {
-  const struct linnet_feature_config *config = &corpus->config->feature_config;
-  if (config->cmvn == LINNET_CMVN_NONE || config->cmvn == LINNET_CMVN_UTTERANCE)
-    return true;
-  bool by_speaker = config->cmvn == LINNET_CMVN_SPEAKER;
-  size_t sets = by_speaker ? linnet_symbols_num_symbols(corpus->speakers) : 1;
-  corpus->statistics = calloc(sets, sizeof *corpus->statistics);
-  for (size_t i = 0; corpus->statistics && i < sets; i++)
-    linnet_cmvn_reset(&corpus->statistics[i], config->fbank.num_mel);
-  bool given = !by_speaker && global->count > 0;
-  if (!corpus->statistics || (!given && !accumulate(context, corpus, by_speaker))) {
-    if (tool_interrupted())
-      return false;
-    tool_fail("cannot compute the statistics for CMVN: %s", linnet_context_error(context));
-    return false;
-  }
-  if (given)
-    corpus->statistics[0] = *global;
-  else if (!by_speaker)
-    *global = corpus->statistics[0];
-  return true;
 }
 
 /* --- the other callbacks ------------------------------------------------------------------------------------------ */
@@ -529,5 +579,6 @@ struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
                                 .count_errors = count_errors,
                                 .num_masks = masked ? linnet_specaugment_num_masks(&config->masks) : 0,
                                 .masks = corpus_masks,
+                                .prefetch = corpus_prefetch,
                                 .extra_frames = padding / linnet_fbank_shift(corpus->fbank) + 1};
 }

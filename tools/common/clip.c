@@ -44,15 +44,37 @@ static bool little_endian(void) {
   return *(const unsigned char *)&one == 1;
 }
 
-enum linnet_status clip_change_speed(struct linnet_context *context, const struct clip *clip, double rate, double speed,
-                                     struct clip *changed) {
+/* Opens a clip at another speed. */
+static enum linnet_status open_changed(struct linnet_context *context, const struct clip *clip, double rate,
+                                       double speed, struct linnet_audio **audio) {
   struct linnet_audio_settings settings;
-  struct linnet_audio *audio = NULL;
   linnet_audio_settings_default(&settings);
   settings.raw_format = little_endian() ? LINNET_SAMPLE_S16LE : LINNET_SAMPLE_S16BE;
   settings.raw_rate = rate;
   settings.sample_rate = rate / speed;
-  enum linnet_status status =
-      linnet_audio_open_memory(context, clip->samples, clip->count * sizeof *clip->samples, &settings, &audio);
+  return linnet_audio_open_memory(context, clip->samples, clip->count * sizeof *clip->samples, &settings, audio);
+}
+
+enum linnet_status clip_change_speed(struct linnet_context *context, const struct clip *clip, double rate, double speed,
+                                     struct clip *changed) {
+  struct linnet_audio *audio = NULL;
+  enum linnet_status status = open_changed(context, clip, rate, speed, &audio);
   return status == LINNET_OK ? take_clip(context, audio, changed) : status;
+}
+
+enum linnet_status clip_change_samples(struct linnet_context *context, double rate, double speed, float **samples,
+                                       size_t *count) {
+  struct linnet_audio *audio = NULL;
+  struct clip clip = {0};
+  enum linnet_status status = clip_keep(context, *samples, *count, &clip);
+  *samples = NULL;
+  if (status == LINNET_OK)
+    status = open_changed(context, &clip, rate, speed, &audio);
+  if (status == LINNET_OK)
+    status = linnet_audio_read_all(audio, samples, count);
+  linnet_audio_destroy(audio);
+  free(clip.samples);
+  for (size_t i = 0; status == LINNET_OK && i < *count; i++)
+    (*samples)[i] = to_int16((*samples)[i]);
+  return status;
 }

@@ -23,4 +23,8 @@ enum linnet_status clip_read(struct linnet_context *context, const char *path, d
 enum linnet_status clip_change_speed(struct linnet_context *context, const struct clip *clip, double rate, double speed,
                                      struct clip *changed);
 
+/* The same for samples of linnet_audio_read_all, which it replaces; the new ones are whole numbers, as in a clip. */
+enum linnet_status clip_change_samples(struct linnet_context *context, double rate, double speed, float **samples,
+                                       size_t *count);
+
 #endif

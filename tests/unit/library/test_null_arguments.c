@@ -53,8 +53,10 @@ static const char needing[] =
     "linnet_context_device\nlinnet_context_device_peak_bytes\nlinnet_context_error\nlinnet_context_kernels\n"
     "linnet_context_precision\nlinnet_context_settings_default\nlinnet_context_num_threads\nlinnet_data_folder_"
     "command\n"
-    "linnet_data_folder_num_utterances\nlinnet_data_folder_find\nlinnet_data_folder_has_cmvn\n"
+    "linnet_data_folder_num_frames\nlinnet_data_folder_num_utterances\nlinnet_data_folder_find\nlinnet_data_folder_has_"
+    "cmvn\n"
     "linnet_data_folder_has_features\nlinnet_data_folder_id\nlinnet_data_folder_path\nlinnet_data_folder_phones\n"
+    "linnet_data_folder_scp\nlinnet_scp_location\n"
     "linnet_data_folder_segment\nlinnet_data_folder_speaker\nlinnet_data_folder_speaker_name\n"
     "linnet_data_folder_num_speakers\nlinnet_data_folder_text\nlinnet_fbank_dim\nlinnet_fbank_num_frames\n"
     "linnet_fbank_num_pending\nlinnet_fbank_reset\nlinnet_fbank_settings_default\nlinnet_fbank_settings_of\n"
@@ -68,6 +70,7 @@ static const char needing[] =
     "linnet_lattice_format_find\nlinnet_lattice_format_name\nlinnet_lattice_posterior\nlinnet_lattice_reset\n"
     "linnet_lattice_settings_default\nlinnet_lattice_states\nlinnet_level_settings_default\nlinnet_lexicon_num_words\n"
     "linnet_lexicon_find\nlinnet_lexicon_phones\nlinnet_lexicon_pronunciation\nlinnet_lexicon_settings_default\n"
+    "linnet_lexicon_has_probabilities\nlinnet_lexicon_probability\n"
     "linnet_lexicon_tokens\nlinnet_lexicon_num_variants\nlinnet_lexicon_word\nlinnet_model_calibrations\n"
     "linnet_model_cmvn\nlinnet_model_features\nlinnet_model_frame_seconds\nlinnet_model_memory_bytes\n"
     "linnet_model_metadata\nlinnet_model_metadata_key\nlinnet_model_num_parameters\nlinnet_model_num_symbols\n"
@@ -137,6 +140,9 @@ static void refuse_networks(void) {
   REFUSES(linnet_model_load_memory(NULL, "x", 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, NULL, 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, "x", 1, NULL, NULL));
+  REFUSES(linnet_model_load_tokens(NULL, "x", (void *)&out));
+  REFUSES(linnet_model_load_tokens(f.context, NULL, (void *)&out));
+  REFUSES(linnet_model_load_tokens(f.context, "x", NULL));
 }
 
 static void refuse_streams(void) {
@@ -314,6 +320,10 @@ static void refuse_cmvn(void) {
   REFUSES(linnet_data_folder_cmvn(NULL, f.context, 1, (void *)&scratch));
   REFUSES(linnet_data_folder_cmvn(f.data_folder, NULL, 1, (void *)&scratch));
   REFUSES(linnet_data_folder_cmvn(f.data_folder, f.context, 1, NULL));
+  REFUSES(linnet_scp_size(NULL, f.context, 0, &number, &number));
+  REFUSES(linnet_scp_size(f.scp, NULL, 0, &number, &number));
+  REFUSES(linnet_scp_size(f.scp, f.context, 0, NULL, &number));
+  REFUSES(linnet_scp_size(f.scp, f.context, 0, &number, NULL));
   REFUSES(linnet_scp_read_cmvn(NULL, f.context, 1, (void *)&scratch));
   REFUSES(linnet_scp_read_cmvn(f.scp, NULL, 1, (void *)&scratch));
   REFUSES(linnet_scp_read_cmvn(f.scp, f.context, 1, NULL));
@@ -539,6 +549,13 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_stream_set_hook(NULL, NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_sink(NULL, NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_speaker(NULL, NULL));
+  REFUSES(linnet_recognizer_batch_create(NULL, f.recognizer, 1, (void *)&out));
+  REFUSES(linnet_recognizer_batch_create(f.context, NULL, 1, (void *)&out));
+  REFUSES(linnet_recognizer_batch_create(f.context, f.recognizer, 1, NULL));
+  REFUSES(linnet_recognizer_batch_open(NULL, (void *)&out));
+  REFUSES(linnet_recognizer_batch_open(f.recognizer_batch, NULL));
+  REFUSES(linnet_recognizer_batch_step(NULL, (void *)&scratch, 1));
+  REFUSES(linnet_recognizer_batch_step(f.recognizer_batch, NULL, 1));
 }
 
 static void refuse_aligners(void) {
@@ -644,6 +661,7 @@ static void destroy_nothing(void) {
   ALLOWS(linnet_aligned_text_destroy(NULL));
   ALLOWS(linnet_recognizer_destroy(NULL));
   ALLOWS(linnet_recognizer_stream_destroy(NULL));
+  ALLOWS(linnet_recognizer_batch_destroy(NULL));
   ALLOWS(linnet_search_destroy(NULL));
   ALLOWS(linnet_search_stream_destroy(NULL));
   ALLOWS(linnet_text_aligner_destroy(NULL));

@@ -42,8 +42,8 @@ static void save_wav(const char *name, size_t n, short first) {
   sf_close(sound);
 }
 
-static const char *const all_files[] = {"wav.scp", "segments",  "text",     "phones",    "utt2spk",
-                                        "spk2utt", "feats.scp", "cmvn.scp", "feats.ark", "cmvn.ark"};
+static const char *const all_files[] = {"wav.scp",   "segments", "text",      "phones",   "utt2spk",       "spk2utt",
+                                        "feats.scp", "cmvn.scp", "feats.ark", "cmvn.ark", "utt2num_frames"};
 
 static void clear_folder(void) {
   for (size_t i = 0; i < sizeof all_files / sizeof *all_files; i++) {
@@ -146,6 +146,33 @@ static void test_segments(void) {
 
 /* Without lists of speakers, each utterance is its own speaker; features come from feats.scp with an archive in any
  * folder. */
+/* Sizes and positions without values. */
+static void test_positions(const struct linnet_scp *scp) {
+  size_t rows = 0, cols = 0;
+  uint64_t offset = 0;
+  CHECK(linnet_scp_size(scp, context, 0, &rows, &cols) == LINNET_OK && rows == 2 && cols == 3, "%zu x %zu", rows, cols);
+  CHECK(linnet_scp_size(scp, context, 1, &rows, &cols) == LINNET_OK && rows == 1 && cols == 2, "%zu x %zu", rows, cols);
+  CHECK(linnet_scp_size(scp, context, 2, &rows, &cols) == LINNET_ERROR_FORMAT, "a size behind the end");
+  const char *first = linnet_scp_location(scp, 0, &offset);
+  CHECK(first && strstr(first, "feats.ark") && offset == 3, "%s:%zu", first, (size_t)offset);
+  CHECK(linnet_scp_location(scp, 2, &offset) == first && offset == 99999, "another file for the same name");
+  CHECK(linnet_scp_location(scp, 1, &offset) != first && offset == 45, "the same file for another name");
+  CHECK(!linnet_scp_location(scp, 3, &offset) && !linnet_scp_location(NULL, 0, &offset), "a position of nothing");
+}
+
+static void test_num_frames(void) {
+  save("corpus/train/utt2num_frames", "u2 7\nu1 123\n");
+  struct linnet_data_folder *folder = open_folder();
+  CHECK(linnet_data_folder_num_frames(folder, 0) == 123 && linnet_data_folder_num_frames(folder, 1) == 7 &&
+            linnet_data_folder_num_frames(folder, 2) == 0 && linnet_data_folder_num_frames(folder, 3) == 0,
+        "wrong numbers of frames");
+  linnet_data_folder_destroy(folder);
+  save("corpus/train/utt2num_frames", "u1 12a\n");
+  CHECK(linnet_data_folder_open(context, in_root("corpus/train"), &folder) == LINNET_ERROR_FORMAT &&
+            strstr(linnet_context_error(context), "utt2num_frames:1: u1 is not followed by a number of frames"),
+        "%s", linnet_context_error(context));
+}
+
 static void test_features(void) {
   clear_folder();
   static const float values[] = {1, 2, 3, 4, 5, 6}, bad[] = {1, NAN};
@@ -178,6 +205,8 @@ static void test_features(void) {
   CHECK(linnet_data_folder_cmvn(folder, context, 0, &read) == LINNET_OK && memcmp(&read, &cmvn, sizeof cmvn) == 0, "%s",
         linnet_context_error(context));
   CHECK(linnet_data_folder_cmvn(folder, context, 1, &read) == LINNET_ERROR_FORMAT, "statistics of nobody");
+  test_positions(linnet_data_folder_scp(folder));
+  CHECK(linnet_data_folder_num_frames(folder, 0) == 0, "frames from nowhere");
   float *samples;
   size_t n;
   CHECK(linnet_data_folder_audio(folder, context, 0, NULL, &samples, &n) == LINNET_ERROR_STATE, "audio from nowhere");
@@ -306,6 +335,7 @@ int main(void) {
   test_whole_folder();
   test_segments();
   test_features();
+  test_num_frames();
   test_mistakes();
   test_empty_lists();
   test_torture();

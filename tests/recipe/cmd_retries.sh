@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# recipes/common/cmd.sh with commands that fail: retries, logs, what is missing at the end, and jobs of several ranks. Slurm
+# and mpirun are scripts here, which do what the real ones do for cmd.sh.
+#
+#   cmd_retries.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+cmd=$(realpath "$here/../../recipes/common/cmd.sh")
+export LINNET_CMD_WAIT=0.1
+
+# --- part N of four fails N - 1 times, so that part 4 needs three retries
+
+cat > flaky << 'END'
+#!/bin/bash
+echo "attempt" >> attempts.$1
+[ "$(wc -l < attempts.$1)" -ge "$1" ] || { echo "part $1 fails"; exit 3; }
+echo "part $1 works"
+END
+chmod +x flaky
+for part in 1 2 3 4; do printf '%s\n' "utt-$part-a x" "utt-$part-b x" "utt-$part-c x" > "list.$part"; done
+echo 'utt-4-b done' > result.4
+check 1 '1 of 4 parts failed' "$cmd" --parts 4 --jobs 2 --log logs/flaky --items "$PWD/list.{}" --results "$PWD/result.{}" \
+  -- ./flaky '{}'
+grep -q '3 of 4 parts failed; they run again (1 of 2)' out || fail "$(cat out)"
+[[ $(cat attempts.1 attempts.2 attempts.3 attempts.4 | wc -l) -eq 9 ]] || fail "$(wc -l attempts.*)"
+[[ $(cat logs/flaky.failed) == "4 $PWD/logs/flaky.4.log" ]] || fail "$(cat logs/flaky.failed)"
+[[ $(cut -d ' ' -f 1,2 logs/flaky.missing | paste -s -d ,) == 'utt-4-a 4,utt-4-c 4' ]] || fail "$(cat logs/flaky.missing)"
+[[ $(cat logs/flaky.3.log.1 logs/flaky.3.log.2 logs/flaky.3.log | paste -s -d ,) == 'part 3 fails,part 3 fails,part 3 works' ]] ||
+  fail "$(ls logs)"
+check 0 '1 of 4 parts to run' "$cmd" --parts 4 --log logs/flaky --items "$PWD/list.{}" --results "$PWD/result.{}" -- ./flaky '{}'
+[[ ! -e logs/flaky.failed && ! -e logs/flaky.missing ]] || fail 'an old summary'
+rm attempts.*
+check 1 '3 of 4 parts failed' "$cmd" --parts 4 --retries 0 --log logs/flaky --items "$PWD/list.{}" -- ./flaky '{}' again
+[[ $(wc -l < logs/flaky.missing) -eq 9 && ! -e logs/flaky.3.log.1 ]] || fail 'missing items, or logs of another command'
+check 1 '--retries x: must be a whole number' "$cmd" --parts 1 --retries x --log logs/no -- true
+check 1 '--ranks 0: must be a number above 0' "$cmd" --parts 1 --ranks 0 --log logs/no -- true
+
+# --- a cluster that refuses jobs is asked once; one whose machines fail gets only the failed parts again
+
+mkdir bin
+cat > bin/sbatch << 'END'
+#!/bin/bash
+echo "$@" >> "$FAKE/calls"
+[ ! -e "$FAKE/refuse" ] || { echo 'sbatch: error' >&2; exit 1; }
+for argument; do
+  case "$argument" in
+  --array=*) parts=${argument#--array=} ;;
+  *.sh) script=$argument ;;
+  esac
+done
+for part in ${parts//,/ }; do
+  SLURM_ARRAY_TASK_ID=$part SLURM_JOB_ID=$((100 + part)) SLURM_NTASKS=2 bash "$script"
+  while [ -e "$FAKE/requeue" ]; do # as after scontrol requeue
+    rm "$FAKE/requeue"
+    SLURM_ARRAY_TASK_ID=$part SLURM_JOB_ID=$((100 + part)) SLURM_RESTART_COUNT=1 bash "$script"
+  done
+done
+END
+printf '#!/bin/bash\necho "scontrol $*" >> "$FAKE/calls"\ntouch "$FAKE/requeue"\n' > bin/scontrol
+printf '#!/bin/bash\n[ -e "$FAKE/queue" ] && rm "$FAKE/queue" && echo job\nexit 0\n' > bin/squeue
+printf '#!/bin/bash\necho "srun $*" >> "$FAKE/calls"\nshift\nexec "$@"\n' > bin/srun
+printf '#!/bin/bash\necho "mpirun $*" >> "$FAKE/calls"\nfor r in 1 2 3; do "${@:3}" || exit; done\n' > bin/mpirun
+printf '#!/bin/bash\n' > bin/scancel
+chmod +x bin/*
+export FAKE=$PWD PATH=$PWD/bin:$PATH
+touch refuse
+check 1 '2 of 2 parts failed' "$cmd" --via slurm --parts 2 --log logs/refused -- true
+[[ $(wc -l < calls) -eq 1 ]] || fail "a refused job was submitted again: $(cat calls)"
+rm -f refuse attempts.* calls
+check 0 'they run again (2 of 2)' "$cmd" --via slurm --parts 3 --log logs/slurm -- ./flaky '{}'
+[[ $(grep -o 'array=[0-9,]*' calls | paste -s -d ' ') == 'array=1,2,3 array=2,3 array=3' ]] || fail "$(cat calls)"
+
+# --- a job of several ranks: interrupted before its time limit, queued again, continued
+
+cat > train << 'END'
+#!/bin/bash
+echo "step" >> steps
+[ "$(wc -l < steps)" -ge 3 ] || exit 143 # a signal; the checkpoint is saved
+[ "$(wc -l < steps)" != 4 ] || exit 1
+END
+chmod +x train
+rm -f calls
+touch queue
+check 0 '1 of 1 parts to run' "$cmd" --via slurm --ranks 2 --threads 4 --requeue --parts 1 --log logs/train -- ./train
+[[ $(wc -l < steps) -eq 3 && $(grep -c '^scontrol requeue 101$' calls) -eq 2 ]] || fail "$(cat steps calls)"
+for option in --ntasks=2 --cpus-per-task=4 --requeue --signal=TERM@120 --open-mode=append; do
+  grep -q -- "$option" calls || fail "sbatch without $option: $(cat calls)"
+done
+grep -q '^srun --kill-on-bad-exit=1 ./train' calls || fail "$(cat calls)"
+[[ $(grep -c 'interrupted: queued again' logs/train.1.log) -eq 2 ]] || fail "$(cat logs/train.1.log)"
+[[ ! -e queue ]] || fail 'did not wait for a job in the queue'
+check 1 '1 of 1 parts failed' "$cmd" --via slurm --ranks 2 --requeue --retries 0 --parts 1 --log logs/failing -- ./train
+[[ $(grep -c '^scontrol' calls) -eq 2 ]] || fail 'a failed job was queued again'
+
+rm -f calls
+check 0 '1 of 1 parts to run' "$cmd" --ranks 3 --requeue --parts 1 --log logs/local -- ./train
+grep -qx 'mpirun -n 3 ./train' calls || fail "$(cat calls)"
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
