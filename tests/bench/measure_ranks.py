@@ -64,7 +64,7 @@ def train(linnet, work, args, ranks):
 def predict(computing, parameters, ranks, bandwidth, latency):
     """Seconds of a step whose batch has the work of `ranks` batches of one rank. See docs/scale.md."""
     moved = 2 * 4 * parameters * (ranks - 1) / ranks
-    messages = 2 * (ranks - 1) + 6 * math.log2(ranks)
+    messages = 2 * (ranks - 1) + 7 * math.log2(ranks)
     return computing + moved / bandwidth + messages * latency
 
 
