@@ -1,6 +1,6 @@
 """Training by several ranks on this machine: step time, bytes, and the share of time in communication.
 
-    measure_ranks.py LINNET [--ranks 1 2] [--frames 4000] [--batches 2] [--epochs 12] [--peer PYTHON]
+    measure_ranks.py LINNET [--ranks 1 2] [--frames 4000] [--batches 2] [--epochs 12] [--peer PYTHON] [--computing SECONDS]
 
 Trains the network of recipes/english/conf/conv.json on synthetic features, with one thread per rank, by mpirun. Prints
 one line per number of ranks, and with --peer, a Python that has PyTorch, the same work by peer_ranks.py. Then prints the
@@ -9,6 +9,7 @@ table of docs/scale.md: the model of the cost there with the step time of one ra
 
 import argparse
 import json
+import math
 import random
 import struct
 import subprocess
@@ -21,7 +22,7 @@ MODEL = {"stack": 3, "layers": 6, "norm": "pre", "convolution": 15, "position": 
 NUM_MEL = 40
 PHONES = [f"P{i}" for i in range(41)]
 # name, bytes per second and seconds of latency of a rank's link
-LINKS = [("10 Gbit/s", 1.1e9, 30e-6), ("100 Gbit/s", 11e9, 5e-6), ("NVLink", 300e9, 5e-6)]
+LINKS = [("10 Gbit/s", 1.1e9, 30e-6), ("100 Gbit/s", 11e9, 5e-6), ("NVLink", 150e9, 5e-6)]
 
 
 def make_data(folder, batches, frames):
@@ -63,8 +64,8 @@ def train(linnet, work, args, ranks):
 def predict(computing, parameters, ranks, bandwidth, latency):
     """Seconds of a step whose batch has the work of `ranks` batches of one rank. See docs/scale.md."""
     moved = 2 * 4 * parameters * (ranks - 1) / ranks
-    small = 6 * (ranks - 1).bit_length()
-    return computing + moved / bandwidth + (2 * (ranks - 1) ** 0.5 + small) * latency
+    messages = 2 * (ranks - 1) + 7 * math.log2(ranks)
+    return computing + moved / bandwidth + messages * latency
 
 
 def print_table(computing, parameters):
@@ -83,6 +84,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--wire", default="float32", choices=["float32", "bfloat16"])
     parser.add_argument("--peer")
+    parser.add_argument("--computing", type=float, help="seconds of a step for the table, in place of the measured one")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work, computing = Path(folder), None
@@ -96,7 +98,7 @@ def main():
     for ranks in args.ranks if args.peer else []:
         peer = Path(__file__).with_name("peer_ranks.py")
         subprocess.run([args.peer, str(peer), str(ranks), "--frames", str(args.frames)], check=True)
-    print_table(computing, 2.7e6)
+    print_table(args.computing or computing, 3.39e6)
 
 
 if __name__ == "__main__":

@@ -124,9 +124,11 @@ static bool all_end(void) {
   int done = 0;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
     return false;
-  for (int i = 0; i < 500 && !done; i++)
-    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || nanosleep(&pause, NULL) != 0)
+  for (int i = 0; i < 500 && !done; i++) {
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
       return false;
+    nanosleep(&pause, NULL);
+  }
   return done;
 }
 
