@@ -59,13 +59,13 @@ write_script() {
 	printf '#!/bin/bash\n# part: the first argument, or the index in an array of Slurm or GridEngine\n'
 	# shellcheck disable=SC2016
 	printf '%s\n' 'part=${1:-${SLURM_ARRAY_TASK_ID:-${SGE_TASK_ID:?}}}'
-	printf 'cd %q && log=%q.$part && [ ! -e $log.done ] || exit 0\ncommand=(%s' "$PWD" "$log" "$(launcher)"
+	printf 'cd %q && log=%q.$part && [ ! -e "$log.done" ] || exit 0\ncommand=(%s' "$PWD" "$log" "$(launcher)"
 	for argument; do printf ' %q' "$argument"; done
 	# shellcheck disable=SC2016
-	printf '%s\n' ' )' '"${command[@]//"{}"/$part}" >>$log.log 2>&1' 'status=$?' '[ $status != 0 ] || : >$log.done'
+	printf '%s\n' ' )' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?' '[ $status != 0 ] || : >"$log.done"'
 	# shellcheck disable=SC2016
 	[ -z "$requeue" ] || printf '%s\n' '[ $status = 143 ] || exit $status # else a signal: the command can continue' \
-		'echo "interrupted: queued again" >>$log.log' '[ -z "$SLURM_JOB_ID" ] || scontrol requeue $SLURM_JOB_ID' \
+		'echo "interrupted: queued again" >>"$log.log"' '[ -z "$SLURM_JOB_ID" ] || scontrol requeue "$SLURM_JOB_ID"' \
 		'[ -z "$SGE_TASK_ID" ] || exit 99'
 	# shellcheck disable=SC2016
 	printf '%s\n' 'exit $status'

@@ -5,6 +5,8 @@
 #   cmd_retries.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
+mkdir "it's # &"
+cd "it's # &"
 cmd=$(realpath "$here/../../recipes/common/cmd.sh")
 export LINNET_CMD_WAIT=0.1
 
