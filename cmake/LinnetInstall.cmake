@@ -26,6 +26,9 @@ if(TARGET linnet_tool)
   set_target_properties(linnet_tool PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
   install(TARGETS linnet_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
 endif()
+if(TARGET linnet_mpi)
+  install(TARGETS linnet_mpi LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/linnet" COMPONENT runtime)
+endif()
 
 # Models with their cards, lexicons, language models, rules of written text, the pages that headers name for the formats of both, and the licences.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/" DESTINATION "${CMAKE_INSTALL_DATADIR}/linnet/models"

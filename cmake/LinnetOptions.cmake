@@ -13,6 +13,8 @@ option(LINNET_BLAS "Use a CBLAS library for products where no kernel of our own 
 option(LINNET_ZLIB "Read language models that are compressed by gzip, if zlib is found" ON)
 set(LINNET_PORTAUDIO AUTO CACHE STRING "Microphones for linnet listen: ON, OFF, or AUTO: if PortAudio is found")
 set_property(CACHE LINNET_PORTAUDIO PROPERTY STRINGS AUTO ON OFF)
+set(LINNET_MPI AUTO CACHE STRING "Training by several processes over MPI: ON, OFF, or AUTO: if an MPI library is found")
+set_property(CACHE LINNET_MPI PROPERTY STRINGS AUTO ON OFF)
 set(LINNET_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO: where nvcc is found")
 set_property(CACHE LINNET_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(LINNET_WERROR "Treat warnings as errors" OFF)

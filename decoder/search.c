@@ -13,7 +13,8 @@ void(linnet_search_settings_default)(struct linnet_search_settings *settings, si
                                                          .score_threshold = INFINITY,
                                                          .language_model_weight = 1,
                                                          .unknown_penalty = INFINITY,
-                                                         .prior_scale = 0.5f};
+                                                         .prior_scale = 0.5f,
+                                                         .pronunciation_weight = 1};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
@@ -166,6 +167,8 @@ static enum linnet_status open_words(struct linnet_search *s, const struct linne
   SET_SHARED(&s->words, s, settings, beam);
   s->words.word_bonus = settings->word_bonus;
   s->words.unknown_penalty = settings->unknown_penalty;
+  s->words.unknown_bonus = settings->unknown_bonus;
+  s->words.pronunciation_weight = settings->pronunciation_weight;
   s->words.recombine = settings->num_alternatives == 1 && !settings->lattice;
   LINNET_TRY(linnet_vocabulary_open(&s->vocabulary, s->context, s->names, s->num_symbols, &settings->lexicon));
   LINNET_TRY(find_silences(s, settings));

@@ -1,13 +1,14 @@
-/* Runs a recurrence in blocks. If the receiver of a row asks for a restart and the block had later frames, the network
+/* Runs recurrences in blocks. If the receiver of a row asks for a restart and the block had later frames, the network
  * goes back to its state before the block and takes only the frames up to this row. */
 #include "recognizer/live_network.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/base.h"
 #include "base/numbers.h"
 
-enum { MAX_ROWS = 32 }; /* of a block */
+enum { MAX_ROWS = 32 }; /* of a block of one network */
 
 struct linnet_live_network {
   struct linnet_context *context;
@@ -15,10 +16,11 @@ struct linnet_live_network {
   size_t num_mel;
   linnet_row_fn receive;
   void *user;
-  struct linnet_recurrence_batch *batch; /* of the two: */
+  struct linnet_recurrence_batch *batch; /* of the two recurrences */
+  bool owns_batch;
   struct linnet_recurrence *recurrence;
   struct linnet_recurrence *before; /* the state before the running block; NULL: there are no restarts */
-  float *rows;                      /* (MAX_ROWS, num_symbols) */
+  float *rows;                      /* of a block, or of the end: (max_rows, num_symbols) */
   uint64_t start, first_row;        /* of the recurrence in the utterance: index of its first frame and row */
   uint64_t taken;                   /* number of frames */
   bool restarts;                    /* the recurrence starts anew before the next frame */
@@ -32,20 +34,30 @@ static size_t num_mel_of(const struct linnet_model *model) {
   return config.fbank.num_mel;
 }
 
+static enum linnet_status open_parts(struct linnet_live_network *n) {
+  const size_t max_rows = linnet_max_size(MAX_ROWS, 1 + linnet_model_lookahead(n->model));
+  n->rows = linnet_alloc(n->context, max_rows * linnet_model_num_symbols(n->model), sizeof *n->rows);
+  if (!n->rows)
+    return linnet_fail(n->context, LINNET_ERROR_MEMORY, "out of memory for a stream");
+  if (n->owns_batch)
+    LINNET_TRY(linnet_recurrence_batch_create(n->context, n->model, MAX_ROWS, &n->batch));
+  return linnet_recurrence_batch_open(n->batch, &n->recurrence);
+}
+
 enum linnet_status linnet_live_network_create(struct linnet_context *context, const struct linnet_model *model,
-                                              linnet_row_fn receive, void *user, struct linnet_live_network **network) {
+                                              struct linnet_recurrence_batch *batch, linnet_row_fn receive, void *user,
+                                              struct linnet_live_network **network) {
   struct linnet_live_network *n = *network = linnet_calloc(context, 1, sizeof *n);
   if (!n)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
-  *n = (struct linnet_live_network){
-      .context = context, .model = model, .num_mel = num_mel_of(model), .receive = receive, .user = user};
-  n->rows = linnet_alloc(context, MAX_ROWS * linnet_model_num_symbols(model), sizeof *n->rows);
-  enum linnet_status status =
-      n->rows ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
-  if (status == LINNET_OK)
-    status = linnet_recurrence_batch_create(context, model, MAX_ROWS, &n->batch);
-  if (status == LINNET_OK)
-    status = linnet_recurrence_batch_open(n->batch, &n->recurrence);
+  *n = (struct linnet_live_network){.context = context,
+                                    .model = model,
+                                    .num_mel = num_mel_of(model),
+                                    .receive = receive,
+                                    .user = user,
+                                    .batch = batch,
+                                    .owns_batch = batch == NULL};
+  enum linnet_status status = open_parts(n);
   if (status != LINNET_OK) {
     linnet_live_network_destroy(n);
     *network = NULL;
@@ -68,7 +80,8 @@ void linnet_live_network_destroy(struct linnet_live_network *n) {
     return;
   linnet_recurrence_destroy(n->recurrence);
   linnet_recurrence_destroy(n->before);
-  linnet_recurrence_batch_destroy(n->batch);
+  if (n->owns_batch)
+    linnet_recurrence_batch_destroy(n->batch);
   linnet_free(n->context, n->rows);
   linnet_free(n->context, n);
 }
@@ -80,13 +93,13 @@ uint64_t linnet_live_network_num_taken(const struct linnet_live_network *n) {
 /* --- the end and restarts ----------------------------------------------------------------------------------------- */
 
 enum linnet_status linnet_live_network_finish(struct linnet_live_network *n) {
-  enum linnet_status status = LINNET_OK;
-  while (status == LINNET_OK) {
-    status = linnet_recurrence_finish(n->recurrence, n->rows);
-    if (status == LINNET_OK)
-      status = n->receive(n->user, n->rows, (size_t)n->first_row + linnet_recurrence_num_frames(n->recurrence) - 1);
-  }
-  return status == LINNET_END ? LINNET_OK : status;
+  struct linnet_recurrence_input end = {.recurrence = n->recurrence, .log_posteriors = n->rows, .finish = 1};
+  const size_t symbols = linnet_model_num_symbols(n->model);
+  LINNET_TRY(linnet_recurrence_batch_step(n->batch, &end, 1));
+  const size_t first = (size_t)n->first_row + linnet_recurrence_num_frames(n->recurrence) - end.num_rows;
+  for (size_t i = 0; i < end.num_rows; i++)
+    LINNET_TRY(n->receive(n->user, n->rows + i * symbols, first + i));
+  return LINNET_OK;
 }
 
 void linnet_live_network_restart(struct linnet_live_network *n) {
@@ -126,31 +139,84 @@ static enum linnet_status pass_on(struct linnet_live_network *n, size_t rows) {
   return LINNET_OK;
 }
 
-/* Runs a block. If the receiver asks for a restart, *frames becomes the number of frames before it. */
-static enum linnet_status run_block(struct linnet_live_network *n, const float *features, size_t *frames) {
-  const uint64_t first = n->taken, end = first + *frames;
-  size_t rows = 0;
-  if (n->before && *frames > linnet_model_stride(n->model))
-    LINNET_TRY(linnet_recurrence_copy(n->before, n->recurrence));
-  LINNET_TRY(linnet_recurrence_accept(n->recurrence, features, *frames, n->rows, &rows));
-  LINNET_TRY(pass_on(n, rows));
-  if (!n->restarts)
-    n->taken = end;
-  if (n->taken == end)
+/* Makes the next block of a network; it has no frames if nothing is left. */
+static enum linnet_status begin_block(const struct linnet_live_input *input, struct linnet_recurrence_input *block) {
+  struct linnet_live_network *n = input->network;
+  *block = (struct linnet_recurrence_input){
+      .recurrence = n->recurrence, .features = input->features, .log_posteriors = n->rows};
+  if (input->frames == 0)
     return LINNET_OK;
-  *frames = (size_t)(n->taken - first);
-  LINNET_TRY(linnet_recurrence_copy(n->recurrence, n->before));
-  return linnet_recurrence_accept(n->recurrence, features, *frames, n->rows, &rows);
+  if (n->restarts)
+    LINNET_TRY(restart(n));
+  const size_t frames = block_frames(n, input->frames);
+  if (n->before && frames > linnet_model_stride(n->model))
+    LINNET_TRY(linnet_recurrence_copy(n->before, n->recurrence));
+  block->num_frames = frames;
+  return LINNET_OK;
 }
 
-enum linnet_status linnet_live_network_run(struct linnet_live_network *n, const float *features, size_t frames) {
-  linnet_poll_begin(n->context);
-  for (size_t t = 0, count; t < frames; t += count) {
-    LINNET_TRY(linnet_poll_check(n->context));
-    if (n->restarts)
-      LINNET_TRY(restart(n));
-    count = block_frames(n, frames - t);
-    LINNET_TRY(run_block(n, features + t * n->num_mel, &count));
+/* Sets the state to that after the first `frames` of a block. */
+static enum linnet_status go_back(struct linnet_live_network *n, const float *features, size_t frames) {
+  size_t rows;
+  LINNET_TRY(linnet_recurrence_copy(n->recurrence, n->before));
+  return linnet_recurrence_accept(n->recurrence, features, frames, n->rows, &rows);
+}
+
+/* Passes on the rows of a block. If the receiver asks for a restart, the frames after it remain in the input. */
+static enum linnet_status end_block(struct linnet_live_input *input, const struct linnet_recurrence_input *block) {
+  struct linnet_live_network *n = input->network;
+  const uint64_t first = n->taken;
+  LINNET_TRY(pass_on(n, block->num_rows));
+  if (!n->restarts)
+    n->taken = first + block->num_frames;
+  const size_t frames = (size_t)(n->taken - first);
+  input->features += frames * n->num_mel;
+  input->frames -= frames;
+  return frames == block->num_frames ? LINNET_OK : go_back(n, block->features, frames);
+}
+
+void linnet_live_failure_note(struct linnet_live_failure *failure, const struct linnet_context *context, size_t input) {
+  if (failure->input != SIZE_MAX)
+    return;
+  failure->input = input;
+  snprintf(failure->reason, sizeof failure->reason, "%s", linnet_context_error(context));
+}
+
+/* A network that fails takes nothing more. */
+static void note(struct linnet_live_input *inputs, size_t i, enum linnet_status status,
+                 struct linnet_live_failure *failure) {
+  if (status == LINNET_OK)
+    return;
+  inputs[i].status = status;
+  inputs[i].frames = 0;
+  linnet_live_failure_note(failure, inputs[i].network->context, i);
+}
+
+/* Returns whether there are frames. */
+static bool begin_blocks(struct linnet_live_input *inputs, struct linnet_recurrence_input *blocks, size_t count,
+                         struct linnet_live_failure *failure) {
+  bool any = false;
+  for (size_t i = 0; i < count; i++) {
+    note(inputs, i, begin_block(&inputs[i], &blocks[i]), failure);
+    any = any || blocks[i].num_frames > 0;
   }
-  return LINNET_OK;
+  return any;
+}
+
+static enum linnet_status run_blocks(const struct linnet_live_network *n, struct linnet_recurrence_input *blocks,
+                                     size_t count) {
+  LINNET_TRY(linnet_poll_check(n->context));
+  return linnet_recurrence_batch_step(n->batch, blocks, count);
+}
+
+void linnet_live_networks_run(struct linnet_live_input *inputs, struct linnet_recurrence_input *blocks, size_t count,
+                              struct linnet_live_failure *failure) {
+  if (count > 0)
+    linnet_poll_begin(inputs[0].network->context);
+  while (begin_blocks(inputs, blocks, count, failure)) {
+    const enum linnet_status status = run_blocks(inputs[0].network, blocks, count);
+    for (size_t i = 0; i < count; i++)
+      if (blocks[i].num_frames > 0)
+        note(inputs, i, status == LINNET_OK ? end_block(&inputs[i], &blocks[i]) : status, failure);
+  }
 }

@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/numbers.h"
 #include "recognizer/live_network.h"
 #include "recognizer/recognizer_parts.h"
 #include "recognizer/silence.h"
-
-enum { CHUNK = 16000 }; /* samples per call of the filterbank */
 
 struct linnet_stream {
   struct linnet_context *context;
@@ -47,8 +46,8 @@ static void reset_running(struct linnet_stream *s) {
 
 static enum linnet_status decode_row(void *user, const float *log_posteriors, size_t index);
 
-static enum linnet_status create_network(struct linnet_stream *s) {
-  return linnet_runs_along(s->model) ? linnet_live_network_create(s->context, s->model, decode_row, s, &s->live)
+static enum linnet_status create_network(struct linnet_stream *s, struct linnet_recurrence_batch *batch) {
+  return linnet_runs_along(s->model) ? linnet_live_network_create(s->context, s->model, batch, decode_row, s, &s->live)
                                      : linnet_encoder_create(s->context, s->model, &s->encoder);
 }
 
@@ -56,6 +55,13 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
                                         struct linnet_stream **stream) {
   if (!context || !model || !stream)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_stream_create: an argument is NULL");
+  return linnet_stream_create_in(context, model, NULL, stream);
+}
+
+enum linnet_status linnet_stream_create_in(struct linnet_context *context, const struct linnet_model *model,
+                                           struct linnet_recurrence_batch *batch, struct linnet_stream **stream) {
+  *stream = NULL;
+  LINNET_TRY(linnet_check_speech_model(context, model));
   struct linnet_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
   if (!s)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
@@ -66,7 +72,7 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
   s->lengths = linnet_silence_lengths_of(&s->config, NULL, NULL);
   enum linnet_status status = linnet_fbank_create(context, &s->config.fbank, &s->fbank);
   if (status == LINNET_OK)
-    status = create_network(s);
+    status = create_network(s, batch);
   if (status == LINNET_OK)
     status = linnet_greedy_create(context, linnet_model_num_symbols(model), &s->greedy);
   if (status == LINNET_OK)
@@ -137,13 +143,23 @@ static enum linnet_status call_listener(struct linnet_stream *s) {
   return s->listener ? s->listener(s->listener_user, s->features, s->frames) : LINNET_OK;
 }
 
-/* Runs the new frames and stores none of them. */
-static enum linnet_status run_along(struct linnet_stream *s) {
-  const size_t frames = s->frames;
+/* Makes the new frames the input of the live network, and stores none of them. */
+static enum linnet_status pass_frames(struct linnet_stream *s, struct linnet_live_input *input) {
   LINNET_TRY(call_listener(s));
   normalise(s);
+  input->features = s->features;
+  input->frames = s->frames;
   s->frames = 0;
-  return linnet_live_network_run(s->live, s->features, frames);
+  return LINNET_OK;
+}
+
+static enum linnet_status run_along(struct linnet_stream *s) {
+  struct linnet_live_input input = {.network = s->live};
+  struct linnet_recurrence_input block;
+  struct linnet_live_failure failure = {.input = SIZE_MAX};
+  LINNET_TRY(pass_frames(s, &input));
+  linnet_live_networks_run(&input, &block, 1, &failure);
+  return input.status;
 }
 
 /* Reserves memory for more frames. */
@@ -157,12 +173,17 @@ static enum linnet_status reserve(struct linnet_stream *s, size_t frames) {
   return LINNET_OK;
 }
 
-static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
+static enum linnet_status add_features(struct linnet_stream *s, const float *samples, size_t n) {
   size_t mel = num_mel(s), pending = linnet_fbank_num_pending(s->fbank, n), got = 0;
   LINNET_TRY(reserve(s, pending));
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;
   s->samples += n;
+  return LINNET_OK;
+}
+
+static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
+  LINNET_TRY(add_features(s, samples, n));
   return s->live ? run_along(s) : LINNET_OK;
 }
 
@@ -179,9 +200,19 @@ enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *sa
   if (!s || (!samples && n > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: an argument is NULL");
   LINNET_TRY(check_open(s, s->stored > 0));
-  for (size_t done = 0; done < n; done += CHUNK)
-    LINNET_TRY(accept_chunk(s, samples + done, n - done < CHUNK ? n - done : CHUNK));
+  for (size_t done = 0; done < n; done += LINNET_STREAM_CHUNK)
+    LINNET_TRY(accept_chunk(s, samples + done, linnet_min_size(n - done, LINNET_STREAM_CHUNK)));
   return LINNET_OK;
+}
+
+enum linnet_status linnet_stream_take(struct linnet_stream *s, const float *samples, size_t n,
+                                      struct linnet_live_input *input) {
+  *input = (struct linnet_live_input){.network = s->live};
+  LINNET_TRY(check_open(s, s->stored > 0));
+  if (n == 0)
+    return LINNET_OK;
+  LINNET_TRY(add_features(s, samples, n));
+  return pass_frames(s, input);
 }
 
 enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const float *features, size_t frames,

@@ -12,7 +12,7 @@ static enum linnet_status load_model(struct linnet_recognizer *r, const struct l
   const struct linnet_source *source = &settings->model;
   r->model = settings->shared_model;
   if (r->model)
-    return LINNET_OK;
+    return linnet_check_speech_model(r->context, r->model);
   if (!linnet_source_given(source))
     return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "a recognizer needs a model: name its file");
   LINNET_TRY(source->data ? linnet_model_load_memory(r->context, source->data, source->bytes,

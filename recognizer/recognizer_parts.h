@@ -8,6 +8,7 @@
 #include <linnet/recognizer.h>
 #include <linnet/stream.h>
 
+#include "base/base.h"
 #include "recognizer/endpoint.h"
 #include "recognizer/silence.h"
 
@@ -31,9 +32,30 @@ static inline bool linnet_runs_along(const struct linnet_model *model) {
          features.cmvn != LINNET_CMVN_SPEAKER;
 }
 
+/* LINNET_ERROR_UNSUPPORTED if the model has no features of audio and no symbols (linnet_model_load_tokens). */
+static inline enum linnet_status linnet_check_speech_model(struct linnet_context *context,
+                                                           const struct linnet_model *model) {
+  return linnet_model_symbol(model, 0)
+             ? LINNET_OK
+             : linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "the model reads tokens, so it cannot recognise speech");
+}
+
 /* --- posteriors (posterior_stream.c) ------------------------------------------------------------------------------ */
 
 /* Internal functions of linnet_stream for recognizer streams. */
+
+struct linnet_live_input;
+
+enum { LINNET_STREAM_CHUNK = 16000 }; /* samples per call of the filterbank */
+
+/* linnet_stream_create with a batch of networks that run together (live_network.h), or NULL. */
+enum linnet_status linnet_stream_create_in(struct linnet_context *context, const struct linnet_model *model,
+                                           struct linnet_recurrence_batch *batch, struct linnet_stream **stream);
+
+/* Takes at most LINNET_STREAM_CHUNK samples for a causal network. *input then has the new frames, which the network
+ * must run before the next call; it has none after a failure. */
+enum linnet_status linnet_stream_take(struct linnet_stream *stream, const float *samples, size_t n,
+                                      struct linnet_live_input *input);
 
 /* Receives features (frames, num_mel) before their normalisation, each frame before the posteriors that depend on it.
  * Another status than LINNET_OK ends the call that took the audio. */
@@ -52,6 +74,27 @@ enum linnet_status linnet_stream_allow_restarts(struct linnet_stream *stream);
 /* From a sink: restarts a causal network after the row that the sink receives. The posteriors still pending for earlier
  * audio come first, so that each frame has its row. Other networks ignore the call. */
 void linnet_stream_restart_network(struct linnet_stream *stream);
+
+/* --- results (recognizer_stream.c) -------------------------------------------------------------------------------- */
+
+/* linnet_recognizer_stream_create with a batch of networks that run together, or NULL. */
+enum linnet_status linnet_recognizer_stream_create_in(struct linnet_context *context,
+                                                      const struct linnet_recognizer *recognizer,
+                                                      struct linnet_recurrence_batch *batch,
+                                                      struct linnet_recognizer_stream **stream);
+
+/* The batch that the stream was created with. */
+const struct linnet_recurrence_batch *linnet_recognizer_stream_batch(const struct linnet_recognizer_stream *stream);
+
+/* Whether the stream is part of the running step of its batch. */
+bool *linnet_recognizer_stream_listed(struct linnet_recognizer_stream *stream);
+
+struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_stream *stream);
+
+/* Ends a call that took audio with the status `status` of the network: returns that of the search if it failed, and
+ * calls the hook. */
+enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_stream *stream,
+                                                     enum linnet_status status);
 
 /* --- settings (recognizer_file.c) --------------------------------------------------------------------------------- */
 

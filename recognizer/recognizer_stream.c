@@ -19,12 +19,13 @@ struct linnet_recognizer_stream {
   void *hook_user;
   enum linnet_status searching; /* the status with which the search stopped the network */
   bool has_new_frames;          /* since the hook saw a result */
-  bool finished;
-  struct linnet_endpoint *endpoint; /* NULL: the utterance is one segment */
-  uint64_t partial_rows;            /* rows between partial results; 0: they come after each call */
-  uint64_t row;                     /* number of rows of posteriors since the reset */
-  size_t segment;                   /* number of segments with a final result */
-  const char **shown;               /* the texts of the best alternative that the hook saw last */
+  bool finished, listed;
+  const struct linnet_recurrence_batch *batch; /* of the network, with others; NULL: it runs alone */
+  struct linnet_endpoint *endpoint;            /* NULL: the utterance is one segment */
+  uint64_t partial_rows;                       /* rows between partial results; 0: they come after each call */
+  uint64_t row;                                /* number of rows of posteriors since the reset */
+  size_t segment;                              /* number of segments with a final result */
+  const char **shown;                          /* the texts of the best alternative that the hook saw last */
   size_t num_shown, shown_capacity;
   struct linnet_result result;
 };
@@ -154,6 +155,11 @@ static enum linnet_status after_audio(struct linnet_recognizer_stream *s, enum l
   return count > 1 ? linnet_stream_drop_segments(s->audio, count - 1) : LINNET_OK;
 }
 
+enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_stream *s, enum linnet_status status) {
+  LINNET_TRY(after_audio(s, status));
+  return s->partial_rows > 0 ? LINNET_OK : call_hook(s);
+}
+
 /* --- what the caller receives ----------------------------------------------------------------------------------- */
 
 enum linnet_status linnet_recognizer_stream_set_hook(struct linnet_recognizer_stream *s, linnet_result_fn hook,
@@ -184,16 +190,14 @@ enum linnet_status linnet_recognizer_stream_set_speaker(struct linnet_recognizer
 enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *s, const float *samples, size_t n) {
   if (!s)
     return LINNET_ERROR_ARGUMENT;
-  LINNET_TRY(after_audio(s, linnet_stream_accept(s->audio, samples, n)));
-  return s->partial_rows > 0 ? LINNET_OK : call_hook(s);
+  return linnet_recognizer_stream_end_call(s, linnet_stream_accept(s->audio, samples, n));
 }
 
 enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recognizer_stream *s, const float *features,
                                                             size_t frames, size_t dim) {
   if (!s)
     return LINNET_ERROR_ARGUMENT;
-  LINNET_TRY(after_audio(s, linnet_stream_accept_features(s->audio, features, frames, dim)));
-  return s->partial_rows > 0 ? LINNET_OK : call_hook(s);
+  return linnet_recognizer_stream_end_call(s, linnet_stream_accept_features(s->audio, features, frames, dim));
 }
 
 enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stream *s) {
@@ -262,6 +266,18 @@ enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stre
   return LINNET_OK;
 }
 
+const struct linnet_recurrence_batch *linnet_recognizer_stream_batch(const struct linnet_recognizer_stream *s) {
+  return s->batch;
+}
+
+bool *linnet_recognizer_stream_listed(struct linnet_recognizer_stream *s) {
+  return &s->listed;
+}
+
+struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_stream *s) {
+  return s->audio;
+}
+
 const struct linnet_search_stream *linnet_recognizer_stream_search(const struct linnet_recognizer_stream *s) {
   return s->search;
 }
@@ -301,12 +317,20 @@ enum linnet_status linnet_recognizer_stream_create(struct linnet_context *contex
                                                    struct linnet_recognizer_stream **stream) {
   if (!context || !recognizer || !stream)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_stream_create: an argument is NULL");
+  return linnet_recognizer_stream_create_in(context, recognizer, NULL, stream);
+}
+
+enum linnet_status linnet_recognizer_stream_create_in(struct linnet_context *context,
+                                                      const struct linnet_recognizer *recognizer,
+                                                      struct linnet_recurrence_batch *batch,
+                                                      struct linnet_recognizer_stream **stream) {
   struct linnet_recognizer_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
   if (!s)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
   s->context = context;
   s->recognizer = recognizer;
-  enum linnet_status status = linnet_stream_create(context, recognizer->model, &s->audio);
+  s->batch = batch;
+  enum linnet_status status = linnet_stream_create_in(context, recognizer->model, batch, &s->audio);
   if (status == LINNET_OK)
     status = linnet_stream_set_silence(s->audio, &recognizer->lengths.max_silence, &recognizer->lengths.edge_silence);
   if (status == LINNET_OK)

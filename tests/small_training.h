@@ -152,6 +152,9 @@ struct run {
   double learning_rate; /* 0: 1e-2 */
   struct corpus train, dev;
   double consistency, average_decay;
+  size_t num_shards;
+  enum linnet_precision wire_precision;
+  const struct linnet_group *group; /* NULL: one rank */
   double first_loss, last_loss, last_consistency;
   uint64_t steps;
   enum linnet_status status;
@@ -199,6 +202,9 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.seed = run->model_seed;
   settings.consistency = run->consistency;
   settings.average_decay = run->average_decay;
+  settings.num_shards = run->num_shards;
+  settings.wire_precision = run->wire_precision;
+  settings.group = run->group;
   struct linnet_train_model model = {.size = sizeof model,
                                      .config = run->config,
                                      .features = features,

@@ -10,13 +10,15 @@ Usage: tests/torture.sh [OPTIONS] [PART...]
 Parts (default: all):
   kills        kills trainings at random moments and in the middle of writing, and resumes them: model, log of losses and
                batches.txt must be those of an uninterrupted training
+  ranks        kills single ranks of trainings over MPI, a tenth of --kills, and lets other numbers of ranks continue
   allocations  lets every allocation of the context and of the process fail once; then again under AddressSanitizer
   null         passes NULL for every pointer of every public function
   disk         runs each command on disks of 4, 8, 12 ... KiB: it must fail and name the file and the reason, leave no
                incomplete file under the final name, and succeed when there is space (tmpfs as root, else a limit on
                file sizes)
   fuzz         every fuzz target with libFuzzer (needs clang)
-  day          a causal model on 24 hours of audio: faster than real time, in constant memory
+  day          24 hours of audio, by phones of a small causal model, and by words of models/english-live: faster than
+               real time, in constant memory; LINNET_DATA may have speech for it (librispeech/dev)
   tsan         recognition and training under ThreadSanitizer
 
   --quick         kills, null, disk and day, each in a few seconds, without a build of their own (for CTest)
@@ -48,7 +50,7 @@ while [ $# -gt 0 ]; do
 		printf -v "$name" %s "$2"
 		shift
 		;;
-	kills | allocations | null | disk | fuzz | day | tsan) parts+=("$1") ;;
+	kills | ranks | allocations | null | disk | fuzz | day | tsan) parts+=("$1") ;;
 	*)
 		echo "torture.sh: $1: is not an option or part; see --help" >&2
 		exit 2
@@ -61,7 +63,7 @@ if [ -n "$quick" ]; then
 	[ ${#parts[@]} -gt 0 ] || parts=(kills null disk day)
 fi
 kills=${kills:-200} hours=${hours:-24} minutes=${minutes:-$([ -n "$full" ] && echo 10 || echo 0.5)}
-[ ${#parts[@]} -gt 0 ] || parts=(kills allocations null disk fuzz day tsan)
+[ ${#parts[@]} -gt 0 ] || parts=(kills ranks allocations null disk fuzz day tsan)
 
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
@@ -233,6 +235,19 @@ part_kills() {
 	result kills "$done kills in $round trainings, $complaints of which ended otherwise; $stale temporary files left" "$complaints"
 }
 
+# --- ranks -----------------------------------------------------------------------------------------------------------
+
+# Kills single ranks of trainings over MPI, 20 times or a tenth of --kills.
+part_ranks() {
+	local count=$((kills / 10)) status=0
+	SEED=$seed "$here/tests/recipe/train_ranks.sh" "$linnet" "$count" >>"$log" 2>&1 </dev/null || status=$?
+	if [ $status = 77 ]; then
+		table+=('| ranks | no MPI | skipped | |')
+		return 0
+	fi
+	result ranks "$(sed -n 's/^\(killed .*\)/one rank \1/p' "$log" | tail -n 1)" $status
+}
+
 # --- allocations, NULL -----------------------------------------------------------------------------------------------
 
 failures_of() { # COMMAND...
@@ -368,12 +383,25 @@ part_fuzz() {
 
 # --- a day of audio --------------------------------------------------------------------------------------------------
 
-part_day() {
-	[ -e "$work/whole/model.safetensors" ] || train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
-	local status=0
-	"$build/tests/torture/torture_day" "$work/whole/model.safetensors" "$hours" >"$work/day" 2>&1 || status=$?
+# day_of WHAT MODEL HOURS [FILE...]
+day_of() {
+	local status=0 what=$1
+	shift
+	"$build/tests/torture/torture_day" "$@" >"$work/day" 2>&1 || status=$?
 	cat "$work/day" >>"$log"
-	result day "$(tail -n 1 "$work/day")" $status
+	result day "$what: $(tail -n 1 "$work/day")" $status
+}
+
+part_day() {
+	local data=${LINNET_DATA:-$here/../shared/data}/librispeech/dev files=()
+	[ -e "$work/whole/model.safetensors" ] || train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
+	day_of phones "$work/whole/model.safetensors" "$hours"
+	[ -e "$here/models/english-live/recognizer.json" ] || return 0
+	[ ! -e "$data/wav.scp" ] ||
+		mapfile -t files < <(awk -v folder="$data" 'NR % 11 == 1 { print folder "/" $2 }' "$data/wav.scp")
+	[ -z "$quick" ] || files=("${files[@]:0:5}")
+	since=$SECONDS
+	day_of words "$here/models/english-live" "$([ -n "$quick" ] && echo 0.02 || echo "$hours")" "${files[@]}"
 }
 
 # --- threads ---------------------------------------------------------------------------------------------------------
@@ -396,6 +424,7 @@ for part in "${parts[@]}"; do
 	: >"$log"
 	case $part in
 	kills) part_kills ;;
+	ranks) part_ranks ;;
 	allocations) part_allocations ;;
 	null) part_null ;;
 	disk) part_disk ;;

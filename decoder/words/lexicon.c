@@ -1,8 +1,11 @@
 /* Pronunciation lexicons: look-ups, and reading as CMUdict and Kaldi write them. */
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include <linnet/lexicon.h>
 
+#include "base/c_locale.h"
 #include "base/settings.h"
 #include "decoder/base/names.h"
 #include "decoder/base/text_file.h"
@@ -20,6 +23,7 @@ struct linnet_lexicon {
   struct linnet_names words;
   struct linnet_symbols *phones;
   struct pronunciation *pronunciations; /* those of word w are begin[w] ... begin[w + 1] - 1 */
+  float *probabilities;                 /* of the pronunciations; NULL: the file has none */
   size_t *begin;
   int *labels;
 };
@@ -35,6 +39,7 @@ void linnet_lexicon_destroy(struct linnet_lexicon *lexicon) {
   linnet_names_clear(&lexicon->words);
   linnet_symbols_destroy(lexicon->phones);
   linnet_free(lexicon->context, lexicon->pronunciations);
+  linnet_free(lexicon->context, lexicon->probabilities);
   linnet_free(lexicon->context, lexicon->begin);
   linnet_free(lexicon->context, lexicon->labels);
   linnet_free(lexicon->context, lexicon);
@@ -84,6 +89,16 @@ const int *linnet_lexicon_pronunciation(const struct linnet_lexicon *lexicon, si
   return lexicon->labels + p->first;
 }
 
+int linnet_lexicon_has_probabilities(const struct linnet_lexicon *lexicon) {
+  return lexicon->probabilities != NULL;
+}
+
+float linnet_lexicon_probability(const struct linnet_lexicon *lexicon, size_t word, size_t variant) {
+  if (variant >= linnet_lexicon_num_variants(lexicon, word))
+    return 0;
+  return lexicon->probabilities ? lexicon->probabilities[lexicon->begin[word] + variant] : 1;
+}
+
 enum linnet_status linnet_lexicon_pronounce(const struct linnet_lexicon *lexicon, const char *const *words,
                                             size_t count, const struct linnet_missing_words *missing, int *phones,
                                             size_t capacity, size_t *length) {
@@ -115,6 +130,7 @@ struct entry {
   size_t line;
   size_t first, count; /* of labels: indices into `written` */
   size_t next;         /* the next entry of the same word, NONE at the end */
+  float probability;
 };
 
 static const size_t NONE = (size_t)-1;
@@ -137,6 +153,7 @@ struct builder {
   size_t chain_capacity;
   size_t label_count, label_capacity;
   size_t duplicates, first_duplicate; /* number of duplicate entries, and the line of the first one */
+  bool probable;                      /* each word has a probability after it, as the first one has */
 };
 
 static enum linnet_status out_of_memory(const struct builder *b) {
@@ -191,10 +208,39 @@ static enum linnet_status add_phone(struct builder *b, const char *phone) {
   return LINNET_OK;
 }
 
+/* Reads a number such as 0.25 or 1e-4. A whole number or a name is none, because it may be a phone. */
+static bool is_probability(const char *token, double *value) {
+  char rest;
+  return (linnet_is_digit(*token) || *token == '.') && strpbrk(token, ".e") &&
+         linnet_scan(token, "%lf%c", value, &rest) == 1;
+}
+
+/* Reads the probability of an entry, if the first entry of the file has one. *token gets the token after it. */
+static enum linnet_status read_probability(struct builder *b, const char *word, const char **token, float *value) {
+  double number = 1;
+  char rest;
+  *value = 1;
+  *token = linnet_text_token(&b->text);
+  if (b->entry_count == 0 && *token)
+    b->probable = is_probability(*token, &number);
+  if (!b->probable || !*token)
+    return LINNET_OK;
+  if (linnet_scan(*token, "%lf%c", &number, &rest) != 1 || !(number > 0 && number <= 1))
+    return linnet_fail(b->context, LINNET_ERROR_FORMAT,
+                       "%s:%zu: word '%.100s' has no probability above 0 and at most 1 before its phones, but '%.40s': "
+                       "write one after each word of the file, or after none",
+                       b->text.name, b->text.line, word, *token);
+  *value = (float)number > 0 ? (float)number : FLT_MIN;
+  *token = linnet_text_token(&b->text);
+  return LINNET_OK;
+}
+
 /* The phones to the end of the line, or to a comment. */
 static enum linnet_status add_phones(struct builder *b, const char *word, struct entry *entry) {
+  const char *phone;
   *entry = (struct entry){.line = b->text.line, .first = b->label_count, .next = NONE};
-  for (const char *phone; (phone = linnet_text_token(&b->text)) != NULL && *phone != '#';)
+  LINNET_TRY(read_probability(b, word, &phone, &entry->probability));
+  for (; phone && *phone != '#'; phone = linnet_text_token(&b->text))
     LINNET_TRY(add_phone(b, phone));
   entry->count = b->label_count - entry->first;
   if (entry->count == 0)
@@ -326,30 +372,44 @@ static enum linnet_status relabel(struct builder *b) {
   return LINNET_OK;
 }
 
-/* Whether one of the pronunciations [begin, end) is equal to this one: two may become equal when stress is dropped. */
-static bool known(const struct linnet_lexicon *lexicon, size_t begin, size_t end, const struct entry *entry) {
-  for (size_t i = begin; i < end; i++) {
-    const struct pronunciation *p = &lexicon->pronunciations[i];
+/* The first of the pronunciations [begin, end) that is equal to this one, `end` if none is: two may become equal when
+ * stress is dropped. */
+static size_t find_equal(const struct linnet_lexicon *lexicon, size_t begin, size_t end, const struct entry *entry) {
+  for (; begin < end; begin++) {
+    const struct pronunciation *p = &lexicon->pronunciations[begin];
     if (p->count == entry->count && same_labels(lexicon->labels, p->first, entry->first, entry->count))
-      return true;
+      break;
   }
-  return false;
+  return begin;
+}
+
+/* Adds an entry to the pronunciations of the word that begin at `begin`; *count is the number of all so far. Equal
+ * pronunciations become one, with the sum of their probabilities. */
+static void put_entry(struct linnet_lexicon *lexicon, size_t begin, const struct entry *entry, size_t *count) {
+  size_t at = find_equal(lexicon, begin, *count, entry);
+  if (at < *count && lexicon->probabilities)
+    lexicon->probabilities[at] = fminf(lexicon->probabilities[at] + entry->probability, 1);
+  if (at < *count)
+    return;
+  lexicon->pronunciations[at] = (struct pronunciation){entry->first, entry->count};
+  if (lexicon->probabilities)
+    lexicon->probabilities[at] = entry->probability;
+  ++*count;
 }
 
 static enum linnet_status order_by_word(struct builder *b) {
   struct linnet_lexicon *lexicon = b->lexicon;
   lexicon->pronunciations = linnet_alloc(b->context, b->entry_count, sizeof *lexicon->pronunciations);
   lexicon->begin = linnet_alloc(b->context, lexicon->words.count + 1, sizeof *lexicon->begin);
-  if (!lexicon->pronunciations || !lexicon->begin)
+  if (b->probable)
+    lexicon->probabilities = linnet_alloc(b->context, b->entry_count, sizeof *lexicon->probabilities);
+  if (!lexicon->pronunciations || !lexicon->begin || (b->probable && !lexicon->probabilities))
     return out_of_memory(b);
   size_t count = 0;
   for (size_t word = 0; word < lexicon->words.count; word++) {
     lexicon->begin[word] = count;
-    for (size_t at = b->chains[word].head; at != NONE; at = b->entries[at].next) {
-      const struct entry *entry = &b->entries[at];
-      if (!known(lexicon, lexicon->begin[word], count, entry))
-        lexicon->pronunciations[count++] = (struct pronunciation){entry->first, entry->count};
-    }
+    for (size_t at = b->chains[word].head; at != NONE; at = b->entries[at].next)
+      put_entry(lexicon, lexicon->begin[word], &b->entries[at], &count);
   }
   lexicon->begin[lexicon->words.count] = count;
   return LINNET_OK;

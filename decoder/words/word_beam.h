@@ -28,7 +28,7 @@
  * word. */
 struct linnet_history_item {
   double language; /* log P_model of all words */
-  double hotwords; /* bonus of all words */
+  double hotwords; /* bonus of all hotwords and unknown words */
   double factor;   /* exp(weight * log P_model + bonus + hotword gain) of the last word; 0: impossible */
   uint32_t hotword_state;
 };
@@ -39,6 +39,8 @@ struct linnet_history {
   const struct linnet_language_model *model; /* `own`, or NULL */
   const struct linnet_hotwords *hotwords;    /* or NULL */
   double weight, bonus;
+  unsigned unknown; /* token */
+  double unknown_bonus;
   struct linnet_trie trie;
   struct linnet_history_item *items; /* (item_capacity), by node */
   unsigned char *states;             /* (state_capacity) of `stride` bytes: of the model, by node */
@@ -47,7 +49,7 @@ struct linnet_history {
 
 /* A history of zeros may be destroyed. */
 enum linnet_status linnet_history_create(struct linnet_history *history, struct linnet_context *context,
-                                         const struct linnet_word_search_settings *settings);
+                                         const struct linnet_word_search_settings *settings, unsigned unknown);
 void linnet_history_destroy(struct linnet_history *history);
 
 /* The empty sequence alone, LINNET_TRIE_ROOT. */
@@ -149,6 +151,7 @@ struct linnet_word_search {
   struct linnet_pair_table recombined; /* for recombination: (hash of the history's state, node) to candidate */
   struct linnet_word_sources {
     uint32_t *states; /* (beam) */
+    double *chances;  /* (beam): of the word that ends in the state, 1 if none does */
     size_t count;
     uint32_t history, frame; /* valid for this history and frame (from 1; 0: none), */
     bool loop;               /* for positions in the loop, or for other starts of words and silences */

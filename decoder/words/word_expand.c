@@ -9,13 +9,21 @@ uint32_t linnet_word_first_state(const struct linnet_word_search *s, uint32_t hi
   return node->stamp == s->frames + 1 ? node->entry : LINNET_NO_STATE;
 }
 
-static bool ends_word(const struct linnet_word_search *s, const struct linnet_word_state *state, uint32_t token) {
+/* Whether the word ends in the state; then *index is its index in the tree. */
+static bool ends_word(const struct linnet_word_search *s, const struct linnet_word_state *state, uint32_t token,
+                      uint32_t *index) {
+  *index = state->first_word;
   if (state->token == token)
     return true;
   for (uint32_t i = 1; i < state->num_words; i++)
-    if (s->tree.words[state->first_word + i] == token)
+    if (s->tree.words[++*index] == token)
       return true;
   return false;
+}
+
+static void add_source(struct linnet_word_sources *sources, uint32_t state, double chance) {
+  sources->chances[sources->count] = chance;
+  sources->states[sources->count++] = state;
 }
 
 /* For a position between words or at the start of one: adds the states with the same words that lead to it. These are
@@ -25,18 +33,19 @@ static void add_sources_within(struct linnet_word_search *s, uint32_t history, b
   for (uint32_t i = linnet_word_first_state(s, history); i != LINNET_NO_STATE; i = states[i].next)
     if (linnet_word_is_between(&s->tree, states[i].position.node) ||
         (loop && linnet_word_is_loop(&s->tree, states[i].position.node)))
-      s->sources.states[s->sources.count++] = i;
+      add_source(&s->sources, i, 1);
 }
 
 /* Adds the states where the last word of the sequence ends. */
 static void add_sources_before(struct linnet_word_search *s, uint32_t history) {
   const struct linnet_trie_node *node = linnet_history_at(&s->history, history);
   const struct linnet_word_state *states = s->now->states;
+  uint32_t index;
   if (history == LINNET_TRIE_ROOT)
     return;
   for (uint32_t i = linnet_word_first_state(s, node->parent); i != LINNET_NO_STATE; i = states[i].next)
-    if (ends_word(s, &states[i], node->symbol))
-      s->sources.states[s->sources.count++] = i;
+    if (ends_word(s, &states[i], node->symbol, &index))
+      add_source(&s->sources, i, linnet_word_chance(&s->tree, index));
 }
 
 void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_position to, uint32_t parent) {
@@ -52,7 +61,7 @@ void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_p
     add_sources_within(s, to.history, loop);
     add_sources_before(s, to.history);
   } else if (parent != LINNET_NO_STATE) {
-    sources->states[sources->count++] = parent;
+    add_source(sources, parent, 1);
   }
 }
 
@@ -65,7 +74,7 @@ static inline double outflow(const struct linnet_beam_side *now, uint32_t from, 
 double linnet_word_inflow(const struct linnet_word_search *s, uint32_t node, uint32_t symbol) {
   double sum = 0;
   for (size_t i = 0; i < s->sources.count; i++)
-    sum += outflow(s->now, s->sources.states[i], symbol);
+    sum += outflow(s->now, s->sources.states[i], symbol) * s->sources.chances[i];
   return sum * linnet_word_arrive(&s->tree, node);
 }
 
@@ -229,7 +238,8 @@ static void find_leave(struct linnet_word_search *s, struct linnet_word_state *s
   state->leave = 0;
   for (uint32_t i = 0; i < state->num_words; i++) {
     uint32_t longer = linnet_history_child(&s->history, state->position.history, s->tree.words[state->first_word + i]);
-    state->leave = fmax(state->leave, s->history.items[longer].factor);
+    state->leave =
+        fmax(state->leave, s->history.items[longer].factor * linnet_word_chance(&s->tree, state->first_word + i));
   }
 }
 
@@ -259,7 +269,8 @@ static void leave(struct linnet_word_step *f, uint32_t from) {
   double bare = bare_score(s, from);
   for (uint32_t i = 0; i < state->num_words; i++) {
     uint32_t longer = linnet_history_child(&s->history, state->position.history, s->tree.words[state->first_word + i]);
-    start(f, from, longer, bare * s->history.items[longer].factor);
+    start(f, from, longer,
+          bare * s->history.items[longer].factor * linnet_word_chance(&s->tree, state->first_word + i));
   }
 }
 

@@ -6,19 +6,25 @@
 
 /* --- alignments --------------------------------------------------------------------------------------------------- */
 
-/* Among the sources, the state with the best token that the symbol may follow; LINNET_NO_STATE if there is none. */
-static uint32_t best_source(struct linnet_word_search *s, uint32_t symbol, struct linnet_token **best) {
-  uint32_t state = LINNET_NO_STATE;
+/* A state that leads to another, and its best token that the symbol of that state may follow. */
+struct source {
+  uint32_t state; /* LINNET_NO_STATE: there is none */
+  struct linnet_token *token;
+  double probability; /* of the token, with the chance of the word that ends there */
+};
+
+/* The source with the best token. */
+static struct source best_source(struct linnet_word_search *s, uint32_t symbol) {
+  struct source best = {.state = LINNET_NO_STATE};
   for (size_t i = 0; i < s->sources.count; i++) {
-    uint32_t source = s->sources.states[i];
-    struct linnet_token_pair *pair = &s->now->tokens[source];
-    struct linnet_token *token = s->now->states[source].symbol == symbol ? &pair->blank : linnet_token_best(pair);
-    if (state == LINNET_NO_STATE || token->probability > (*best)->probability) {
-      state = source;
-      *best = token;
-    }
+    uint32_t state = s->sources.states[i];
+    struct linnet_token_pair *pair = &s->now->tokens[state];
+    struct linnet_token *token = s->now->states[state].symbol == symbol ? &pair->blank : linnet_token_best(pair);
+    double probability = token->probability * s->sources.chances[i];
+    if (best.state == LINNET_NO_STATE || probability > best.probability)
+      best = (struct source){state, token, probability};
   }
-  return state;
+  return best;
 }
 
 /* The record of a token's last segment, NONE at the root. */
@@ -34,11 +40,11 @@ static uint32_t record_of(struct linnet_word_search *s, uint32_t state, struct l
 }
 
 /* A token that enters a node from a source. `probability` is that of the symbol, relative to the largest of the row. */
-static struct linnet_token enter(const struct linnet_word_step *f, uint32_t state, struct linnet_token *source,
-                                 uint32_t node, double probability) {
+static struct linnet_token enter(const struct linnet_word_step *f, const struct source *source, uint32_t node,
+                                 double probability) {
   struct linnet_word_search *s = f->search;
   struct linnet_token token = linnet_token_enter(linnet_row_posterior(&f->row, s->tree.nodes[node].symbol, probability),
-                                                 s->frames, record_of(s, state, source));
+                                                 s->frames, record_of(s, source->state, source->token));
   token.probability =
       linnet_row_floor(source->probability * probability * linnet_word_arrive(&s->tree, node) * f->token_scale);
   return token;
@@ -48,16 +54,16 @@ static struct linnet_token enter(const struct linnet_word_step *f, uint32_t stat
 static struct linnet_token move_symbol_token(const struct linnet_word_step *f, uint32_t i) {
   struct linnet_word_search *s = f->search;
   const struct linnet_word_state *state = &s->now->states[i];
-  struct linnet_token token = s->now->tokens[i].symbol, *source = NULL;
+  struct linnet_token token = s->now->tokens[i].symbol;
   double probability = s->unchanged.factor[i];
-  uint32_t from = LINNET_NO_STATE;
+  struct source source = {.state = LINNET_NO_STATE};
   if (s->unchanged.inflow[i] > 0) {
     linnet_word_find_sources(s, state->position, state->parent);
-    from = best_source(s, state->symbol, &source);
+    source = best_source(s, state->symbol);
   }
-  if (from != LINNET_NO_STATE &&
-      source->probability * linnet_word_arrive(&s->tree, state->position.node) > token.probability)
-    return enter(f, from, source, state->position.node, probability);
+  if (source.state != LINNET_NO_STATE &&
+      source.probability * linnet_word_arrive(&s->tree, state->position.node) > token.probability)
+    return enter(f, &source, state->position.node, probability);
   linnet_token_stay(&token, linnet_row_posterior(&f->row, state->symbol, probability), s->frames);
   token.probability = linnet_row_floor(token.probability * probability * f->token_scale);
   return token;
@@ -108,15 +114,14 @@ static void make_state(const struct linnet_word_step *f, struct linnet_word_posi
   struct linnet_word_search *s = f->search;
   const struct linnet_word_node *node = &s->tree.nodes[position.node];
   double probability = s->choice.probability[node->symbol];
-  struct linnet_token *source = NULL;
   linnet_word_find_sources(s, position, parent_of(s, position));
-  uint32_t from = best_source(s, node->symbol, &source);
-  assert(source);
+  const struct source source = best_source(s, node->symbol);
+  assert(source.token);
   s->next->blank[to] = 0;
   s->next->symbol[to] = linnet_row_floor(linnet_word_inflow(s, position.node, node->symbol) * probability);
   s->next->weight[to] = linnet_word_weight_of(s, position, s->sources.states[0]);
   s->next->states[to] = linnet_word_state_at(s, position);
-  s->next->tokens[to].symbol = enter(f, from, source, position.node, probability);
+  s->next->tokens[to].symbol = enter(f, &source, position.node, probability);
 }
 
 /* Sets the token of alignments that end in the blank. A new state has none: its blank token has probability 0. */

@@ -11,11 +11,13 @@
 enum { STATE_ALIGNMENT = 16 };
 
 enum linnet_status linnet_history_create(struct linnet_history *history, struct linnet_context *context,
-                                         const struct linnet_word_search_settings *settings) {
+                                         const struct linnet_word_search_settings *settings, unsigned unknown) {
   *history = (struct linnet_history){.context = context,
                                      .hotwords = settings->hotwords,
                                      .weight = settings->model_weight,
-                                     .bonus = settings->word_bonus};
+                                     .bonus = settings->word_bonus,
+                                     .unknown = unknown,
+                                     .unknown_bonus = settings->unknown_bonus};
   linnet_tree_pool_create(&history->trie.pool, context, sizeof(struct linnet_trie_node));
   if (!settings->model)
     return LINNET_OK;
@@ -72,6 +74,8 @@ static void score_child(struct linnet_history *h, uint32_t parent, uint32_t chil
     language = linnet_model_checked(h->model->score(h->model->user, state_of(h, parent), token, state_of(h, child)));
   if (h->hotwords)
     to->hotword_state = linnet_hotwords_step(h->hotwords, from->hotword_state, token, &gain);
+  if (token == h->unknown)
+    gain += h->unknown_bonus;
   to->language += language;
   to->hotwords += gain;
   to->factor = exp(weighted(h, language) + h->bonus + gain);
@@ -86,7 +90,8 @@ uint32_t linnet_history_child(struct linnet_history *h, uint32_t node, uint32_t 
 }
 
 double linnet_history_max_factor(const struct linnet_history *h) {
-  return exp(h->bonus + (h->hotwords ? linnet_hotwords_max_gain(h->hotwords) : 0.0));
+  double gain = h->hotwords ? linnet_hotwords_max_gain(h->hotwords) : 0.0;
+  return exp(h->bonus + fmax(gain, gain + h->unknown_bonus));
 }
 
 bool linnet_history_same(const struct linnet_history *h, uint32_t a, uint32_t b) {

@@ -6,15 +6,16 @@
 
 /* --- the hypotheses ----------------------------------------------------------------------------------------------- */
 
-static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t history, bool complete) {
+/* `chance` is that of the word that ends in the state. */
+static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t history, bool complete, double chance) {
   double probability = s->now->blank[state] + s->now->symbol[state];
   uint32_t node = s->now->states[state].position.node;
   s->results[s->result_count] =
       (struct linnet_word_result){.history = history,
                                   .state = state,
                                   .serial = (uint32_t)s->result_count,
-                                  .best = linnet_token_best(&s->now->tokens[state])->probability,
-                                  .sum = probability,
+                                  .best = linnet_token_best(&s->now->tokens[state])->probability * chance,
+                                  .sum = probability * chance,
                                   .look = complete ? 1.0 : s->tree.nodes[node].look,
                                   .complete = complete};
   s->result_count++;
@@ -26,9 +27,10 @@ static void add_state(struct linnet_word_search *s, uint32_t state) {
   size_t count;
   const uint32_t *tokens = linnet_word_ends(&s->tree, position.node, &count);
   for (size_t i = 0; i < count; i++)
-    add_result(s, state, linnet_history_child(&s->history, position.history, tokens[i]), true);
+    add_result(s, state, linnet_history_child(&s->history, position.history, tokens[i]), true,
+               linnet_word_chance(&s->tree, s->now->states[state].first_word + i));
   if (count == 0)
-    add_result(s, state, position.history, linnet_word_is_between(&s->tree, position.node));
+    add_result(s, state, position.history, linnet_word_is_between(&s->tree, position.node), 1);
 }
 
 /* Sorts equal word sequences next to each other. Their order among others does not matter: the number of a sequence

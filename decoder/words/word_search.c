@@ -15,6 +15,7 @@ void(linnet_word_search_settings_default)(struct linnet_word_search_settings *se
                                                        .model_weight = 1,
                                                        .unknown_penalty = INFINITY,
                                                        .prior_scale = 0.5f,
+                                                       .pronunciation_weight = 1,
                                                        .recombine = 1};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
@@ -35,6 +36,7 @@ static void lay_out(void *search, struct linnet_arena *arena) {
   s->positions = linnet_arena_take(arena, s->max_candidates, sizeof *s->positions);
   s->spare = linnet_arena_take(arena, s->max_candidates, sizeof *s->spare);
   s->sources.states = linnet_arena_take(arena, s->beam, sizeof *s->sources.states);
+  s->sources.chances = linnet_arena_take(arena, s->beam, sizeof *s->sources.chances);
   linnet_row_choice_lay_out(&s->choice, arena);
   linnet_pair_table_lay_out(&s->table, arena, s->beam + s->max_candidates);
   linnet_pair_table_lay_out(&s->recombined, arena, s->beam);
@@ -60,6 +62,14 @@ static enum linnet_status check_weights(struct linnet_context *context, const st
                        "linnet_word_search_create: the model weight is %g and the word bonus %g; they must be 0 to "
                        "1000 and -100 to 100",
                        (double)s->model_weight, (double)s->word_bonus);
+  if (!(fabsf(s->unknown_bonus) <= 100))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_word_search_create: the bonus of unknown words is %g; it must be -100 to 100",
+                       (double)s->unknown_bonus);
+  if (!(s->pronunciation_weight >= 0) || s->pronunciation_weight > 1000)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_word_search_create: the weight of pronunciations is %g; it must be 0 to 1000",
+                       (double)s->pronunciation_weight);
   return LINNET_OK;
 }
 
@@ -109,7 +119,7 @@ static enum linnet_status build(struct linnet_word_search *s, size_t symbols, co
     LINNET_TRY(linnet_word_tree_create(&s->tree, s->context, s->lexicon, (uint32_t)symbols, &s->settings));
   s->settings.lookahead = NULL;
   s->settings.silences = NULL;
-  LINNET_TRY(linnet_history_create(&s->history, s->context, &s->settings));
+  LINNET_TRY(linnet_history_create(&s->history, s->context, &s->settings, s->tree.unknown));
   s->settings.model = s->history.model;
   s->max_factor = linnet_history_max_factor(&s->history);
   return allocate(s);

@@ -115,6 +115,9 @@ LINNET_API void linnet_lexicon_settings_default(struct linnet_lexicon_settings *
  * Kaldi's lexicon.txt (tabs or spaces). A word may have many lines (at most 1000); their order is kept. A word without
  * phones is an error.
  *
+ * Kaldi's lexiconp.txt is read, too: "WORD PROBABILITY PHONE...". A file has probabilities, above 0 and at most 1, if
+ * there is a number with a point or an exponent after its first word; then each word must have one.
+ *
  * `phones` has the allowed phones and their indices; any other phone is an error; the table is copied. NULL: the phones
  * are those of the file, sorted by bytes. `settings` may be NULL. At most 64 MiB. */
 LINNET_API enum linnet_status linnet_lexicon_load(struct linnet_context *context, const char *path,
@@ -140,6 +143,11 @@ LINNET_API size_t linnet_lexicon_find(const struct linnet_lexicon *lexicon, cons
 LINNET_API size_t linnet_lexicon_num_variants(const struct linnet_lexicon *lexicon, size_t word);
 LINNET_API const int *linnet_lexicon_pronunciation(const struct linnet_lexicon *lexicon, size_t word, size_t variant,
                                                    size_t *count);
+
+/* Whether the file has probabilities; and that of a pronunciation given the word, in Kaldi's files often relative to
+ * the word's most probable one. 1 in a file without probabilities, 0 out of range. */
+LINNET_API int linnet_lexicon_has_probabilities(const struct linnet_lexicon *lexicon);
+LINNET_API float linnet_lexicon_probability(const struct linnet_lexicon *lexicon, size_t word, size_t variant);
 
 /* Receives each occurrence of a word that has no pronunciation. */
 typedef void (*linnet_missing_word_fn)(void *user, const char *word);

@@ -26,6 +26,13 @@ LINNET_API enum linnet_status linnet_model_load(struct linnet_context *context, 
 LINNET_API enum linnet_status linnet_model_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                        const char *name, struct linnet_model **model);
 
+/* Loads a model whose input are tokens: each frame is an index into each of its embedding tables, instead of features
+ * of audio (docs/model-file.md). Encoders and recurrences run it, and take the indices as floats. Such a model has no
+ * features and no symbols, so it is not for recognition: linnet_model_load refuses it with LINNET_ERROR_UNSUPPORTED, as
+ * this function refuses all others. Stability: experimental. */
+LINNET_API enum linnet_status linnet_model_load_tokens(struct linnet_context *context, const char *path,
+                                                       struct linnet_model **model);
+
 /* Destroys the model; NULL is allowed. Destroy its encoders and streams first. */
 LINNET_API void linnet_model_destroy(struct linnet_model *model);
 

@@ -83,7 +83,8 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *    "lexicon": "cmudict.dict", "language_model": "words.bin", "grammar": "commands.jsgf", "hotwords": "names.txt",
  *    "silences": ["SIL"], "num_alternatives": 5, "beam": 50, "top_symbols": 0, "symbol_threshold": 8,
  *    "score_threshold": 20, "language_model_weight": 0.8, "insertion_bonus": 0, "word_bonus": 0.5,
- *    "unknown_penalty": 5, "priors": "priors.txt", "prior_scale": 0.5, "max_silence": 0.6, "edge_silence": 0.3,
+ *    "unknown_penalty": 5, "unknown_bonus": 2, "pronunciation_weight": 1, "priors": "priors.txt", "prior_scale": 0.5,
+ *    "max_silence": 0.6, "edge_silence": 0.3,
  *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0},
  *    "partial_interval": 0.1,
  *    "endpoint": {"rules": [{"speech": true, "word": true, "silence": 0.2, "quiet": 0.35}, {"length": 20}],
@@ -217,6 +218,60 @@ LINNET_API void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *
 
 /* Destroys the stream; NULL is allowed. */
 LINNET_API void linnet_recognizer_stream_destroy(struct linnet_recognizer_stream *stream);
+
+/* --- streams that run together ------------------------------------------------------------------------------------
+
+   A server runs many streams with one pass over the weights of the network for all of them, which takes less time than
+   stream by stream. Features and search stay those of each stream:
+
+   struct linnet_recognizer_batch *batch;
+   linnet_recognizer_batch_create(context, recognizer, 0, &batch);
+   linnet_recognizer_batch_open(batch, &streams[i]);                // any number of them, at any time
+   linnet_recognizer_stream_set_hook(streams[i], show, user);
+   ...
+   for (each stream with new audio)
+     inputs[n++] = (struct linnet_recognizer_input){streams[i], samples, num_samples, last_samples};
+   linnet_recognizer_batch_step(batch, inputs, n);                  // calls the hooks
+   ...
+   linnet_recognizer_stream_destroy(streams[i]);
+   linnet_recognizer_batch_destroy(batch);
+
+   Each stream has the results that it has alone, to the last bit. A batch and its streams are used from one thread at a
+   time: a server has a batch for each of its threads, each made from its own context handle. */
+
+struct linnet_recognizer_batch;
+
+/* The part of a stream in a step of its batch. */
+struct linnet_recognizer_input {
+  struct linnet_recognizer_stream *stream;
+  const float *samples;      /* (num_samples), as for linnet_recognizer_stream_accept */
+  size_t num_samples;        /* may be 0, and differ from stream to stream */
+  int finish;                /* not 0: these samples end the utterance, as with linnet_recognizer_stream_finish */
+  enum linnet_status status; /* result: what these two functions return for this stream alone */
+};
+
+/* Creates a batch on `recognizer`, which must outlive it. At most `max_rows` output frames of all streams run through
+ * the network together, 1 to 4096; 0 means 96 (linnet_recurrence_batch_create). LINNET_ERROR_LIMIT if there are too
+ * many rows, LINNET_ERROR_UNSUPPORTED if results do not come while audio arrives (linnet_recognizer_is_incremental). */
+LINNET_API enum linnet_status linnet_recognizer_batch_create(struct linnet_context *context,
+                                                             const struct linnet_recognizer *recognizer,
+                                                             size_t max_rows, struct linnet_recognizer_batch **batch);
+
+/* Creates a stream of the batch, which must outlive it. It uses the context of the batch. All functions above take it,
+ * too, and then run it alone. */
+LINNET_API enum linnet_status linnet_recognizer_batch_open(struct linnet_recognizer_batch *batch,
+                                                           struct linnet_recognizer_stream **stream);
+
+/* Gives the samples of `count` inputs to their streams and sets their status. Streams of the batch that have no audio
+ * may be missing; each may be there once. A stream that fails does not keep the others from their audio: the result is
+ * LINNET_OK, or the status of the input that failed first, whose error sentence the context then has. Reset failed
+ * streams before their next utterance. LINNET_ERROR_ARGUMENT for NULL, for a stream of another batch and for one that
+ * is there twice: then no stream has taken samples, and all inputs have this status. */
+LINNET_API enum linnet_status linnet_recognizer_batch_step(struct linnet_recognizer_batch *batch,
+                                                           struct linnet_recognizer_input *inputs, size_t count);
+
+/* Destroys the batch; NULL is allowed. Destroy its streams first. */
+LINNET_API void linnet_recognizer_batch_destroy(struct linnet_recognizer_batch *batch);
 
 #ifdef __cplusplus
 }

@@ -61,6 +61,7 @@ struct linnet_search_settings {
   /* Only for LINNET_SEARCH_WORDS, like all that follow except language_model, calibrations, priors and prior_scale: */
   float word_bonus;      /* added for each word */
   float unknown_penalty; /* for each symbol of an unknown word; infinity: the search finds only words of the lexicon */
+  float unknown_bonus;   /* added for each unknown word, besides word_bonus */
   int lattice;           /* 1: the search does not recombine hypotheses, so that a lattice holds all of them;
                             default 0 */
   struct linnet_source lexicon;        /* required for words. Stress digits are removed unless the symbols have them */
@@ -72,6 +73,7 @@ struct linnet_search_settings {
   const struct linnet_calibrations *calibrations; /* of confidences (calibration.h); NULL: mean posteriors (default) */
   struct linnet_source priors;                    /* label priors of the symbols (linnet_priors_load); default: none */
   float prior_scale;                              /* their exponent, 0 to 2 (default 0.5): see beam.h */
+  float pronunciation_weight; /* exponent of the probabilities of pronunciations, if the lexicon has them (default 1) */
 };
 
 LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings, size_t size);

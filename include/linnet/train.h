@@ -2,7 +2,7 @@
  *
  * A corpus is a set of callbacks, so that features may come from any source. A trainer runs epochs over it, writes
  * checkpoints and models into a folder, and resumes from the last checkpoint. A run that was interrupted and resumed
- * ends with the same bytes as one that never stopped, with any number of threads.
+ * ends with the same bytes as one that never stopped, with any number of threads, and of ranks (linnet/group.h).
  *
  * Threads: a trainer is used from one thread. It calls the callbacks of a corpus from the context's threads, several at
  * once.
@@ -13,7 +13,9 @@
 
 #include <stdint.h>
 
+#include <linnet/context.h>
 #include <linnet/feature_mask.h>
+#include <linnet/group.h>
 #include <linnet/model.h>
 
 #ifdef __cplusplus
@@ -62,8 +64,8 @@ struct linnet_corpus {
    * it. */
   size_t extra_frames;
 
-  /* Optional: tells that features() of these utterances of a later batch will be called, so that a corpus on a disk or
-   * in a network can read ahead. It returns at once, in the thread of linnet_trainer_run. */
+  /* Optional: tells that features() of these utterances of a later batch will be called, by this rank, so that a corpus
+   * on a disk or in a network can read ahead. It returns at once, in the thread of linnet_trainer_run. */
   void (*prefetch)(void *user, const size_t *utterances, size_t count, uint64_t epoch);
 };
 
@@ -97,6 +99,15 @@ struct linnet_train_settings {
   size_t
       num_block_utterances; /* each epoch shuffles blocks of so many consecutive utterances, and the utterances inside
                                each block, so that storage is read in long pieces; 0: shuffles all utterances */
+  size_t num_shards; /* into which a batch is divided among ranks and threads: a power of two up to 1024, and at least
+                        the number of ranks if all shall have work. Each shard of a rank has a gradient in memory.
+                        0: on the CPU 2 to 16, by the batch's frames; on a GPU 1 */
+  enum linnet_precision wire_precision; /* LINNET_FLOAT32, or LINNET_BFLOAT16: every sum of two gradients of shards is
+                                           rounded to bfloat16 (also with one rank), and sent so to other ranks */
+  const struct linnet_group *group;     /* the ranks that train together; copied; NULL: this one alone. Each calls
+                                           linnet_trainer_create and linnet_trainer_run, with the same arguments but for
+                                           its own context, corpora and events. Rank 0 alone reads and writes the
+                                           folder. A failure, or a cancelled call, of one rank ends the call on all */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);
@@ -147,6 +158,10 @@ struct linnet_train_epoch {
                                         labels */
   int best;                          /* this epoch has the best validation result so far */
   double consistency;                /* consistency loss per label, without its weight; negative if it is off */
+  size_t num_ranks;
+  double exchange_seconds; /* of train_seconds: for sending and receiving gradients and weights */
+  double waiting_seconds;  /* of train_seconds: for other ranks */
+  uint64_t num_sent_bytes; /* by this rank, gradients and weights */
 };
 
 /* Callbacks that run in the thread of linnet_trainer_run. If one returns non-zero, the trainer saves a checkpoint and

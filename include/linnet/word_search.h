@@ -77,14 +77,19 @@ struct linnet_word_search_settings {
   float unknown_penalty; /* infinity: the search finds only words of the lexicon (default). Otherwise an unknown word
                             may be any sequence of symbols except silences, and each symbol costs this penalty, at least
                             0. P(words | frames) sums over all such sequences */
+  float unknown_bonus;   /* added for each unknown word, besides word_bonus: against the language model, where unknown
+                            words are rare; -100 to 100 (default 0) */
   int recombine; /* 1 (default): of states with the same node of the tree and the same states of language model and
                     hotwords, the search keeps only the better one, because what follows cannot change their order
                     (except through blanks). 0: it keeps them all, so that the word sequences of an N-best list may
                     differ anywhere */
   const struct linnet_calibrations *calibrations; /* of the confidences of words and phones (calibration.h); copied.
                                                      NULL: confidences are mean posteriors (default) */
-  const float *priors; /* (symbols): label priors as in beam.h; copied. NULL: none (default) */
-  float prior_scale;   /* the exponent of the priors, 0 to 2 (default 0.5) */
+  const float *priors;        /* (symbols): label priors as in beam.h; copied. NULL: none (default) */
+  float prior_scale;          /* the exponent of the priors, 0 to 2 (default 0.5) */
+  float pronunciation_weight; /* the exponent of the probabilities of pronunciations, if the lexicon has them
+                                 (lexicon.h): 0 to 1000 (default 1). P(words | frames) then sums over pronunciations
+                                 with these factors */
 };
 
 LINNET_API void linnet_word_search_settings_default(struct linnet_word_search_settings *settings, size_t size);

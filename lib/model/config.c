@@ -17,6 +17,8 @@ static const char *const activation_names[] = {[LINNET_RELU] = "relu", [LINNET_G
 static const char *const norm_names[] = {[LINNET_NORM_POST] = "post", [LINNET_NORM_PRE] = "pre"};
 static const char *const position_names[] = {
     [LINNET_POSITION_NONE] = "none", [LINNET_POSITION_SINUSOIDAL] = "sinusoidal"};
+static const char *const output_names[] = {
+    [LINNET_OUTPUT_POSTERIORS] = "posteriors", [LINNET_OUTPUT_LINEAR] = "linear"};
 static const char *const map_names[] = {[LINNET_MAP_ELU] = "elu",
                                         [LINNET_MAP_RELU] = "relu",
                                         [LINNET_MAP_POLYNOMIAL] = "polynomial",
@@ -60,6 +62,8 @@ static const struct linnet_json_key keys[] = {
     {"lsh_buckets", LINNET_JSON_SIZE, AT(lsh_buckets), .low = 2, .high = LINNET_MAX_LSH},
     {"lsh_chunk", LINNET_JSON_SIZE, AT(lsh_chunk), .low = 1, .high = LINNET_MAX_LSH},
     {"causal_chunk", LINNET_JSON_SIZE_OR_AUTO, AT(causal_chunk), .low = 0, .high = LINNET_MAX_CAUSAL_CHUNK},
+    {"output", LINNET_JSON_NAME, AT(output), .names = LINNET_NAMES(output_names)},
+    {.key = "tokens"},
     {.key = "convolution_lookahead"}};
 static const struct linnet_json_table table = {"config", keys, sizeof keys / sizeof *keys};
 
@@ -153,6 +157,27 @@ static enum linnet_status read_layer_values(const struct linnet_json_object *obj
   return LINNET_OK;
 }
 
+/* Whether `list` has at most LINNET_MAX_TABLES whole numbers, which it then copies to `sizes`. */
+static bool read_sizes(const json_t *list, size_t sizes[LINNET_MAX_TABLES]) {
+  bool good = json_is_array(list) && json_array_size(list) >= 1 && json_array_size(list) <= LINNET_MAX_TABLES;
+  for (size_t i = 0; good && i < json_array_size(list); i++)
+    good = linnet_json_size(json_array_get(list, i), &sizes[i]);
+  return good;
+}
+
+static enum linnet_status read_tokens(const struct linnet_json_object *object, struct linnet_config *config) {
+  const json_t *list = json_object_get(object->value, "tokens");
+  size_t sizes[LINNET_MAX_TABLES] = {0};
+  if (!list)
+    return LINNET_OK;
+  if (!read_sizes(list, sizes))
+    return linnet_fail(object->context, LINNET_ERROR_FORMAT,
+                       "%s: %s: \"tokens\" must be a list of the sizes of 1 to %d embedding tables", object->name,
+                       object->what, LINNET_MAX_TABLES);
+  memcpy(config->tokens, sizes, sizeof sizes);
+  return LINNET_OK;
+}
+
 static enum linnet_status check_layers(struct linnet_context *context, const char *name, size_t layers) {
   if (layers >= 1 && layers <= LINNET_MAX_LAYERS)
     return LINNET_OK;
@@ -175,6 +200,7 @@ static enum linnet_status read_object(struct linnet_context *context, const json
   struct linnet_config read = *config;
   struct linnet_json_object object = linnet_json_read(context, name, root, &table, complete ? REQUIRED_KEYS : 0, &read);
   LINNET_TRY(read_layers(&object, config->layers, &read));
+  LINNET_TRY(read_tokens(&object, &read));
   *config = read;
   return LINNET_OK;
 }
@@ -269,6 +295,26 @@ static enum linnet_status check_convolution(struct linnet_context *context, cons
   return LINNET_OK;
 }
 
+/* `input_dim` is in range. */
+static enum linnet_status check_tokens(struct linnet_context *context, const char *name,
+                                       const struct linnet_config *config) {
+  size_t tables = 0;
+  while (tables < LINNET_MAX_TABLES && config->tokens[tables] > 0)
+    tables++;
+  for (size_t i = 0; i < LINNET_MAX_TABLES; i++)
+    if (config->tokens[i] > LINNET_MAX_TOKENS || (i >= tables && config->tokens[i] > 0))
+      return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: config: \"tokens\": table %zu must have 1 to %d rows", name,
+                         i + 1, LINNET_MAX_TOKENS);
+  if (tables > 0 && tables != config->input_dim)
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"input_dim\" is %zu; it must be the number of tables of \"tokens\", %zu", name,
+                       config->input_dim, tables);
+  if (tables > 0 && (config->stack != 1 || config->encoder != LINNET_ENCODER_TRANSFORMER))
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"tokens\" need the \"encoder\" transformer and the \"stack\" 1", name);
+  return LINNET_OK;
+}
+
 /* Of a transformer. */
 static enum linnet_status check_relations(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config) {
@@ -310,6 +356,7 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
                                           const struct linnet_config *config) {
   LINNET_TRY(check_keys(context, name, config));
   LINNET_TRY(check_attention(context, name, config));
+  LINNET_TRY(check_tokens(context, name, config));
   LINNET_TRY(config->encoder == LINNET_ENCODER_BLSTM ? check_blstm(context, name, config)
                                                      : check_relations(context, name, config));
   size_t count = 0;
@@ -328,6 +375,20 @@ static bool add_linear(size_t *total, size_t rows, size_t columns) {
   return linnet_mul_size(rows, columns + 1, &product) && linnet_add_size(*total, product, total);
 }
 
+struct linnet_embedding linnet_config_embedding(const struct linnet_config *config) {
+  struct linnet_embedding e = {.tables = config->input_dim, .width = config->width};
+  memcpy(e.sizes, config->tokens, sizeof e.sizes);
+  return e;
+}
+
+/* *total += the elements of the embedding tables, or of the linear layer behind the features. */
+static bool add_input(size_t *total, const struct linnet_config *config) {
+  if (!linnet_config_reads_tokens(config))
+    return add_linear(total, config->width, config->input_dim * config->stack);
+  const struct linnet_embedding e = linnet_config_embedding(config);
+  return linnet_add_size(*total, linnet_embedding_rows(&e) * e.width, total);
+}
+
 static bool count_transformer(const struct linnet_config *config, size_t *count) {
   const size_t width = config->width, norm = 2 * width;
   size_t layer = 2 * norm, total = config->norm == LINNET_NORM_PRE ? norm : 0;
@@ -341,7 +402,7 @@ static bool count_transformer(const struct linnet_config *config, size_t *count)
     good = good && add_linear(&layer, 3 * width, width) && add_linear(&layer, width, config->convolution);
   }
   good = good && linnet_mul_size(layer, config->layers, &layer) && linnet_add_size(total, layer, &total) &&
-         add_linear(&total, width, config->input_dim * config->stack) && add_linear(&total, config->outputs, width);
+         add_input(&total, config) && add_linear(&total, config->outputs, width);
   *count = good ? total : 0;
   return good;
 }
@@ -395,6 +456,27 @@ static bool centred(const struct linnet_config *config) {
   return all;
 }
 
+static json_t *token_sizes(const struct linnet_config *config) {
+  json_t *list = json_array();
+  bool good = list;
+  for (size_t i = 0; good && i < config->input_dim; i++)
+    good = json_array_append_new(list, json_integer((json_int_t)config->tokens[i])) == 0;
+  if (good)
+    return list;
+  json_decref(list);
+  return NULL;
+}
+
+/* Adds the keys that are written only if they do not have their default. */
+static bool add_rare_keys(const struct linnet_config *config, json_t *root) {
+  return root &&
+         (centred(config) ||
+          json_object_set_new(root, lookahead_key.name, layer_values(config, lookahead_value)) == 0) &&
+         (config->output == LINNET_OUTPUT_POSTERIORS ||
+          json_object_set_new(root, "output", json_string(output_names[config->output])) == 0) &&
+         (!linnet_config_reads_tokens(config) || json_object_set_new(root, "tokens", token_sizes(config)) == 0);
+}
+
 enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
                                         char **text) {
   *text = NULL;
@@ -411,8 +493,7 @@ enum linnet_status linnet_config_format(struct linnet_context *context, const st
       map_names[config->feature_map], "features", (json_int_t)config->features, "lsh_rounds",
       (json_int_t)config->lsh_rounds, "lsh_buckets", (json_int_t)config->lsh_buckets, "lsh_chunk",
       (json_int_t)config->lsh_chunk, "causal_chunk", (json_int_t)config->causal_chunk);
-  if (root && !centred(config) &&
-      json_object_set_new(root, lookahead_key.name, layer_values(config, lookahead_value)) != 0) {
+  if (!add_rare_keys(config, root)) {
     json_decref(root);
     root = NULL;
   }
@@ -439,5 +520,5 @@ bool linnet_config_same_network(const struct linnet_config *a, const struct linn
          memcmp(a->attention, b->attention, sizeof a->attention) == 0 && a->convolution == b->convolution &&
          a->outputs == b->outputs && a->feature_map == b->feature_map && a->features == b->features &&
          a->lsh_rounds == b->lsh_rounds && a->lsh_buckets == b->lsh_buckets && a->lsh_chunk == b->lsh_chunk &&
-         same_lookahead(a, b);
+         same_lookahead(a, b) && a->output == b->output && memcmp(a->tokens, b->tokens, sizeof a->tokens) == 0;
 }

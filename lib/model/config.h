@@ -6,11 +6,12 @@
  *    "feed_forward": 768, "activation": "relu", "norm": "post", "dropout": 0.1, "position": "sinusoidal",
  *    "attention": "linear", "convolution": 0, "outputs": 42,
  *    "feature_map": "elu", "features": 0, "lsh_rounds": 4, "lsh_buckets": 64, "lsh_chunk": 32,
- *    "causal_chunk": 0}
+ *    "causal_chunk": 0, "output": "posteriors"}
  *
  * "attention" is one name for all layers, or an array with one name per layer; the names are those of ops/attention.h.
  * "convolution_lookahead" is a number for all layers, or an array with one number per layer; if it is missing, all
  * convolutions are centred.
+ * "tokens" is an array with the sizes of the embedding tables; if it is missing, the input is features of audio.
  * "causal_chunk" may be "auto" at the start of a training. Keys from "feature_map" on may be missing in model files.
  * The structures contain no pointers: they can be copied by assignment. */
 #ifndef LINNET_CONFIG_H
@@ -18,6 +19,7 @@
 
 #include "backend/backend.h"
 #include "base/base.h"
+#include "ops/embedding.h"
 
 /* Hard limits: every size is checked against them before anything is computed from it. */
 enum {
@@ -28,6 +30,7 @@ enum {
   LINNET_MAX_FEED_FORWARD = 65536,
   LINNET_MAX_KERNEL = 63,
   LINNET_MAX_OUTPUTS = 65536,
+  LINNET_MAX_TOKENS = 65536,       /* rows of an embedding table */
   LINNET_MAX_KEY_WIDTH = 4096,     /* of a head, after the feature map */
   LINNET_MAX_MAPPED_WIDTH = 65536, /* of all heads */
   LINNET_MAX_LSH = 1024,
@@ -53,9 +56,16 @@ enum linnet_norm_order { LINNET_NORM_POST, LINNET_NORM_PRE };
 
 enum linnet_position { LINNET_POSITION_NONE, LINNET_POSITION_SINUSOIDAL };
 
+/* What the last linear layer's results become in inference: log-posteriors, or they stay as they are, for example the
+ * parameters of a distribution. */
+enum linnet_output { LINNET_OUTPUT_POSTERIORS, LINNET_OUTPUT_LINEAR };
+
 struct linnet_config {
   enum linnet_encoder_kind encoder;
-  size_t input_dim;                  /* features per frame, 1 to 512 */
+  size_t input_dim;                  /* features per frame, 1 to 512; with tokens, the number of tables */
+  size_t tokens[LINNET_MAX_TABLES];  /* a frame is an index into each of these tables, and the sum of the chosen rows
+                                        is the network's input (ops/embedding.h); 0 from input_dim on, and all 0 if a
+                                        frame has features */
   size_t stack;                      /* frames joined into one, 1 to 4 */
   size_t width;                      /* D, 1 to 4096; even with sinusoidal positions */
   size_t heads;                      /* divides width */
@@ -76,6 +86,7 @@ struct linnet_config {
   size_t causal_chunk; /* of causal linear attention: rows of a chunk; 0: the form without chunks. The fastest value
                           depends on the machine (train/causal_chunk.c); results depend on it only by rounding. It is
                           stored in the model, so that a training continues with the same bytes on any machine. */
+  enum linnet_output output;
 };
 
 /* The paper's model; outputs is 0. */
@@ -91,6 +102,14 @@ enum linnet_status linnet_config_parse(struct linnet_context *context, const cha
 enum linnet_status linnet_config_parse_complete(struct linnet_context *context, const char *text, const char *name,
                                                 struct linnet_config *config);
 
+/* Whether a frame has indices into embedding tables instead of features. */
+static inline bool linnet_config_reads_tokens(const struct linnet_config *config) {
+  return config->tokens[0] > 0;
+}
+
+/* The embedding tables of a configuration that reads tokens. */
+struct linnet_embedding linnet_config_embedding(const struct linnet_config *config);
+
 /* Frames after a frame that the convolution of a layer reads; 0 if there is none. */
 size_t linnet_layer_lookahead(const struct linnet_config *config, size_t layer);
 
@@ -103,8 +122,9 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
  * training uses, and in causal_chunk, which changes results only by rounding. */
 bool linnet_config_same_network(const struct linnet_config *a, const struct linnet_config *b);
 
-/* The JSON text of `config` on one line, all keys in the order above, and "convolution_lookahead" behind them unless
- * all convolutions are centred; reading the doubles back gives exactly the same values. Release *text with linnet_free.
+/* The JSON text of `config` on one line, all keys in the order above up to "causal_chunk". Behind them come
+ * "convolution_lookahead" unless all convolutions are centred, and "output" and "tokens" unless they have their
+ * defaults. Reading the doubles back gives exactly the same values. Release *text with linnet_free.
  */
 enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
                                         char **text);

@@ -8,8 +8,8 @@
 #include "model/layer.h"
 #include "ops/feature_map.h"
 
-/* At most 27 tensors per layer and 6 outside. */
-enum { TENSORS_PER_LAYER = 27, OTHER_TENSORS = 6 };
+/* At most 27 tensors per layer. Outside: two of the input or the embedding tables, and four. */
+enum { TENSORS_PER_LAYER = 27, OTHER_TENSORS = LINNET_MAX_TABLES + 4 };
 
 /* --- the table ------------------------------------------------------------------------------------------------ */
 
@@ -146,9 +146,22 @@ static void put_layer(struct builder *b, const struct linnet_config *config, siz
   b->prefix[0] = '\0';
 }
 
+static void put_tables(struct builder *b, const struct linnet_config *config) {
+  align(b->parameters);
+  b->parameters->tables = b->parameters->size;
+  for (size_t i = 0; i < config->input_dim; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "input.%zu.weight", i);
+    put(b, name, config->tokens[i], config->width, 1, 0);
+  }
+}
+
 static void put_transformer(struct linnet_parameters *p, const struct linnet_config *config) {
   struct builder b = {.parameters = p};
-  p->input = put_linear(&b, "input", config->width, config->input_dim * config->stack);
+  if (linnet_config_reads_tokens(config))
+    put_tables(&b, config);
+  else
+    p->input = put_linear(&b, "input", config->width, config->input_dim * config->stack);
   for (size_t i = 0; i < config->layers; i++)
     put_layer(&b, config, i);
   if (config->norm == LINNET_NORM_PRE)

@@ -4,7 +4,8 @@
  *   | input.weight | pad | input.bias | pad | layers.0.attention.query.weight | key.weight | value.weight | pad | ...
  *
  * Tensors start at multiples of LINNET_PARAMETER_ALIGN elements, except that the query, key and value weights of a
- * layer follow each other without a gap, one (3D, D) matrix, and so do their biases, one vector (3D). Padding is zero
+ * layer follow each other without a gap, one (3D, D) matrix, and so do their biases, one vector (3D), and embedding
+ * tables. Padding is zero
  * and stays zero: an optimiser may run over the whole buffer. Linear weights are (outputs, inputs), as in PyTorch. */
 #ifndef LINNET_PARAMETERS_H
 #define LINNET_PARAMETERS_H
@@ -19,7 +20,7 @@ struct linnet_parameter {
   size_t offset;     /* in the buffer, in elements */
   size_t rows, cols; /* cols 0: a vector of `rows`; else a row-major matrix (rows, cols) */
   size_t count;      /* elements */
-  size_t fan_in;     /* initial values are uniform in +-1/sqrt(fan_in); 0: all are `initial` */
+  size_t fan_in;     /* initial values are uniform in +-1/sqrt(fan_in); 0: all are `initial`; 1 for embeddings */
   double initial;
   bool fixed; /* drawn from the normal distribution and never trained */
 };
@@ -74,7 +75,8 @@ struct linnet_parameters {
   size_t trained; /* elements without padding and fixed tensors: the number of trained parameters */
 
   size_t num_layers;
-  struct linnet_linear input;            /* (D, input_dim * stack); zeros in a Bi-LSTM */
+  struct linnet_linear input;            /* (D, input_dim * stack); zeros in a Bi-LSTM, and with embedding tables */
+  size_t tables;                         /* offset of the embedding tables, without gaps between them */
   struct linnet_sublayer *sublayers;     /* (num_sublayers) of a transformer, in their order */
   size_t num_sublayers;                  /* the same number in each layer; 0 in a Bi-LSTM */
   struct linnet_lstm_offsets (*lstm)[2]; /* (num_layers) of a Bi-LSTM: forward, reverse; zeros in a transformer */
@@ -97,9 +99,9 @@ void linnet_parameters_destroy(struct linnet_parameters *parameters);
 /* The tensor of that name, NULL if there is none. */
 const struct linnet_parameter *linnet_parameters_find(const struct linnet_parameters *parameters, const char *name);
 
-/* Fills buffer (size) with PyTorch's initial values: linear and convolution weights and biases uniform in
- * +-1/sqrt(fan_in), gains 1, biases of norms 0, padding 0; fixed tensors are normal. A value depends only on (seed,
- * index of its tensor in the list, its index in the tensor). */
+/* Fills buffer (size) with initial values: linear and convolution weights and biases uniform in +-1/sqrt(fan_in), as in
+ * PyTorch, embeddings uniform in +-1, gains 1, biases of norms 0, padding 0; fixed tensors are normal. A value depends
+ * only on (seed, index of its tensor in the list, its index in the tensor). */
 void linnet_parameters_initialise(const struct linnet_parameters *parameters, uint64_t seed, real *buffer);
 
 #endif

@@ -79,16 +79,6 @@ void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, s
   batches->starts[batches->batches] = n;
 }
 
-enum { PREFETCHED = 8 }; /* batches between the announcement and the use */
-
-void linnet_batches_prefetch(const struct linnet_batches *b, const struct linnet_corpus *corpus, size_t step,
-                             bool first, uint64_t epoch) {
-  const size_t begin = linnet_min_size(first ? step : step + PREFETCHED, b->batches),
-               end = linnet_min_size(step + PREFETCHED + 1, b->batches);
-  if (corpus->prefetch && begin < end)
-    corpus->prefetch(corpus->user, b->order + b->starts[begin], b->starts[end] - b->starts[begin], epoch);
-}
-
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
 
 void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *context, const struct linnet_config *config) {
@@ -178,9 +168,10 @@ static void load_masks(const struct loading *l, size_t i, size_t view) {
     fit_mask(b->config, b->frames[i], &masks[m]);
 }
 
-static void load_utterance(void *user, size_t i, unsigned worker) {
+static void load_utterance(void *user, size_t task, unsigned worker) {
   const struct loading *l = user;
   struct linnet_batch *b = l->batch;
+  const size_t i = b->begin + task;
   struct linnet_context *context = l->contexts ? l->contexts[worker] : b->context;
   size_t capacity = b->slots[i + 1] - b->slots[i];
   b->frames[i] = 0;
@@ -190,17 +181,17 @@ static void load_utterance(void *user, size_t i, unsigned worker) {
     load_masks(l, i, v);
 }
 
-static void stack_utterance(void *user, size_t i, unsigned worker) {
+static void stack_utterance(void *user, size_t task, unsigned worker) {
   struct linnet_batch *b = user;
+  const size_t i = b->begin + task, first = i * b->views;
   (void)worker;
-  size_t row = b->config->input_dim * b->config->stack, first = i * b->views;
   for (size_t s = first; s < first + b->views && b->frames[i] > 0; s++)
     linnet_stack_frames(b->config, b->raw + b->slots[i] * b->config->input_dim, b->frames[i],
-                        b->features + b->offsets[s] * row);
+                        linnet_batch_features(b, s));
 }
 
 static void for_each(struct linnet_batch *b, struct linnet_context *const *contexts, linnet_task_fn body, void *user) {
-  size_t count = linnet_batch_utterances(b);
+  size_t count = b->end - b->begin;
   if (contexts)
     linnet_parallel(b->context, count, body, user);
   for (size_t i = 0; !contexts && i < count; i++)
@@ -210,14 +201,14 @@ static void for_each(struct linnet_batch *b, struct linnet_context *const *conte
 /* Finds the first utterance that failed, and loads its features again: the error message of its worker may be that of a
  * later utterance. */
 static enum linnet_status check_loaded(struct linnet_batch *b, struct loading *l) {
-  for (size_t i = 0; i < linnet_batch_utterances(b); i++) {
+  for (size_t i = b->begin; i < b->end; i++) {
     if (b->status[i] == LINNET_OK)
       continue;
     if (b->status[i] == LINNET_ERROR_CANCELLED)
       return linnet_fail(b->context, b->status[i], "cancelled");
     struct loading again = *l;
     again.contexts = NULL;
-    load_utterance(&again, i, 0);
+    load_utterance(&again, i - b->begin, 0);
     if (b->status[i] != LINNET_OK)
       return b->status[i];
   }
@@ -226,8 +217,8 @@ static enum linnet_status check_loaded(struct linnet_batch *b, struct loading *l
 
 static void locate(struct linnet_batch *b, const struct linnet_corpus *corpus, const size_t *nominal, uint64_t epoch) {
   const size_t extra = epoch > 0 ? corpus->extra_frames : 0;
-  b->slots[0] = 0;
-  for (size_t i = 0; i < linnet_batch_utterances(b); i++) {
+  b->slots[b->begin] = 0;
+  for (size_t i = b->begin; i < b->end; i++) {
     size_t u = b->utterances[i];
     b->slots[i + 1] = b->slots[i] + nominal[u] + nominal[u] / 4 + 8 + extra;
   }
@@ -242,31 +233,83 @@ static void lay_out(struct linnet_batch *b) {
     b->offsets[s + 1] = b->offsets[s] + linnet_stacked_frames(b->config, b->frames[s / b->views]);
 }
 
-enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet_corpus *corpus,
-                                     const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
-                                     struct linnet_context *const *contexts) {
-  if (!reserve_sequences(b, count * b->views))
-    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu utterances", count);
-  b->count = count * b->views;
-  b->utterances = utterances;
+/* Utterances begin ... end - 1 of a batch. */
+struct part {
+  size_t begin, end;
+};
+
+/* Divides a batch, and returns this rank's part of it. */
+static struct part divide(const struct linnet_batch *b, const size_t *utterances, size_t count, const size_t *nominal,
+                          struct linnet_shards *shards) {
+  const struct linnet_network network = {linnet_device_of(b->context), b->config, NULL};
+  const size_t self = linnet_ranks_self(b->ranks);
+  linnet_shards_divide(&network, b->num_shards, utterances, count, nominal, shards);
+  return (struct part){shards->starts[linnet_shards_first(shards, b->ranks, self)],
+                       shards->starts[linnet_shards_first(shards, b->ranks, self + 1)]};
+}
+
+static enum linnet_status out_of_memory(const struct linnet_batch *b, size_t frames) {
+  return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", frames);
+}
+
+static size_t own_rows(const struct linnet_batch *b) {
+  size_t rows = 0;
+  for (size_t i = b->begin; i < b->end; i++)
+    rows += b->views * linnet_stacked_frames(b->config, b->frames[i]);
+  return rows;
+}
+
+/* Loads what this rank computes. */
+static enum linnet_status load_own(struct linnet_batch *b, const struct linnet_corpus *corpus, const size_t *nominal,
+                                   uint64_t epoch, struct linnet_context *const *contexts) {
+  const size_t count = b->count / b->views;
   b->num_masks = epoch > 0 ? corpus->num_masks : 0;
+  if (!reserve_sequences(b, b->count))
+    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu utterances", count);
   if (!reserve_masks(b, b->count))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for the masks of %zu utterances", count);
   locate(b, corpus, nominal, epoch);
-  if (!reserve_raw(b, b->slots[count]))
-    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", b->slots[count]);
+  if (!reserve_raw(b, b->slots[b->end]))
+    return out_of_memory(b, b->slots[b->end]);
   struct loading loading = {b, corpus, epoch, contexts};
   for_each(b, contexts, load_utterance, &loading);
   LINNET_TRY(check_loaded(b, &loading));
+  return reserve_features(b, own_rows(b) * b->config->stack) ? LINNET_OK : out_of_memory(b, b->slots[b->end]);
+}
+
+static enum linnet_status gather_frames(struct linnet_batch *b) {
+  for (size_t r = 0; b->ranks && r <= linnet_ranks_count(b->ranks); r++)
+    b->ranks->offsets[r] = linnet_batch_first(b, r) / b->views * sizeof *b->frames;
+  return b->ranks ? linnet_ranks_gather(b->ranks, b->frames) : LINNET_OK;
+}
+
+enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet_corpus *corpus,
+                                     const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
+                                     struct linnet_context *const *contexts) {
+  b->count = count * b->views;
+  b->utterances = utterances;
+  const struct part part = divide(b, utterances, count, nominal, &b->shards);
+  b->begin = part.begin;
+  b->end = part.end;
+  enum linnet_status status = load_own(b, corpus, nominal, epoch, contexts);
+  LINNET_TRY(b->ranks ? linnet_ranks_agree(b->ranks, status) : status);
+  LINNET_TRY(gather_frames(b));
   lay_out(b);
-  if (!reserve_features(b, b->offsets[b->count] * b->config->stack))
-    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", b->slots[count]);
   for_each(b, contexts, stack_utterance, b);
   return LINNET_OK;
 }
 
 size_t linnet_batch_utterances(const struct linnet_batch *b) {
   return b->count / b->views;
+}
+
+real *linnet_batch_features(const struct linnet_batch *b, size_t s) {
+  size_t rows = b->offsets[s] - b->offsets[b->begin * b->views];
+  return b->features + rows * b->config->stack * b->config->input_dim;
+}
+
+size_t linnet_batch_first(const struct linnet_batch *b, size_t r) {
+  return b->shards.starts[linnet_shards_first(&b->shards, b->ranks, r)] * b->views;
 }
 
 struct linnet_masks linnet_batch_masks(const struct linnet_batch *b, size_t first) {
@@ -278,4 +321,26 @@ struct linnet_masks linnet_batch_masks(const struct linnet_batch *b, size_t firs
 
 bool linnet_batch_feasible(const struct linnet_batch *b, size_t i) {
   return linnet_ctc_min_frames(b->labels[i], b->num_labels[i]) <= b->offsets[i + 1] - b->offsets[i];
+}
+
+/* --- reading ahead ------------------------------------------------------------------------------------------------ */
+
+enum { PREFETCHED = 8 }; /* batches between the announcement and the use */
+
+/* Announces what this rank reads of a batch. */
+static void announce(const struct linnet_batch *b, const struct linnet_corpus *corpus, const size_t *utterances,
+                     size_t count, const size_t *nominal, uint64_t epoch) {
+  struct linnet_shards shards;
+  const struct part part = divide(b, utterances, count, nominal, &shards);
+  if (part.begin < part.end)
+    corpus->prefetch(corpus->user, utterances + part.begin, part.end - part.begin, epoch);
+}
+
+void linnet_batch_prefetch(const struct linnet_batch *b, const struct linnet_batches *batches,
+                           const struct linnet_corpus *corpus, const size_t *nominal, size_t step, bool first,
+                           uint64_t epoch) {
+  const size_t begin = first ? step : step + PREFETCHED, end = linnet_min_size(step + PREFETCHED + 1, batches->batches);
+  for (size_t i = begin; corpus->prefetch && i < end; i++)
+    announce(b, corpus, batches->order + batches->starts[i], batches->starts[i + 1] - batches->starts[i], nominal,
+             epoch);
 }

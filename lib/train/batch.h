@@ -7,6 +7,7 @@
 #include "backend/backend.h"
 #include "base/base.h"
 #include "model/config.h"
+#include "train/shards.h"
 
 /* --- random numbers ----------------------------------------------------------------------------------------------- */
 
@@ -43,31 +44,31 @@ struct linnet_order {
 void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, size_t utterances, size_t batch_frames,
                          const struct linnet_order *order);
 
-/* Announces the batches to the corpus that follow `step`, a few at a time, as soon as they are near. */
-void linnet_batches_prefetch(const struct linnet_batches *batches, const struct linnet_corpus *corpus, size_t step,
-                             bool first, uint64_t epoch);
-
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
 
-/* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. One
- * object is reused from batch to batch. */
+/* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. A rank
+ * has only those of its shards, but knows the frames of all. One object is reused from batch to batch. */
 
 struct linnet_batch {
   struct linnet_context *context;
   const struct linnet_config *config;
-  size_t views;             /* sequences of each utterance, which differ in masks and dropout only: 1 after
-                               linnet_batch_init; set it before loading */
-  size_t count;             /* sequences: those of an utterance follow each other */
+  size_t views;               /* sequences of each utterance, which differ in masks and dropout only: 1 after
+                                 linnet_batch_init; set it before loading, as the next two */
+  size_t count;               /* sequences: those of an utterance follow each other */
+  struct linnet_ranks *ranks; /* NULL after linnet_batch_init: this rank alone loads all */
+  size_t num_shards;          /* 0 after linnet_batch_init: by the frames */
+  struct linnet_shards shards;
+  size_t begin, end;        /* the utterances of this rank's shards, which it has loaded */
   const size_t *utterances; /* (count / views), indices into the corpus; the caller's */
   size_t *offsets;          /* (count + 1), in output frames */
-  real *features;           /* (offsets[count], stack * input_dim) */
+  real *features;           /* (rows, stack * input_dim), from row offsets[begin * views] on */
   const int **labels;       /* (count) */
   size_t *num_labels;       /* (count) */
   double *loss;             /* (count): negative log likelihoods, set by the code that computes them */
   double *consistency;      /* (count / views): consistency losses, set by the code that computes them */
 
   size_t num_masks;                  /* of each sequence; 0 in validation */
-  struct linnet_feature_mask *masks; /* (count, num_masks) */
+  struct linnet_feature_mask *masks; /* (count, num_masks), set from begin * views to end * views */
 
   float *raw; /* features as the corpus gives them, utterance i from frame slots[i] on */
   size_t *slots, *frames;
@@ -81,16 +82,29 @@ void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *contex
 void linnet_batch_release(struct linnet_batch *batch);
 
 /* Loads `count` utterances of `nominal[u]` frames each; epoch 0 is validation. With `contexts`, one for each worker,
- * all threads of the batch's context read the corpus. With NULL, only this thread does. */
+ * all threads of the batch's context read the corpus. With NULL, only this thread does. All ranks load their parts
+ * together, and fail together. */
 enum linnet_status linnet_batch_load(struct linnet_batch *batch, const struct linnet_corpus *corpus,
                                      const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
                                      struct linnet_context *const *contexts);
 
+/* Announces to the corpus what this rank will read of the batches after `step`, a few batches ahead; `first`: nothing
+ * has been announced yet. `batch` says how batches are divided. */
+void linnet_batch_prefetch(const struct linnet_batch *batch, const struct linnet_batches *batches,
+                           const struct linnet_corpus *corpus, const size_t *nominal, size_t step, bool first,
+                           uint64_t epoch);
+
 /* The number of utterances in the batch. */
 size_t linnet_batch_utterances(const struct linnet_batch *batch);
 
+/* The features of sequence s, which this rank has loaded. */
+real *linnet_batch_features(const struct linnet_batch *batch, size_t s);
+
 /* The masks of the sequences from `first` on, as ops take them. */
 struct linnet_masks linnet_batch_masks(const struct linnet_batch *batch, size_t first);
+
+/* Rank r's first sequence. */
+size_t linnet_batch_first(const struct linnet_batch *batch, size_t r);
 
 /* True if the labels of sequence i fit into its frames. */
 bool linnet_batch_feasible(const struct linnet_batch *batch, size_t i);

@@ -7,6 +7,7 @@
 
 #include "base/c_locale.h"
 #include "model/format/safetensors.h"
+#include "train/trainer.h"
 
 #define CHECKPOINT_FORMATS "linnet-checkpoint-"
 #define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"
@@ -104,32 +105,15 @@ enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const 
   return status;
 }
 
-/* Where "key=item, item, ..." begins to differ from another: the item with the first other byte. */
-static size_t first_difference(const char *a, const char *b, size_t length) {
-  size_t item = 0;
-  for (size_t i = 0; i < length && a[i] == b[i]; i++)
-    if (a[i] == ',' || a[i] == '=')
-      item = i + 1;
-  return item;
-}
-
-/* Compares line by line. */
 static enum linnet_status check_fingerprint(struct linnet_context *context, const char *path, const char *ours,
                                             const char *theirs) {
-  while (*ours || *theirs) {
-    int a = (int)strcspn(ours, "\n"), b = (int)strcspn(theirs, "\n");
-    if (a != b || strncmp(ours, theirs, (size_t)a) != 0) {
-      int same = (int)first_difference(ours, theirs, (size_t)(a < b ? a : b)), key = (int)strcspn(ours, "=");
-      a -= same, b -= same;
-      return linnet_fail(context, LINNET_ERROR_STATE,
-                         "%s: was made with other settings, %.*s= ...%.*s, not %.*s: use the same settings and data to "
-                         "continue, or another folder to start anew",
-                         path, key, ours, b < 60 ? b : 60, theirs + same, a < 60 ? a : 60, ours + same);
-    }
-    ours += a + (ours[a] == '\n');
-    theirs += b + (theirs[b] == '\n');
-  }
-  return LINNET_OK;
+  char sentence[LINNET_DIFFERENCE_BYTES];
+  if (!linnet_fingerprint_differs(theirs, ours, sentence))
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_STATE,
+                     "%s: was made with other settings, %s: use the same settings and data to continue, or another "
+                     "folder to start anew",
+                     path, sentence);
 }
 
 static enum linnet_status read_vectors(const struct linnet_safetensors *file, const char *path,

@@ -12,6 +12,7 @@ struct evaluation {
   struct linnet_context *context;
   const struct linnet_network *network;
   struct linnet_worker *workers;
+  struct linnet_ranks *ranks;
   const real *weights;
   const struct linnet_corpus *corpus;
   const size_t *nominal;
@@ -92,8 +93,14 @@ static enum linnet_status evaluate_batch(struct evaluation *e, size_t b, struct 
   return e->corpus->count_errors ? count_batch(e, worker, batch, &e->results[begin]) : LINNET_OK;
 }
 
-static void task_batch(void *user, size_t b, unsigned worker) {
+/* The first batch of rank r. */
+static size_t first_batch(const struct evaluation *e, size_t r) {
+  return linnet_ranks_first(e->ranks, e->batches.batches, r);
+}
+
+static void task_batch(void *user, size_t task, unsigned worker) {
   struct evaluation *e = user;
+  const size_t b = first_batch(e, linnet_ranks_self(e->ranks)) + task;
   if (__atomic_load_n(&e->failed, __ATOMIC_ACQUIRE))
     return;
   enum linnet_status status = linnet_poll_check(e->workers[worker].context);
@@ -138,24 +145,40 @@ static void release(struct evaluation *e) {
   linnet_batches_destroy(e->context, &e->batches);
 }
 
+/* The results of all ranks. */
+static enum linnet_status gather_results(struct evaluation *e) {
+  for (size_t r = 0; e->ranks && r <= linnet_ranks_count(e->ranks); r++)
+    e->ranks->offsets[r] = e->batches.starts[first_batch(e, r)] * sizeof *e->results;
+  return e->ranks ? linnet_ranks_gather(e->ranks, e->results) : LINNET_OK;
+}
+
+static enum linnet_status run_own(struct evaluation *e, size_t batch_frames) {
+  LINNET_TRY(create(e));
+  linnet_batches_fill(&e->batches, e->nominal, e->corpus->num_utterances, batch_frames, &(struct linnet_order){0});
+  const size_t self = linnet_ranks_self(e->ranks);
+  linnet_workers_run(e->context, e->network, first_batch(e, self + 1) - first_batch(e, self), task_batch, e);
+  return e->status;
+}
+
 enum linnet_status linnet_evaluate(struct linnet_context *context, const struct linnet_network *network,
-                                   struct linnet_worker *workers, const real *weights,
+                                   struct linnet_worker *workers, struct linnet_ranks *ranks, const real *weights,
                                    const struct linnet_corpus *corpus, const size_t *nominal, size_t batch_frames,
                                    struct linnet_evaluation *result) {
   struct evaluation e = {.context = context,
                          .network = network,
                          .workers = workers,
+                         .ranks = ranks,
                          .weights = weights,
                          .corpus = corpus,
                          .nominal = nominal,
                          .status = LINNET_OK};
-  enum linnet_status status = create(&e);
-  if (status == LINNET_OK) {
-    linnet_batches_fill(&e.batches, nominal, corpus->num_utterances, batch_frames, &(struct linnet_order){0});
-    linnet_workers_run(context, network, e.batches.batches, task_batch, &e);
-    status = e.status;
+  enum linnet_status status = run_own(&e, batch_frames);
+  if (ranks)
+    status = linnet_ranks_agree(ranks, status);
+  if (status == LINNET_OK)
+    status = gather_results(&e);
+  if (status == LINNET_OK)
     sum_results(&e, result);
-  }
   release(&e);
   return status;
 }

@@ -41,6 +41,12 @@ static void append_methods(const struct linnet_train_settings *s, char *text, si
   used = strlen(text);
   if (s->num_block_utterances > 0)
     linnet_format(text + used, bytes - used, "shuffle_block=%zu\n", s->num_block_utterances);
+  used = strlen(text);
+  if (s->num_shards > 0)
+    linnet_format(text + used, bytes - used, "shards=%zu\n", s->num_shards);
+  used = strlen(text);
+  if (s->wire_precision == LINNET_BFLOAT16)
+    linnet_format(text + used, bytes - used, "wire_precision=bfloat16\n");
 }
 
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text) {
@@ -67,6 +73,60 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
   }
   linnet_free(t->context, config);
   linnet_free(t->context, features);
+  return status;
+}
+
+/* --- differences -------------------------------------------------------------------------------------------------- */
+
+/* Where "key=item, item, ..." begins to differ from another: the item with the first other byte. */
+static size_t first_difference(const char *a, const char *b, size_t length) {
+  size_t item = 0;
+  for (size_t i = 0; i < length && a[i] == b[i]; i++)
+    if (a[i] == ',' || a[i] == '=')
+      item = i + 1;
+  return item;
+}
+
+bool linnet_fingerprint_differs(const char *ours, const char *theirs, char sentence[LINNET_DIFFERENCE_BYTES]) {
+  while (*ours || *theirs) {
+    int a = (int)strcspn(ours, "\n"), b = (int)strcspn(theirs, "\n");
+    if (a != b || strncmp(ours, theirs, (size_t)a) != 0) {
+      int same = (int)first_difference(ours, theirs, (size_t)(a < b ? a : b)), key = (int)strcspn(theirs, "=");
+      a -= same, b -= same;
+      linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%.*s= ...%.*s, not %.*s", key < 60 ? key : 60, theirs,
+                    a < 60 ? a : 60, ours + same, b < 60 ? b : 60, theirs + same);
+      return true;
+    }
+    ours += a + (ours[a] == '\n');
+    theirs += b + (theirs[b] == '\n');
+  }
+  return false;
+}
+
+/* Compares with the text of rank 0, which has `bytes`. */
+static enum linnet_status compare(struct linnet_ranks *ranks, const char *text, char *first, size_t bytes) {
+  char sentence[LINNET_DIFFERENCE_BYTES];
+  if (linnet_ranks_self(ranks) == 0)
+    memcpy(first, text, bytes);
+  LINNET_TRY(linnet_ranks_share(ranks, first, bytes));
+  enum linnet_status status = LINNET_OK;
+  if (linnet_fingerprint_differs(text, first, sentence))
+    status =
+        linnet_fail(ranks->context, LINNET_ERROR_STATE, "differs from rank 0: %s: give all ranks the same", sentence);
+  return linnet_ranks_agree(ranks, status);
+}
+
+enum linnet_status linnet_fingerprint_compare(struct linnet_ranks *ranks, const char *text) {
+  size_t bytes = strlen(text) + 1;
+  if (linnet_ranks_count(ranks) == 1)
+    return LINNET_OK;
+  LINNET_TRY(linnet_ranks_share(ranks, &bytes, sizeof bytes));
+  char *first = linnet_calloc(ranks->context, bytes, 1);
+  enum linnet_status status = linnet_ranks_agree(
+      ranks, first ? LINNET_OK : linnet_fail(ranks->context, LINNET_ERROR_MEMORY, "out of memory for a fingerprint"));
+  if (status == LINNET_OK)
+    status = compare(ranks, text, first, bytes);
+  linnet_free(ranks->context, first);
   return status;
 }
 

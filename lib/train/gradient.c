@@ -97,26 +97,10 @@ enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct 
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
-enum { PARAMETER_BLOCK = 65536 };
-
-static size_t block_count(const struct linnet_gradient *g) {
-  return linnet_divide_up(g->network->parameters->size, g->block);
-}
-
-static size_t block_length(const struct linnet_gradient *g, size_t block) {
-  size_t left = g->network->parameters->size - block * g->block;
-  return left < g->block ? left : g->block;
-}
-
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
                                           struct linnet_worker *workers, struct linnet_gradient *gradient) {
-  struct linnet_device *device = network->device;
-  *gradient = (struct linnet_gradient){.context = context,
-                                       .network = network,
-                                       .workers = workers,
-                                       .block = device->ops->host ? PARAMETER_BLOCK : network->parameters->size};
-  gradient->squares = device->ops->alloc(device, block_count(gradient) * sizeof *gradient->squares);
-  return gradient->squares ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for gradients");
+  *gradient = (struct linnet_gradient){.context = context, .network = network, .workers = workers};
+  return linnet_gradient_prepare_sum(gradient);
 }
 
 void linnet_gradient_release(struct linnet_gradient *gradient) {
@@ -124,7 +108,7 @@ void linnet_gradient_release(struct linnet_gradient *gradient) {
   for (size_t i = 0; device && i < LINNET_MAX_SHARDS; i++)
     device->ops->free(device, gradient->shards[i]);
   if (device)
-    device->ops->free(device, gradient->squares);
+    linnet_gradient_release_sum(gradient);
   *gradient = (struct linnet_gradient){0};
 }
 
@@ -136,48 +120,31 @@ struct step {
   struct linnet_batch *batch;
   uint64_t seed;
   uint32_t step;
-  double scale, consistency; /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
-  size_t shards;
-  size_t starts[LINNET_MAX_SHARDS + 1]; /* sequences of the batch */
-  size_t order[LINNET_MAX_SHARDS];      /* in which shards are processed */
+  double scale, consistency;       /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
+  size_t count;                    /* shards of this rank that have utterances */
+  size_t order[LINNET_MAX_SHARDS]; /* in which they are processed */
   enum linnet_status status[LINNET_MAX_SHARDS];
   unsigned worker[LINNET_MAX_SHARDS];
 };
 
-/* An even number of shards, so that two threads share them evenly, of about `aim` rows each. */
-static size_t shard_count(size_t rows, size_t aim) {
-  size_t count = (rows + aim) / (2 * aim) * 2;
-  return count < 2 ? 2 : count > LINNET_MAX_SHARDS ? LINNET_MAX_SHARDS : count;
-}
-
-static size_t wanted_shards(const struct linnet_network *network, size_t rows) {
-  return network->device->ops->host ? shard_count(rows, linnet_network_shard_rows(network)) : 1;
-}
-
-/* A shard gets the utterances whose middle is in its part of the rows, with all their views. A part without utterances
- * gives no shard, but there is at least one shard. */
-static void cut_shards(struct step *step) {
-  const struct linnet_batch *batch = step->batch;
-  size_t rows = batch->offsets[batch->count], u = 0;
-  size_t parts = wanted_shards(step->gradient->network, rows);
-  for (size_t part = 1; part <= parts; part++) {
-    size_t end = rows * part / parts, first = u;
-    while (u < batch->count && (part == parts || (batch->offsets[u] + batch->offsets[u + batch->views]) / 2 < end))
-      u += batch->views;
-    if (u > first || (part == parts && step->shards == 0))
-      step->starts[++step->shards] = u;
-  }
+/* The first sequence of a shard. */
+static size_t first_of(const struct step *step, size_t s) {
+  return step->batch->shards.starts[s] * step->batch->views;
 }
 
 static size_t shard_rows(const struct step *step, size_t s) {
-  return step->batch->offsets[step->starts[s + 1]] - step->batch->offsets[step->starts[s]];
+  return step->batch->offsets[first_of(step, s + 1)] - step->batch->offsets[first_of(step, s)];
 }
 
-/* Longest shards first, so that threads are idle for the shortest time at the end. The gradients are still summed in
- * the order of the batch. */
+/* Longest shards first, so that threads are idle for the shortest time at the end. */
 static void order_shards(struct step *step) {
-  for (size_t s = 0; s < step->shards; s++) {
-    size_t at = s;
+  const struct linnet_batch *batch = step->batch;
+  const struct linnet_ranks *ranks = batch->ranks;
+  size_t self = linnet_ranks_self(ranks), end = linnet_shards_first(&batch->shards, ranks, self + 1);
+  for (size_t s = linnet_shards_first(&batch->shards, ranks, self); s < end; s++) {
+    if (linnet_shard_empty(&batch->shards, s))
+      continue;
+    size_t at = step->count++;
     for (; at > 0 && shard_rows(step, step->order[at - 1]) < shard_rows(step, s); at--)
       step->order[at] = step->order[at - 1];
     step->order[at] = s;
@@ -244,7 +211,7 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
 
 static enum linnet_status run_shard(const struct step *step, size_t s, struct linnet_worker *worker, real *gradient) {
   const struct linnet_batch *batch = step->batch;
-  size_t begin = step->starts[s], count = step->starts[s + 1] - begin, first = batch->offsets[begin];
+  size_t begin = first_of(step, s), count = first_of(step, s + 1) - begin, first = batch->offsets[begin];
   size_t columns = batch->config->stack * batch->config->input_dim;
   size_t *offsets = linnet_alloc(worker->context, count + 1, sizeof *offsets);
   if (!offsets)
@@ -252,7 +219,7 @@ static enum linnet_status run_shard(const struct step *step, size_t s, struct li
   for (size_t i = 0; i <= count; i++)
     offsets[i] = batch->offsets[begin + i] - first;
   struct linnet_host_batch host = {.pack = {count, offsets},
-                                   .features = batch->features + first * columns,
+                                   .features = linnet_batch_features(batch, begin),
                                    .columns = columns,
                                    .labels = batch->labels + begin,
                                    .num_labels = batch->num_labels + begin,
@@ -275,37 +242,21 @@ static void task_shard(void *user, size_t task, unsigned worker) {
   step->status[s] = run_shard(step, s, &step->gradient->workers[worker], gradient);
 }
 
-static enum linnet_status reserve_shards(struct linnet_gradient *g, size_t count) {
+static enum linnet_status reserve_shards(const struct step *step) {
+  struct linnet_gradient *g = step->gradient;
   struct linnet_device *device = g->network->device;
-  for (size_t s = 0; s < count; s++) {
-    if (!g->shards[s])
-      g->shards[s] = device->ops->alloc(device, g->network->parameters->size * sizeof(real));
-    if (!g->shards[s])
-      return linnet_fail(g->context, LINNET_ERROR_MEMORY, "out of memory for %zu gradients", count);
+  for (size_t i = 0; i < step->count; i++) {
+    real **shard = &g->shards[step->order[i]];
+    if (!*shard)
+      *shard = device->ops->alloc(device, g->network->parameters->size * sizeof(real));
+    if (!*shard)
+      return linnet_fail(g->context, LINNET_ERROR_MEMORY, "out of memory for %zu gradients", step->count);
   }
   return LINNET_OK;
 }
 
-/* --- sums --------------------------------------------------------------------------------------------------------- */
-
-static void task_sum(void *user, size_t block, unsigned worker) {
-  struct step *step = user;
-  struct linnet_gradient *g = step->gradient;
-  struct linnet_device *device = g->network->device;
-  size_t start = block * g->block, n = block_length(g, block);
-  (void)worker;
-  for (size_t s = 1; s < step->shards; s++)
-    device->ops->add(device, n, g->shards[s] + start, g->shards[0] + start);
-  device->ops->sum_of_squares(device, n, g->shards[0] + start, &g->squares[block]);
-}
-
-/* Only the CPU has more than one block. */
-static void sum_squares(struct linnet_gradient *g) {
-  struct linnet_device *device = g->network->device;
-  for (size_t b = 1; b < block_count(g); b++)
-    g->squares[0] += g->squares[b];
-  device->ops->download(device, &g->total, g->squares, sizeof g->total);
-}
+/* --- the step ------------------------------------------------------------------------------------------------------
+ */
 
 /* The labels of feasible sequences. */
 static size_t count_labels(const struct linnet_batch *batch) {
@@ -313,6 +264,32 @@ static size_t count_labels(const struct linnet_batch *batch) {
   for (size_t i = 0; i < batch->count; i++)
     labels += linnet_batch_feasible(batch, i) ? batch->num_labels[i] : 0;
   return labels;
+}
+
+/* The shards of this rank. */
+static enum linnet_status run_shards(struct step *step) {
+  struct linnet_gradient *g = step->gradient;
+  LINNET_TRY(reserve_shards(step));
+  linnet_workers_run(g->context, g->network, step->count, task_shard, step);
+  for (size_t i = 0; i < step->count; i++) {
+    size_t s = step->order[i];
+    if (step->status[s] != LINNET_OK) {
+      linnet_copy_error(g->context, g->workers[step->worker[s]].context);
+      return step->status[s];
+    }
+  }
+  return LINNET_OK;
+}
+
+/* Those of all ranks. */
+static enum linnet_status gather_losses(struct linnet_batch *batch) {
+  struct linnet_ranks *ranks = batch->ranks;
+  for (size_t r = 0; ranks && r <= linnet_ranks_count(ranks); r++)
+    ranks->offsets[r] = linnet_batch_first(batch, r) * sizeof *batch->loss;
+  LINNET_TRY(ranks ? linnet_ranks_gather(ranks, batch->loss) : LINNET_OK);
+  for (size_t r = 0; ranks && r <= linnet_ranks_count(ranks); r++)
+    ranks->offsets[r] = linnet_batch_first(batch, r) / 2 * sizeof *batch->consistency;
+  return ranks && batch->views == 2 ? linnet_ranks_gather(ranks, batch->consistency) : LINNET_OK;
 }
 
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real *weights, struct linnet_batch *batch,
@@ -326,18 +303,11 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
                       .scale = 1 / (double)(labels > 0 ? labels : 1)};
   if (batch->views == 2 && labels > 0)
     step.consistency = g->consistency * 2 * step.scale;
-  cut_shards(&step);
   order_shards(&step);
-  LINNET_TRY(reserve_shards(g, step.shards));
-  linnet_workers_run(g->context, g->network, step.shards, task_shard, &step);
-  for (size_t s = 0; s < step.shards; s++)
-    if (step.status[s] != LINNET_OK) {
-      linnet_copy_error(g->context, g->workers[step.worker[s]].context);
-      return step.status[s];
-    }
-  linnet_workers_run(g->context, g->network, block_count(g), task_sum, &step);
-  sum_squares(g);
-  return LINNET_OK;
+  enum linnet_status status = run_shards(&step);
+  LINNET_TRY(batch->ranks ? linnet_ranks_agree(batch->ranks, status) : status);
+  LINNET_TRY(gather_losses(batch));
+  return linnet_gradient_sum(g, batch);
 }
 
 static void sum_losses(const struct linnet_gradient *g, const struct linnet_batch *batch,
@@ -363,33 +333,4 @@ enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struc
   if (finite && isfinite(result->norm))
     return LINNET_OK;
   return linnet_fail(g->context, LINNET_ERROR_NUMERIC, "%s is not finite", finite ? "the gradient" : "the loss");
-}
-
-/* --- update ------------------------------------------------------------------------------------------------------- */
-
-struct update {
-  struct linnet_gradient *gradient;
-  const struct linnet_update *terms;
-  double clip;
-  real *weights, *moment1, *moment2;
-};
-
-static void task_update(void *user, size_t block, unsigned worker) {
-  const struct update *u = user;
-  const struct linnet_gradient *g = u->gradient;
-  struct linnet_device *device = g->network->device;
-  size_t start = block * g->block;
-  (void)worker;
-  const struct linnet_update_arrays arrays = {.n = block_length(g, block),
-                                              .parameters = u->weights + start,
-                                              .gradients = g->shards[0] + start,
-                                              .m = u->moment1 + start,
-                                              .v = u->moment2 + start};
-  device->ops->update(device, u->terms, u->clip, g->squares, &arrays);
-}
-
-void linnet_gradient_update(struct linnet_gradient *g, const struct linnet_update *terms, double clip, real *weights,
-                            real *moment1, real *moment2) {
-  struct update u = {g, terms, clip, weights, moment1, moment2};
-  linnet_workers_run(g->context, g->network, block_count(g), task_update, &u);
 }

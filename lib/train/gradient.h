@@ -1,7 +1,11 @@
-/* One optimiser step over a batch. On the CPU all threads share it: the batch is divided into shards, by its frames
- * alone. One thread runs forward and backward of a shard, into the shard's own gradient. The gradients are then summed
- * in the order of the shards. So results do not depend on the number of threads. On another device the batch is one
- * shard. */
+/* One optimiser step over a batch. The batch is divided into shards, by its frames alone (shards.h). The shards are
+ * divided among the ranks, and on the CPU among the threads of each. One thread runs forward and backward of a shard,
+ * into the shard's own gradient. The gradients are then summed as a binary tree over the shards: first those whose
+ * numbers differ in the last bit, then in the next. So results depend on neither threads nor ranks.
+ *
+ * The sums and the update are divided among the ranks by blocks of parameters. A rank sends each other rank its part of
+ * the sums that lie within its own shards, completes the tree for its own part, updates these weights, and sends them
+ * to all. */
 #ifndef LINNET_GRADIENT_H
 #define LINNET_GRADIENT_H
 
@@ -42,17 +46,20 @@ enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct 
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
-enum { LINNET_MAX_SHARDS = 16 };
-
 struct linnet_gradient {
   struct linnet_context *context;
   const struct linnet_network *network;
   struct linnet_worker *workers;   /* (threads) */
-  real *shards[LINNET_MAX_SHARDS]; /* gradients on the device, allocated when first needed; shards[0] gets the sum */
+  real *shards[LINNET_MAX_SHARDS]; /* gradients on the device, allocated when first needed */
   size_t block;                    /* parameters that one task sums or updates */
   double *squares;                 /* (blocks) on the device: sums of squares; squares[0] gets their sum */
   double total;                    /* squares[0], copied from the device */
   double consistency;              /* weight of the consistency loss in batches of two views; 0 after creation */
+
+  struct linnet_ranks *ranks; /* NULL after creation: one rank */
+  bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
+  real *sum;                  /* after linnet_gradient_compute: the gradient of the parameters of this rank */
+  struct linnet_device_buffer received, sent; /* of sums of other ranks, and of rounded ones */
 };
 
 struct linnet_gradient_result {
@@ -67,7 +74,7 @@ enum linnet_status linnet_gradient_create(struct linnet_context *context, const 
                                           struct linnet_worker *workers, struct linnet_gradient *gradient);
 void linnet_gradient_release(struct linnet_gradient *gradient);
 
-/* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->shards[0]. The loss of an utterance
+/* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->sum. The loss of an utterance
  * is that of CTC; of an utterance with two views, it is the mean of theirs plus gradient->consistency times their
  * consistency (ops/consistency.h). Dropout masks depend on (seed, step). As for the update, a device may still be
  * working when this returns. */
@@ -75,12 +82,27 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, con
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
 
 /* Updates weights and moments, which are on the device, by that gradient, clipped to a norm (0: not clipped). A
- * gradient that is not finite changes nothing. */
-void linnet_gradient_update(struct linnet_gradient *gradient, const struct linnet_update *update, double clip,
-                            real *weights, real *moment1, real *moment2);
+ * gradient that is not finite changes nothing. Moments are those of this rank's parameters only; weights are all. */
+enum linnet_status linnet_gradient_update(struct linnet_gradient *gradient, const struct linnet_update *update,
+                                          double clip, real *weights, real *moment1, real *moment2);
 
 /* Waits for both. LINNET_ERROR_NUMERIC if loss or gradient is not finite. */
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *gradient, const struct linnet_batch *batch,
                                           struct linnet_gradient_result *result);
+
+/* --- its sum (gradient_sum.c) --------------------------------------------------------------------------------------
+ */
+
+enum linnet_status linnet_gradient_prepare_sum(struct linnet_gradient *gradient);
+void linnet_gradient_release_sum(struct linnet_gradient *gradient);
+
+/* The first parameter of rank r. */
+size_t linnet_gradient_first(const struct linnet_gradient *gradient, size_t r);
+
+/* Sums the gradients of the shards of all ranks into gradient->sum. */
+enum linnet_status linnet_gradient_sum(struct linnet_gradient *gradient, const struct linnet_batch *batch);
+
+/* Gathers a vector of which each rank has its own parameters. */
+enum linnet_status linnet_gradient_gather(const struct linnet_gradient *gradient, real *vector);
 
 #endif

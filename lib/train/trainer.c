@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/settings.h"
 #include "model/format/feature_config.h"
 #include "ops/ctc.h"
@@ -44,6 +45,12 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
   LINNET_TRY(check_range(context, "consistency", s->consistency, 0, 100));
   LINNET_TRY(check_range(context, "average decay", s->average_decay, 0, 0.9999999));
+  LINNET_TRY(check_range(context, "shards", (double)s->num_shards, 0, LINNET_MAX_SHARDS));
+  if (s->num_shards & (s->num_shards - 1))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: shards is %zu; it must be a power of two",
+                       s->num_shards);
+  if (s->wire_precision != LINNET_FLOAT32 && s->wire_precision != LINNET_BFLOAT16)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: wire precision must be float32 or bfloat16");
   return check_range(context, "number of kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
 }
 
@@ -89,6 +96,10 @@ static enum linnet_status copy_cmvn(struct linnet_trainer *t, const struct linne
   return LINNET_OK;
 }
 
+static bool is_first(const struct linnet_trainer *t) {
+  return linnet_ranks_self(&t->ranks) == 0;
+}
+
 /* For "auto": the chunk of the interrupted training, or the fastest one. */
 static enum linnet_status choose_chunk(struct linnet_trainer *t) {
   struct linnet_config stored;
@@ -106,7 +117,8 @@ static enum linnet_status choose_chunk(struct linnet_trainer *t) {
   return LINNET_OK;
 }
 
-static enum linnet_status read_model(struct linnet_trainer *t, const struct linnet_train_model *model) {
+/* *choose: whether causal_chunk is "auto". */
+static enum linnet_status read_model(struct linnet_trainer *t, const struct linnet_train_model *model, bool *choose) {
   const char *source = model->source ? model->source : "training";
   linnet_config_default(&t->config);
   linnet_feature_config_default(&t->features);
@@ -117,11 +129,16 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   if (t->config.outputs != model->num_symbols)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: outputs is %zu, but there are %zu symbols", source,
                        t->config.outputs, model->num_symbols);
+  if (linnet_config_reads_tokens(&t->config) || t->config.output != LINNET_OUTPUT_POSTERIORS)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "%s: a training with CTC needs features of audio and posteriors: remove \"tokens\" and "
+                       "\"output\"",
+                       source);
   if (t->config.input_dim != t->features.fbank.num_mel)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: input_dim is %zu, but features have num_mel %zu", source,
                        t->config.input_dim, t->features.fbank.num_mel);
-  const bool choose = t->config.causal_chunk == LINNET_CAUSAL_CHUNK_AUTO;
-  if (choose)
+  *choose = t->config.causal_chunk == LINNET_CAUSAL_CHUNK_AUTO;
+  if (*choose)
     t->config.causal_chunk = 0;
   LINNET_TRY(linnet_config_validate(t->context, source, &t->config));
   LINNET_TRY(copy_symbols(t, model));
@@ -129,8 +146,17 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   LINNET_TRY(copy_cmvn(t, model->cmvn));
   LINNET_TRY(linnet_parameters_create(t->context, &t->config, &t->parameters));
   t->network = (struct linnet_network){linnet_device_of(t->context), &t->config, t->parameters};
-  LINNET_TRY(linnet_trainer_recover(t));
-  return choose ? choose_chunk(t) : LINNET_OK;
+  return is_first(t) ? linnet_trainer_recover(t) : LINNET_OK;
+}
+
+/* Rank 0 alone reads files of the trainer's folder, and measures. */
+static enum linnet_status read_model_together(struct linnet_trainer *t, const struct linnet_train_model *model) {
+  bool choose = false;
+  LINNET_TRY(linnet_ranks_agree(&t->ranks, read_model(t, model, &choose)));
+  if (!choose)
+    return LINNET_OK;
+  LINNET_TRY(linnet_ranks_agree(&t->ranks, is_first(t) ? choose_chunk(t) : LINNET_OK));
+  return linnet_ranks_share(&t->ranks, &t->config.causal_chunk, sizeof t->config.causal_chunk);
 }
 
 /* A vector of parameters on the device; on the CPU it is the host's. */
@@ -175,6 +201,21 @@ enum linnet_status linnet_trainer_download(struct linnet_trainer *t) {
   if (t->average)
     device->ops->download(device, t->average, t->device.average, bytes);
   return device->ops->wait(device, t->context);
+}
+
+enum linnet_status linnet_trainer_collect(struct linnet_trainer *t) {
+  LINNET_TRY(linnet_gradient_gather(&t->gradient, t->device.moment1));
+  LINNET_TRY(linnet_gradient_gather(&t->gradient, t->device.moment2));
+  return t->average ? linnet_gradient_gather(&t->gradient, t->device.average) : LINNET_OK;
+}
+
+/* All ranks begin with the state of rank 0: its checkpoint, or its initial weights. */
+static enum linnet_status share_state(struct linnet_trainer *t) {
+  real *vectors[] = {t->weights, t->moment1, t->moment2, t->average};
+  LINNET_TRY(linnet_ranks_share(&t->ranks, &t->state, sizeof t->state));
+  for (size_t i = 0; i < sizeof vectors / sizeof *vectors && vectors[i]; i++)
+    LINNET_TRY(linnet_ranks_share(&t->ranks, vectors[i], t->parameters->size * sizeof(real)));
+  return LINNET_OK;
 }
 
 /* The way back. */
@@ -249,23 +290,56 @@ static enum linnet_status create_workers(struct linnet_trainer *t) {
 
 /* --- create and destroy ------------------------------------------------------------------------------------------- */
 
-static enum linnet_status create(struct linnet_trainer *t, const struct linnet_train_model *model) {
-  LINNET_TRY(read_model(t, model));
+static void prepare_batch(struct linnet_trainer *t, struct linnet_batch *batch) {
+  linnet_batch_init(batch, t->context, &t->config);
+  batch->views = t->settings.consistency > 0 ? 2 : 1;
+  batch->ranks = &t->ranks;
+  batch->num_shards = t->settings.num_shards;
+}
+
+static enum linnet_status create_gradient(struct linnet_trainer *t) {
+  LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
+  t->gradient.consistency = t->settings.consistency;
+  t->gradient.ranks = &t->ranks;
+  t->gradient.rounded = t->settings.wire_precision == LINNET_BFLOAT16;
+  return LINNET_OK;
+}
+
+/* What a rank does alone. */
+static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_train_model *model) {
   LINNET_TRY(create_weights(t, model->initial));
   LINNET_TRY(measure(t, &t->train, true, &t->train_frames));
   LINNET_TRY(measure(t, &t->dev, false, &t->dev_frames));
   LINNET_TRY(linnet_batches_create(t->context, t->train.num_utterances, &t->batches));
-  linnet_batch_init(&t->batch, t->context, &t->config);
-  linnet_batch_init(&t->next, t->context, &t->config);
-  t->batch.views = t->next.views = t->settings.consistency > 0 ? 2 : 1;
+  prepare_batch(t, &t->batch);
+  prepare_batch(t, &t->next);
   LINNET_TRY(create_workers(t));
-  LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
-  t->gradient.consistency = t->settings.consistency;
+  LINNET_TRY(create_gradient(t));
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
   linnet_schedule_start(&t->settings, &t->state.schedule);
   bool found;
-  LINNET_TRY(linnet_trainer_load_checkpoint(t, &found));
-  return upload(t);
+  return is_first(t) ? linnet_trainer_load_checkpoint(t, &found) : LINNET_OK;
+}
+
+/* What results depend on besides the fingerprint of a training. */
+static enum linnet_status compare_programs(struct linnet_trainer *t, const struct linnet_train_model *model) {
+  char text[4096];
+  linnet_format(text, sizeof text, "version=%s\nkernels=%s\nprecision=%d\nepochs=%zu, patience=%u\nconfig=%.3000s\n",
+                linnet_version(), linnet_context_kernels(t->context), (int)linnet_context_precision(t->context),
+                t->settings.num_epochs, t->settings.patience, model->config);
+  return linnet_fingerprint_compare(&t->ranks, text);
+}
+
+static enum linnet_status create(struct linnet_trainer *t, const struct linnet_train_model *model) {
+  if (linnet_ranks_count(&t->ranks) > 1 && !linnet_device_of(t->context)->ops->host)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "several ranks train on the CPU only: not on a GPU yet; omit --device, or start one rank");
+  LINNET_TRY(compare_programs(t, model));
+  LINNET_TRY(read_model_together(t, model));
+  LINNET_TRY(linnet_ranks_agree(&t->ranks, prepare(t, model)));
+  LINNET_TRY(linnet_fingerprint_compare(&t->ranks, t->fingerprint));
+  LINNET_TRY(share_state(t));
+  return linnet_ranks_agree(&t->ranks, upload(t));
 }
 
 /* What the program gives, in structures of this library's size; *t is zeros. */
@@ -279,7 +353,10 @@ static enum linnet_status read_arguments(struct linnet_trainer *t, const struct 
   if (!model->config || !model->features || !model->symbols || !complete(&t->train) || !complete(&t->dev))
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
                        "linnet_trainer_create: a pointer or callback in a structure is NULL");
-  return check_settings(t->context, &t->settings);
+  LINNET_TRY(check_settings(t->context, &t->settings));
+  LINNET_TRY(linnet_ranks_create(t->context, t->settings.group, &t->ranks));
+  t->settings.group = NULL;
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_trainer_create(struct linnet_context *context, const char *folder,
@@ -342,6 +419,7 @@ void linnet_trainer_destroy(struct linnet_trainer *t) {
   }
   linnet_batches_destroy(context, &t->batches);
   linnet_parameters_destroy(t->parameters);
+  linnet_ranks_release(&t->ranks);
   release_device(t);
   void *blocks[] = {t->symbols, t->metadata,    t->cmvn,         t->weights,    t->moment1,         t->moment2,
                     t->folder,  t->fingerprint, t->train_frames, t->dev_frames, t->worker_contexts, t->average,

@@ -19,9 +19,10 @@ struct linnet_evaluation {
   size_t errors, reference; /* tokens, if the corpus counts them */
 };
 
-/* Runs all utterances with nominal[u] > 0, a batch per thread at a time; sums are in the corpus's order. */
+/* Runs all utterances with nominal[u] > 0, a batch per thread at a time; ranks divide the batches. Sums are in the
+ * corpus's order. */
 enum linnet_status linnet_evaluate(struct linnet_context *context, const struct linnet_network *network,
-                                   struct linnet_worker *workers, const real *weights,
+                                   struct linnet_worker *workers, struct linnet_ranks *ranks, const real *weights,
                                    const struct linnet_corpus *corpus, const size_t *nominal, size_t batch_frames,
                                    struct linnet_evaluation *result);
 
@@ -32,6 +33,7 @@ struct linnet_trainer {
   char *folder;
   struct linnet_train_settings settings;
   struct linnet_corpus train, dev;
+  struct linnet_ranks ranks;
 
   /* the model */
   struct linnet_config config;
@@ -46,6 +48,7 @@ struct linnet_trainer {
   /* the state */
   real *weights, *moment1, *moment2; /* (parameters->size), as they are saved and loaded */
   real *average;                     /* the same, of the weights; NULL if it is off */
+  /* Steps change this rank's part of moments and average only (linnet_gradient_first); weights are those of all. */
   struct {
     real *weights, *moment1, *moment2, *average; /* as steps read and write them; on the CPU the same */
   } device;
@@ -61,10 +64,14 @@ struct linnet_trainer {
   struct linnet_context **worker_contexts; /* (threads), theirs */
   struct linnet_gradient gradient;
   double saved_at; /* clock of the last checkpoint */
+  bool warned;     /* that some ranks have no work */
 };
 
 /* Fills t->weights with those of the model at `path`, or with random ones if it is NULL (initial_weights.c). */
 enum linnet_status linnet_trainer_initial_weights(struct linnet_trainer *t, const char *path);
+
+/* Gathers moments and average from all ranks. */
+enum linnet_status linnet_trainer_collect(struct linnet_trainer *t);
 
 /* Copies weights and moments from the device. */
 enum linnet_status linnet_trainer_download(struct linnet_trainer *t);
@@ -93,12 +100,16 @@ void linnet_trainer_prune_models(struct linnet_trainer *t, unsigned epoch);
 /* One "key=value" a line; *text is released with linnet_free. `recipe` may be NULL. */
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text);
 
+/* Whether two fingerprints differ; the sentence then says in which key, "key= ...ours, not ...theirs". */
+enum { LINNET_DIFFERENCE_BYTES = 300 };
+bool linnet_fingerprint_differs(const char *ours, const char *theirs, char sentence[LINNET_DIFFERENCE_BYTES]);
+
+/* LINNET_ERROR_STATE on all ranks unless all have the same text, one "key=value" a line. */
+enum linnet_status linnet_fingerprint_compare(struct linnet_ranks *ranks, const char *text);
+
 /* The network's configuration in a fingerprint, which is truncated after it. `name` is for messages. */
 enum linnet_status linnet_fingerprint_config(struct linnet_context *context, const char *name, char *text,
                                              struct linnet_config *config);
-
-/* Seconds of a clock that never goes back (trainer_run.c). */
-double linnet_train_clock(void);
 
 /* --- the fastest "causal_chunk" (causal_chunk.c) ------------------------------------------------------------------ */
 

@@ -3,17 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/settings.h"
 #include "ops/optimizer.h"
 #include "train/trainer.h"
-
-double linnet_train_clock(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* Adds the utterances of the batch to the error message in the context. */
 static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_status status) {
@@ -34,22 +27,24 @@ static double current_rate(const struct linnet_trainer *t) {
                               (s->epoch + part) / (double)t->settings.num_epochs);
 }
 
-static void apply_gradient(struct linnet_trainer *t, double rate) {
+static enum linnet_status apply_gradient(struct linnet_trainer *t, double rate) {
   struct linnet_update update;
   enum linnet_optimizer kind = t->settings.optimizer == LINNET_TRAIN_ADAM ? LINNET_ADAM : LINNET_RADAM;
   linnet_update_terms(kind, rate, t->state.step + 1, &update);
-  linnet_gradient_update(&t->gradient, &update, t->settings.clip_norm, t->device.weights, t->device.moment1,
-                         t->device.moment2);
+  return linnet_gradient_update(&t->gradient, &update, t->settings.clip_norm, t->device.weights, t->device.moment1,
+                                t->device.moment2);
 }
 
-/* Moves the average towards the weights after a step. The decay of the first steps is smaller, so that the initial
- * weights are soon forgotten. */
+/* Moves this rank's part of the average towards the weights after a step. The decay of the first steps is smaller, so
+ * that the initial weights are soon forgotten. */
 static void average_weights(struct linnet_trainer *t) {
   if (!t->average)
     return;
   struct linnet_device *device = t->network.device;
   double step = (double)t->state.step, decay = fmin(t->settings.average_decay, (1 + step) / (10 + step));
-  device->ops->average(device, t->parameters->size, 1 - decay, t->device.weights, t->device.average);
+  size_t self = linnet_ranks_self(&t->ranks), first = linnet_gradient_first(&t->gradient, self);
+  device->ops->average(device, linnet_gradient_first(&t->gradient, self + 1) - first, 1 - decay,
+                       t->device.weights + first, t->device.average + first);
 }
 
 static enum linnet_status load_batch(struct linnet_trainer *t, size_t step, struct linnet_batch *batch) {
@@ -85,11 +80,23 @@ static size_t nominal_frames(const struct linnet_trainer *t, size_t begin, size_
   return frames;
 }
 
+static void warn_of_idle_ranks(struct linnet_trainer *t) {
+  size_t shards = t->batch.shards.count, ranks = linnet_ranks_count(&t->ranks);
+  if (shards >= ranks || t->warned)
+    return;
+  t->warned = true;
+  linnet_log(t->context, LINNET_LOG_WARNING,
+             "a batch has %zu shards for %zu ranks, so some ranks have no work: set training.shards, or use larger "
+             "batches (batch_frames)",
+             shards, ranks);
+}
+
 /* Computes the gradient of this step. After LINNET_ERROR_CANCELLED the state is as before the step. */
 static enum linnet_status compute_gradient(struct linnet_trainer *t, const struct linnet_train_events *events) {
   const struct linnet_train_state *s = &t->state;
   size_t begin = t->batches.starts[s->epoch_step], end = t->batches.starts[s->epoch_step + 1];
   LINNET_TRY(take_batch(t));
+  warn_of_idle_ranks(t);
   LINNET_TRY(
       linnet_gradient_compute(&t->gradient, t->device.weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1)));
   if (events->batch)
@@ -106,7 +113,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   *stop = computed == LINNET_ERROR_CANCELLED;
   if (computed != LINNET_OK)
     return *stop ? LINNET_OK : computed;
-  apply_gradient(t, rate);
+  LINNET_TRY(apply_gradient(t, rate));
   enum linnet_status ahead = load_ahead(t);
   enum linnet_status status = linnet_gradient_finish(&t->gradient, &t->batch, &result);
   if (status != LINNET_OK)
@@ -143,10 +150,34 @@ static double ratio(double sum, double count) {
   return count > 0 ? sum / count : 0;
 }
 
-static enum linnet_status save_checkpoint(struct linnet_trainer *t) {
+static bool is_first(const struct linnet_trainer *t) {
+  return linnet_ranks_self(&t->ranks) == 0;
+}
+
+/* What rank 0 writes, after linnet_trainer_collect. */
+static enum linnet_status write_checkpoint(struct linnet_trainer *t) {
   LINNET_TRY(linnet_trainer_download(t));
-  LINNET_TRY(linnet_trainer_save_checkpoint(t));
+  if (is_first(t))
+    LINNET_TRY(linnet_trainer_save_checkpoint(t));
   t->saved_at = linnet_train_clock();
+  return LINNET_OK;
+}
+
+static enum linnet_status save_checkpoint(struct linnet_trainer *t) {
+  LINNET_TRY(linnet_trainer_collect(t));
+  return linnet_ranks_agree(&t->ranks, write_checkpoint(t));
+}
+
+/* All ranks have what rank 0 writes; *stop is that of any rank. */
+static enum linnet_status save_epoch(struct linnet_trainer *t, const struct linnet_train_events *events,
+                                     const struct linnet_train_epoch *report, double measure, bool *stop) {
+  LINNET_TRY(linnet_trainer_download(t));
+  if (is_first(t))
+    LINNET_TRY(linnet_trainer_save_models(t, t->state.epoch, measure, report->best));
+  *stop = events->epoch && events->epoch(events->user, report) != 0;
+  LINNET_TRY(write_checkpoint(t));
+  if (is_first(t))
+    linnet_trainer_prune_models(t, t->state.epoch);
   return LINNET_OK;
 }
 
@@ -156,9 +187,11 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   struct linnet_train_state *s = &t->state;
   double started = linnet_train_clock();
   struct linnet_evaluation dev;
-  enum linnet_status status =
-      linnet_evaluate(t->context, &t->network, t->workers, t->average ? t->device.average : t->device.weights, &t->dev,
-                      t->dev_frames, t->settings.num_batch_frames, &dev);
+  const struct linnet_ranks of_steps = t->ranks;
+  LINNET_TRY(linnet_trainer_collect(t));
+  enum linnet_status status = linnet_evaluate(t->context, &t->network, t->workers, &t->ranks,
+                                              t->average ? t->device.average : t->device.weights, &t->dev,
+                                              t->dev_frames, t->settings.num_batch_frames, &dev);
   *stop = status == LINNET_ERROR_CANCELLED;
   if (status != LINNET_OK)
     return *stop ? save_checkpoint(t) : status;
@@ -174,19 +207,19 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .total_seconds = s->total_seconds,
       .num_frames = (size_t)s->sums.frames,
       .num_infeasible = (size_t)s->sums.infeasible,
-      .consistency = t->settings.consistency > 0 ? ratio(s->sums.consistency, (double)s->sums.labels) : -1};
+      .consistency = t->settings.consistency > 0 ? ratio(s->sums.consistency, (double)s->sums.labels) : -1,
+      .num_ranks = linnet_ranks_count(&t->ranks),
+      .exchange_seconds = of_steps.seconds,
+      .waiting_seconds = of_steps.waiting,
+      .num_sent_bytes = of_steps.bytes};
   double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
   report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure, report.dev_loss);
   s->epoch++;
   s->epoch_step = 0;
   s->sums = (struct linnet_epoch_sums){0};
-  LINNET_TRY(linnet_trainer_download(t));
-  LINNET_TRY(linnet_trainer_save_models(t, s->epoch, measure, report.best));
-  *stop = events->epoch && events->epoch(events->user, &report) != 0;
-  LINNET_TRY(linnet_trainer_save_checkpoint(t));
-  t->saved_at = linnet_train_clock();
-  linnet_trainer_prune_models(t, s->epoch);
-  return LINNET_OK;
+  LINNET_TRY(linnet_ranks_agree(&t->ranks, save_epoch(t, events, &report, measure, stop)));
+  bool none = false;
+  return linnet_ranks_vote(&t->ranks, stop, &none);
 }
 
 /* Continues inside the epoch of the checkpoint. */
@@ -194,12 +227,16 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
   struct linnet_train_state *s = &t->state;
   const struct linnet_order order = {t->settings.seed, s->epoch + 1, t->settings.num_block_utterances};
   linnet_batches_fill(&t->batches, t->train_frames, t->train.num_utterances, t->settings.num_batch_frames, &order);
+  t->ranks.seconds = t->ranks.waiting = 0;
+  t->ranks.bytes = 0;
   if (s->epoch_step > t->batches.batches)
     return linnet_fail(t->context, LINNET_ERROR_FORMAT, "%s: the checkpoint is beyond the end of its epoch", t->folder);
   for (bool first = true; s->epoch_step < t->batches.batches; first = false) {
-    linnet_batches_prefetch(&t->batches, &t->train, s->epoch_step, first, s->epoch + 1);
+    linnet_batch_prefetch(&t->batch, &t->batches, &t->train, t->train_frames, s->epoch_step, first, s->epoch + 1);
     LINNET_TRY(run_step(t, events, stop));
-    if (*stop || linnet_train_clock() - t->saved_at > t->settings.checkpoint_seconds)
+    bool due = linnet_train_clock() - t->saved_at > t->settings.checkpoint_seconds;
+    LINNET_TRY(linnet_ranks_vote(&t->ranks, stop, &due));
+    if (*stop || due)
       LINNET_TRY(save_checkpoint(t));
     if (*stop)
       return LINNET_OK;

@@ -26,7 +26,7 @@ packages_of() {
 		echo build-essential cmake ninja-build pkg-config libjansson-dev libopenblas-dev libfftw3-dev
 		echo libsndfile1-dev libsoxr-dev libpopt-dev zlib1g-dev portaudio19-dev
 		;;
-	tests) echo ccache sctk clang-format clang-tidy doxygen shellcheck locales gnuplot-nox graphviz praat ffmpeg ;;
+	tests) echo ccache sctk clang-format clang-tidy doxygen shellcheck locales openmpi-bin libopenmpi-dev gnuplot-nox graphviz praat ffmpeg ;;
 	recipe) echo gnuplot-nox flite espeak-ng sox ;;
 	cluster) echo parallel slurm-wlm munge gridengine-master gridengine-exec gridengine-client ;;
 	*)

@@ -3,22 +3,75 @@
 
 `linnet transcribe --live` gets recordings of a Kaldi data folder at real time. A word's end is that of its final result.
 It is shown with the first partial or final result that has it at its position, with the same time within 0.2 seconds; it
-is final with the result of its segment. Latency is the clock of that event minus the end of the word.
+is final with the result of its segment. Latency is the clock of that event minus the end of the word. A peer gets the
+same recordings after Linnet, at real time in frames of 30 ms, with its own endpoints. Also printed are word errors and
+CPU time.
 
-    measure_latency.py LINNET DATA [--model FOLDER] [--utterances N]
+    measure_latency.py LINNET DATA [--model FOLDER] [--utterances N] [--peer pocketsphinx]
+
+Without other work on the machine, or with a higher priority: a process that waits for a processor is late. The peer
+needs the packages pocketsphinx and soundfile.
 """
 import argparse
 import json
 import os
+import re
+import resource
 import statistics
 import subprocess
 import sys
+import time
 
 
-def events(linnet, model, path):
-    command = [linnet, "transcribe", "--live", "--format", "json"] + (["--model", model] if model else []) + [path]
+def cpu_seconds():
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def linnet_events(options, path):
+    model = ["--model", options.model] if options.model else []
+    command = [options.linnet, "transcribe", "--live", "--format", "json"] + model + [path]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+class PocketSphinx:
+    """The decoder with the model and the endpointer of its package, as in its example of live recognition."""
+
+    def __init__(self):
+        from pocketsphinx import Decoder
+        self.decoder = Decoder(samprate=16000, loglevel="FATAL")
+
+    def words(self, start):
+        rate = 100
+        words = [(re.sub(r"\(\d+\)$", "", s.word), s) for s in self.decoder.seg() or []]
+        return [{"word": word.upper(), "start": start + s.start_frame / rate, "end": start + (s.end_frame + 1) / rate}
+                for word, s in words if not word.startswith(("<", "["))]
+
+    def events(self, _, path):
+        import soundfile
+        from pocketsphinx import Endpointer
+        audio, rate = soundfile.read(path, dtype="int16")
+        assert rate == 16000, f"{path}: {rate} Hz"
+        endpointer, lines, segment, began = Endpointer(sample_rate=rate), [], 0, time.monotonic()
+        data, size, spoken, start = audio.tobytes(), endpointer.frame_bytes, False, 0
+        for at in range(0, len(data), size):
+            last = at + size >= len(data)
+            time.sleep(max(0, began + min(at + size, len(data)) / 2 / rate - time.monotonic()))
+            speech = endpointer.end_stream(data[at:]) if last else endpointer.process(data[at:at + size])
+            if speech is not None and not spoken:
+                self.decoder.start_utt()
+                spoken, start = True, endpointer.speech_start
+            if speech:
+                self.decoder.process_raw(speech)
+            ended = spoken and (last or not endpointer.in_speech)
+            if ended:
+                self.decoder.end_utt()
+            if spoken:
+                lines.append({"type": "final" if ended else "partial", "segment": segment, "words": self.words(start),
+                              "clock": time.monotonic() - began})
+            segment += ended
+            spoken = spoken and not ended
+        return lines
 
 
 def latencies(lines):
@@ -37,10 +90,48 @@ def latencies(lines):
     return shown, final
 
 
-def row(title, seconds):
+def distance(a, b):
+    """The edit distance of two lists of words."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        left, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            left, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, left + (x != y))
+    return row[-1]
+
+
+def row(system, title, seconds):
     ms = sorted(1000 * s for s in seconds)
     part = [ms[min(int(len(ms) * p), len(ms) - 1)] for p in (0.5, 0.9)]
-    print(f"| {title} | {len(ms)} | {part[0]:.0f} | {part[1]:.0f} | {statistics.mean(ms):.0f} |")
+    print(f"| {system} | {title} | {len(ms)} | {part[0]:.0f} | {part[1]:.0f} | {statistics.mean(ms):.0f} |")
+
+
+def measure(system, events, options, recordings):
+    """Prints the rows of a system. Returns a sentence on its errors and speed."""
+    shown, final, errors, spoken, heard, cpu = [], [], 0, 0, 0.0, cpu_seconds()
+    for path, text in recordings:
+        began = time.monotonic()
+        lines = events(options, path)
+        heard += time.monotonic() - began
+        words = [w["word"] for line in lines if line["type"] == "final" for w in line["words"]]
+        errors += distance(text, words)
+        spoken += len(text)
+        one = latencies(lines)
+        shown += one[0]
+        final += one[1]
+    row(system, "a word is shown", shown)
+    row(system, "the last word of a segment is final", final)
+    return (f"{system}: {errors} errors in {spoken} words, {100 * errors / spoken:.1f} %; "
+            f"{1000 * (cpu_seconds() - cpu) / heard:.0f} ms of CPU time a second")
+
+
+def read_folder(folder, count):
+    with open(os.path.join(folder, "text"), encoding="utf-8") as file:
+        texts = {line.split()[0]: line.split()[1:] for line in file}
+    with open(os.path.join(folder, "wav.scp"), encoding="utf-8") as scp:
+        entries = [line.split()[:2] for line in scp]
+    chosen = entries[::max(len(entries) // count, 1)][:count]
+    return [(os.path.join(folder, path), texts.get(name, [])) for name, path in chosen]
 
 
 def main():
@@ -49,18 +140,15 @@ def main():
     parser.add_argument("data")
     parser.add_argument("--model", help="folder of a recognizer (default: the one that ships)")
     parser.add_argument("--utterances", type=int, default=10)
+    parser.add_argument("--peer", choices=["pocketsphinx"], help="also measure this program")
     options = parser.parse_args()
-    with open(os.path.join(options.data, "wav.scp"), encoding="utf-8") as scp:
-        paths = [os.path.join(options.data, line.split()[1]) for line in scp]
-    shown, final = [], []
-    for path in paths[::max(len(paths) // options.utterances, 1)][:options.utterances]:
-        one = latencies(events(options.linnet, options.model, path))
-        shown += one[0]
-        final += one[1]
-    print("| ms after the end of a word | words | median | 90 % | mean |")
-    print("|---|---|---|---|---|")
-    row("the word is shown", shown)
-    row("the last word of a segment is final", final)
+    recordings = read_folder(options.data, options.utterances)
+    print("| system | ms after the end of a word | words | median | 90 % | mean |")
+    print("|---|---|---|---|---|---|")
+    sentences = [measure("Linnet", linnet_events, options, recordings)]
+    if options.peer:
+        sentences.append(measure("PocketSphinx", PocketSphinx().events, options, recordings))
+    print(*sentences, sep="\n")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ def word(*variants):
 def main():
     write("lexicon", "cmudict", ";;; comment\na AH0\nA(2)  EY1 # more\nback B AE1 K\n'cause K AH0 Z\n")
     write("lexicon", "kaldi", "\ufeffab AH B\r\nab B\r\n<unk> K\r\nx AH\tB  K\r\n")
+    write("lexicon", "probabilities", "a 1.0 AH0\na 0.25 EY1\nback 1e-3 B AE1 K\n")
     write("lexicon", "empty_pronunciation", "a AH\nb\n")
     rng = random.Random(1)
     text = word([0, 1]) + word([2], [3, 1, 0]) + word([1, 1])

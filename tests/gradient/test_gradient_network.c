@@ -26,57 +26,65 @@ struct network_case {
   enum linnet_encoder_kind encoder;
   enum linnet_feature_map map;
   size_t features;
-  bool left; /* convolutions with a look-ahead of one frame in the first layer and none in the second, not centred */
+  bool left;   /* convolutions with a look-ahead of one frame in the first layer and none in the second, not centred */
+  bool tokens; /* embedding tables instead of features */
 };
 
 static const struct network_case cases[] = {
     {"post relu", LINNET_NORM_POST, LINNET_RELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post gelu dropout", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.2, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post relu conv dropout", LINNET_NORM_POST, LINNET_RELU, 5, 4, LINNET_POSITION_NONE, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post gelu conv", LINNET_NORM_POST, LINNET_GELU, 15, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu dropout", LINNET_NORM_PRE, LINNET_RELU, 0, 3, LINNET_POSITION_SINUSOIDAL, 0.3, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre gelu", LINNET_NORM_PRE, LINNET_GELU, 0, 4, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu conv", LINNET_NORM_PRE, LINNET_RELU, 7, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre gelu conv dropout", LINNET_NORM_PRE, LINNET_GELU, 15, 3, LINNET_POSITION_SINUSOIDAL, 0.5,
-     LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post gelu softmax dropout", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ATTENTION_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre gelu causal softmax", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_NONE, 0,
-     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu conv mixed", LINNET_NORM_PRE, LINNET_RELU, 3, 2, LINNET_POSITION_SINUSOIDAL, 0.2, MIXED,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {.name = "blstm", .stack = 1, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
     {.name = "blstm dropout", .stack = 3, .dropout = 0.4, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
     {"post gelu lsh", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LSH,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu lsh dropout", LINNET_NORM_PRE, LINNET_RELU, 3, 1, LINNET_POSITION_NONE, 0.2, LINNET_ATTENTION_CAUSAL_LSH,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post gelu causal", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu conv causal", LINNET_NORM_PRE, LINNET_RELU, 5, 1, LINNET_POSITION_SINUSOIDAL, 0,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"relu map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_RELU, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_RELU, 0, false, false},
     {"polynomial map", LINNET_NORM_POST, LINNET_GELU, 3, 2, LINNET_POSITION_SINUSOIDAL, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POLYNOMIAL, 0, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POLYNOMIAL, 0, false, false},
     {"fourier map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false, false},
     {"positive map", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9, false},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9, false, false},
     {"pre gelu left conv", LINNET_NORM_PRE, LINNET_GELU, 5, 2, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true, false},
     {"post relu left conv", LINNET_NORM_POST, LINNET_RELU, 15, 1, LINNET_POSITION_NONE, 0,
-     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true},
+     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true, false},
     {"causal fourier map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false, false},
+    {"tokens causal", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_CAUSAL_LINEAR,
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, true},
+    {"tokens pre dropout", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.2,
+     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, true},
 };
+
+/* Rows of the embedding tables; each has rows that occur several times, and rows that do not occur. */
+static const size_t tables[INPUT_DIM] = {5, 19, 2};
 
 /* Output frames and labels of the sequences: one of a single frame, one that its labels do not fit into. */
 static const struct {
@@ -212,6 +220,8 @@ static void configure(struct problem *p) {
   p->config.lsh_chunk = 4;
   p->config.feature_map = p->c->map;
   p->config.features = p->c->features;
+  if (p->c->tokens)
+    memcpy(p->config.tokens, tables, sizeof tables);
 }
 
 /* Initial values, with the vectors (0 or 1 where they belong to norms) moved. */
@@ -231,6 +241,8 @@ static void fill_features(struct problem *p, struct test_random *r) {
     size_t frames = batch[s].frames * p->c->stack - (s % 2 && p->c->stack > 1);
     float features[16 * 4 * INPUT_DIM];
     test_fill(r, features, frames * INPUT_DIM);
+    for (size_t i = 0; p->c->tokens && i < frames * INPUT_DIM; i++)
+      features[i] = (float)test_below(r, tables[i % INPUT_DIM]);
     linnet_stack_frames(&p->config, features, frames, p->features + p->offsets[s] * row);
     CHECK(linnet_stacked_frames(&p->config, frames) == batch[s].frames, "%zu frames", frames);
   }

@@ -165,6 +165,16 @@ check 2 '--nbest: unknown option' listen --nbest 3 --raw s16le -
 check 2 'names a microphone' listen --device x --raw s16le -
 check 2 'only one of --phones and --words' listen --phones --words --raw s16le -
 check 1 'microphone' listen --device 'a device that nobody has'
+if "$linnet" listen --list-devices 2> err > devices; then
+  grep -q $'^[0-9]*\t.*Hz' devices || fail "the list of microphones: $(cat devices)"
+else
+  grep -q microphone err || fail "the list of microphones: $(cat err)"
+fi
+if ! grep -q 'made without PortAudio' err; then
+  ! ldd "$linnet" | grep -q portaudio || fail 'the command is linked to PortAudio'
+  mkdir broken && : > broken/libportaudio.so.2
+  LD_LIBRARY_PATH=$PWD/broken check 1 'install it (Debian: libportaudio2)' listen --list-devices
+fi
 check 1 'the model is not causal' listen --model whole/model.safetensors --raw s16le -
 check 1 'statistics of the whole utterance' listen --model late/model.safetensors --raw s16le -
 check 1 'the model is not causal' transcribe --live --model whole/model.safetensors wav/0.wav

@@ -20,7 +20,7 @@ struct list {
 };
 
 static struct {
-  char *config, *exp, *labels, *lexicon, *symbols, *initial, *licence, *provenance, *name;
+  char *mpi, *config, *exp, *labels, *lexicon, *symbols, *initial, *licence, *provenance, *name;
   int batches, measure_chunk;
   struct list train, dev, set;
 } options;
@@ -37,6 +37,8 @@ static bool take_option(void *user, int val, const char *argument) {
   list->items[list->count++] = argument;
   return true;
 }
+
+static struct train_ranks ranks;
 
 /* What a run holds. */
 struct run {
@@ -84,8 +86,9 @@ static bool load_corpora(struct run *run) {
     run->dev = train_corpus_load(run->context, options.dev.items, options.dev.count, &run->config, &labels, false);
   if (!run->dev)
     return false;
-  fprintf(stderr, "training on %.2f hours, validating on %.2f hours, %zu symbols\n", train_corpus_hours(run->train),
-          train_corpus_hours(run->dev), linnet_symbols_num_symbols(run->symbols));
+  if (train_ranks_first(&ranks))
+    fprintf(stderr, "training on %.2f hours, validating on %.2f hours, %zu symbols\n", train_corpus_hours(run->train),
+            train_corpus_hours(run->dev), linnet_symbols_num_symbols(run->symbols));
   return train_corpus_normalise(run->context, run->train, &run->cmvn) &&
          train_corpus_normalise(run->context, run->dev, &run->cmvn);
 }
@@ -115,10 +118,15 @@ static bool create_trainer(struct run *run) {
                                      .initial = options.initial,
                                      .recipe = run->config.recipe};
   struct linnet_corpus train = train_corpus_callbacks(run->train), dev = train_corpus_callbacks(run->dev);
+  run->config.training.group = train_ranks_group(&ranks);
   enum linnet_status status =
       linnet_trainer_create(run->context, options.exp, &run->config.training, &model, &train, &dev, &run->trainer);
   free(symbols);
-  return status == LINNET_OK || tool_fail_context(run->context) == TOOL_OK;
+  if (status == LINNET_OK)
+    return true;
+  if (train_ranks_first(&ranks)) /* all ranks have the same message */
+    tool_fail_context(run->context);
+  return false;
 }
 
 static bool make_folder(const char *path) {
@@ -144,6 +152,22 @@ static bool lock_folder(const char *folder) {
   return false;
 }
 
+static int on_rank_step(void *user, const struct linnet_train_step *step) {
+  (void)user, (void)step;
+  return tool_interrupted();
+}
+
+/* Rank 0 speaks for all. */
+static int train_silently(struct run *run) {
+  struct linnet_train_events events = {.size = sizeof events, .step = on_rank_step};
+  if (!train_ranks_agree(&ranks, true))
+    return TOOL_FAILURE;
+  enum linnet_status status = linnet_trainer_run(run->trainer, &events);
+  if (status == LINNET_ERROR_CANCELLED)
+    return TOOL_INTERRUPTED;
+  return status == LINNET_OK ? TOOL_OK : TOOL_FAILURE;
+}
+
 static int train(struct run *run) {
   struct linnet_corpus corpus = train_corpus_callbacks(run->train);
   size_t done = linnet_trainer_num_epochs(run->trainer);
@@ -151,24 +175,39 @@ static int train(struct run *run) {
       .corpus = &corpus, .context = run->context, .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
   if (done > 0)
     fprintf(stderr, "continuing after epoch %zu\n", done);
-  if (!train_log_open(&log, options.exp, run->trainer, options.batches))
+  if (!train_ranks_agree(&ranks, train_log_open(&log, options.exp, run->trainer, options.batches)))
     return TOOL_FAILURE;
   struct linnet_train_events events = train_log_events(&log);
   enum linnet_status status = linnet_trainer_run(run->trainer, &events);
   train_log_close(&log);
   if (status == LINNET_OK)
     return TOOL_OK;
-  if (status == LINNET_ERROR_CANCELLED && tool_interrupted())
-    tool_fail("%s", linnet_context_error(run->context));
-  return tool_fail_context(run->context);
+  if (status != LINNET_ERROR_CANCELLED || log.failed)
+    return tool_fail_context(run->context);
+  tool_fail("%s", linnet_context_error(run->context));
+  return TOOL_INTERRUPTED;
+}
+
+static void report_ranks(const struct run *run) {
+  if (train_ranks_group(&ranks))
+    fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s\n", ranks.mpi.group.num_ranks, ranks.mpi.library,
+            run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32");
+}
+
+/* Everything up to the trainer. Rank 0 alone has the folder. */
+static bool prepare(struct run *run) {
+  const bool first = train_ranks_first(&ranks);
+  return train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) &&
+         (!first || (make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) && load_corpora(run);
 }
 
 static int run_all(struct run *run) {
   tool_catch_interrupt();
-  if (!train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) ||
-      !make_folder(options.exp) || !lock_folder(options.exp) || !load_symbols(run) || !load_corpora(run) ||
-      !create_trainer(run))
+  if (!train_ranks_agree(&ranks, prepare(run)) || !create_trainer(run))
     return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
+  if (!train_ranks_first(&ranks))
+    return train_silently(run);
+  report_ranks(run);
   return train(run);
 }
 
@@ -208,6 +247,10 @@ static const struct poptOption table[] = {
     {"licence", 0, POPT_ARG_STRING, &options.licence, 0, "licence to store in the model file (default: none)", "TEXT"},
     {"provenance", 0, POPT_ARG_STRING, &options.provenance, 0,
      "data and attribution to store in the model file (default: none)", "TEXT"},
+    {"mpi", 0, POPT_ARG_STRING, &options.mpi, 0,
+     "train with all processes of an MPI job: on, off, or auto (default): if mpirun or srun started several "
+     "(docs/scale.md)",
+     "WHEN"},
     {"batches", 0, POPT_ARG_NONE, &options.batches, 0,
      "write the utterances of each step to EXP/batches.txt (default: no)", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
@@ -215,8 +258,10 @@ static const struct poptOption table[] = {
 
 static int check_options(const char **arguments, size_t count) {
   (void)arguments, (void)count;
-  if (options.measure_chunk || (options.train.count > 0 && options.dev.count > 0 && options.exp))
+  if (options.measure_chunk)
     return TOOL_OK;
+  if (options.train.count > 0 && options.dev.count > 0 && options.exp)
+    return train_ranks_open(options.mpi, &ranks);
   return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
 }
 
@@ -235,5 +280,7 @@ int tool_train(int argc, const char **argv) {
                                        .needed = "",
                                        .check = check_options,
                                        .run = run_command};
-  return tool_run(argc, argv, &command);
+  int code = tool_run(argc, argv, &command);
+  train_ranks_close(&ranks, code);
+  return code;
 }

@@ -94,6 +94,7 @@ static bool read_section(const char *path, const char *section, const json_t *ob
 
 static const char *const optimizers[] = {"adam", "radam", NULL};
 static const char *const schedules[] = {"plateau", "cosine", NULL};
+static const char *const precisions[] = {"float32", "bfloat16", NULL};
 
 static bool read_training(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_train_settings *s = &config->training;
@@ -114,6 +115,8 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"checkpoint_seconds", KEY_DOUBLE, &s->checkpoint_seconds, NULL},
                              {"seed", KEY_UINT64, &s->seed, NULL},
                              {"shuffle_block", KEY_SIZE, &s->num_block_utterances, NULL},
+                             {"shards", KEY_SIZE, &s->num_shards, NULL},
+                             {"wire_precision", KEY_CHOICE, &s->wire_precision, precisions},
                              {0}};
   return read_section(path, "training", object, keys);
 }

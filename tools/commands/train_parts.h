@@ -7,6 +7,7 @@
 #include <linnet/train.h>
 
 #include "common/tool.h"
+#include "mpi/mpi_group.h"
 
 /* --- the configuration (train_config.c) --------------------------------------------------------------------------- */
 
@@ -75,6 +76,31 @@ double train_corpus_hours(const struct train_corpus *corpus);
 
 void train_corpus_free(struct train_corpus *corpus);
 
+/* --- ranks (train_ranks.c) ---------------------------------------------------------------------------------------- */
+
+/* The processes that mpirun or srun started together. */
+struct train_ranks {
+  struct mpi_group mpi;      /* one rank without MPI */
+  mpi_group_close_fn *close; /* NULL without MPI */
+};
+
+/* Begins MPI if the launcher started several processes, or always or never with `mode` "on" or "off" (NULL: "auto").
+ * Ranks after the first print errors only, and the ranks of a machine share its processors. TOOL_OK, or the exit code
+ * after printing what is wrong; train_ranks_close in any case. */
+int train_ranks_open(const char *mode, struct train_ranks *ranks);
+
+/* NULL without MPI. */
+const struct linnet_group *train_ranks_group(const struct train_ranks *ranks);
+
+/* Whether this is rank 0, which prints and writes. */
+bool train_ranks_first(const struct train_ranks *ranks);
+
+/* Whether all ranks say that they are good. */
+bool train_ranks_agree(const struct train_ranks *ranks, bool good);
+
+/* With the exit code of the command. */
+void train_ranks_close(const struct train_ranks *ranks, int code);
+
 /* --- what it shows and writes (train_log.c) ----------------------------------------------------------------------- */
 
 /* The output of a running `linnet train`: a progress line, a line per epoch, log.jsonl and batches.txt. */
@@ -88,6 +114,7 @@ struct train_log {
   FILE *batches; /* "epoch utterance utterance ...", or NULL */
   struct tool_progress progress;
   unsigned epoch; /* the progress line is of this epoch */
+  bool failed;    /* log.jsonl could not be written, which ended the training */
 };
 
 /* Opens FOLDER/log.jsonl and, if `batches`, FOLDER/batches.txt. In existing files it keeps only the epochs and steps

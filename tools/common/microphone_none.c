@@ -1,9 +1,9 @@
-/* A build without PortAudio has no microphone. */
+/* A build without the headers of PortAudio has no microphone. */
 #include "microphone.h"
 
 static int refuse(void) {
   return tool_fail(
-      "this build reads no microphone, because it lacks PortAudio (Debian: portaudio19-dev): give it audio "
+      "this build reads no microphone, because it was made without PortAudio (Debian: portaudio19-dev): give it audio "
       "by a pipe: arecord -f S16_LE -r 16000 -t raw | linnet listen --raw s16le -");
 }
 

@@ -1,8 +1,10 @@
-/* A microphone by PortAudio: its thread writes samples to a pipe, which is read as raw audio. So resampling, interrupts
- * and the end of the audio are as for every pipe. */
+/* A microphone by PortAudio, which is loaded when a microphone is asked for, so that the command runs without it: its
+ * thread writes samples to a pipe, which is read as raw audio. So resampling, interrupts and the end of the audio are
+ * as for every pipe. */
 #define _GNU_SOURCE
 #include "microphone.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <portaudio.h>
@@ -23,13 +25,51 @@ struct microphone {
 
 /* --- the library ------------------------------------------------------------------------------------------------ */
 
+#define FUNCTIONS(X)                                                                                                   \
+  X(CloseStream)                                                                                                       \
+  X(GetDefaultInputDevice)                                                                                             \
+  X(GetDeviceCount)                                                                                                    \
+  X(GetDeviceInfo)                                                                                                     \
+  X(GetErrorText)                                                                                                      \
+  X(Initialize)                                                                                                        \
+  X(IsFormatSupported)                                                                                                 \
+  X(OpenStream)                                                                                                        \
+  X(SetStreamFinishedCallback)                                                                                         \
+  X(StartStream)                                                                                                       \
+  X(Terminate)
+
+#define MEMBER(name) __typeof__(&Pa_##name) name;
+#define ROW(name) {"Pa_" #name, &portaudio.name},
+
+/* Set by load_library. */
+static struct { FUNCTIONS(MEMBER) } portaudio;
+
+static bool load_library(void) {
+  const struct {
+    const char *name;
+    void *function; /* a pointer to a function */
+  } rows[] = {FUNCTIONS(ROW)};
+  void *library = dlopen(LINNET_PORTAUDIO_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  for (size_t i = 0; library && i < sizeof rows / sizeof *rows; i++) {
+    void *symbol = dlsym(library, rows[i].name);
+    memcpy(rows[i].function, &symbol, sizeof symbol);
+    if (!symbol)
+      library = NULL;
+  }
+  if (!library)
+    tool_fail("a microphone needs PortAudio, which cannot be loaded: %s; install it (Debian: libportaudio2), or give "
+              "audio by a pipe: arecord -f S16_LE -r 16000 -t raw | linnet listen --raw s16le -",
+              dlerror());
+  return library != NULL;
+}
+
 /* Libraries below PortAudio print to standard error which devices they lack. */
 static PaError start_library(void) {
   const int saved = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
   fflush(stderr);
   if (saved >= 0 && nowhere >= 0)
     dup2(nowhere, STDERR_FILENO);
-  const PaError error = Pa_Initialize();
+  const PaError error = portaudio.Initialize();
   if (saved >= 0)
     dup2(saved, STDERR_FILENO);
   if (saved >= 0)
@@ -40,14 +80,16 @@ static PaError start_library(void) {
 }
 
 static bool has_started(void) {
+  if (!load_library())
+    return false;
   const PaError error = start_library();
   if (error != paNoError)
-    tool_fail("cannot look for microphones: %s", Pa_GetErrorText(error));
+    tool_fail("cannot look for microphones: %s", portaudio.GetErrorText(error));
   return error == paNoError;
 }
 
 static const PaDeviceInfo *input_info(PaDeviceIndex index) {
-  const PaDeviceInfo *info = index < 0 ? NULL : Pa_GetDeviceInfo(index);
+  const PaDeviceInfo *info = index < 0 ? NULL : portaudio.GetDeviceInfo(index);
   return info && info->maxInputChannels > 0 ? info : NULL;
 }
 
@@ -55,16 +97,17 @@ int microphone_list(void) {
   if (!has_started())
     return TOOL_FAILURE;
   size_t count = 0;
-  for (PaDeviceIndex i = 0; i < Pa_GetDeviceCount(); i++) {
+  for (PaDeviceIndex i = 0; i < portaudio.GetDeviceCount(); i++) {
     const PaDeviceInfo *info = input_info(i);
     if (!info)
       continue;
     char name[256];
     terminal_escape(info->name, name, sizeof name);
     count++;
-    printf("%d\t%s\t%g Hz%s\n", i, name, info->defaultSampleRate, i == Pa_GetDefaultInputDevice() ? "\tdefault" : "");
+    printf("%d\t%s\t%g Hz%s\n", i, name, info->defaultSampleRate,
+           i == portaudio.GetDefaultInputDevice() ? "\tdefault" : "");
   }
-  Pa_Terminate();
+  portaudio.Terminate();
   return count > 0 ? TOOL_OK : tool_fail("there is no microphone");
 }
 
@@ -72,12 +115,13 @@ int microphone_list(void) {
 static PaDeviceIndex find_device(const char *device) {
   char *end;
   if (!device)
-    return Pa_GetDefaultInputDevice();
+    return portaudio.GetDefaultInputDevice();
   const long number = strtol(device, &end, 10);
   if (*device && !*end)
-    return number >= 0 && number < Pa_GetDeviceCount() && input_info((PaDeviceIndex)number) ? (PaDeviceIndex)number
-                                                                                            : paNoDevice;
-  for (PaDeviceIndex i = 0; i < Pa_GetDeviceCount(); i++)
+    return number >= 0 && number < portaudio.GetDeviceCount() && input_info((PaDeviceIndex)number)
+               ? (PaDeviceIndex)number
+               : paNoDevice;
+  for (PaDeviceIndex i = 0; i < portaudio.GetDeviceCount(); i++)
     if (input_info(i) && strstr(input_info(i)->name, device))
       return i;
   return paNoDevice;
@@ -110,14 +154,14 @@ static void end(void *user) {
 static PaError open_stream(struct microphone *m, PaDeviceIndex device, double *rate) {
   const PaStreamParameters parameters = {
       .device = device, .channelCount = 1, .sampleFormat = paInt16, .suggestedLatency = latency};
-  const double own = Pa_GetDeviceInfo(device)->defaultSampleRate;
-  if (Pa_IsFormatSupported(&parameters, NULL, *rate) != paFormatIsSupported)
+  const double own = portaudio.GetDeviceInfo(device)->defaultSampleRate;
+  if (portaudio.IsFormatSupported(&parameters, NULL, *rate) != paFormatIsSupported)
     *rate = own;
   PaError error =
-      Pa_OpenStream(&m->stream, &parameters, NULL, *rate, paFramesPerBufferUnspecified, paClipOff, record, m);
+      portaudio.OpenStream(&m->stream, &parameters, NULL, *rate, paFramesPerBufferUnspecified, paClipOff, record, m);
   if (error == paNoError)
-    error = Pa_SetStreamFinishedCallback(m->stream, end);
-  return error == paNoError ? Pa_StartStream(m->stream) : error;
+    error = portaudio.SetStreamFinishedCallback(m->stream, end);
+  return error == paNoError ? portaudio.StartStream(m->stream) : error;
 }
 
 static bool open_pipe(struct microphone *m) {
@@ -145,7 +189,7 @@ static bool start(struct microphone *m, struct linnet_context *context, const ch
     return false;
   const PaError error = open_stream(m, index, &rate);
   if (error != paNoError) {
-    tool_fail("microphone %s: %s", Pa_GetDeviceInfo(index)->name, Pa_GetErrorText(error));
+    tool_fail("microphone %s: %s", portaudio.GetDeviceInfo(index)->name, portaudio.GetErrorText(error));
     return false;
   }
   struct linnet_audio_settings settings;
@@ -183,8 +227,8 @@ void microphone_close(struct microphone *m) {
   if (!m)
     return;
   if (m->stream)
-    Pa_CloseStream(m->stream);
-  Pa_Terminate();
+    portaudio.CloseStream(m->stream);
+  portaudio.Terminate();
   linnet_audio_destroy(m->audio);
   if (atomic_load(&m->dropped))
     tool_warn("some audio of the microphone is missing: recognition was slower than speech");

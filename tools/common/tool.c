@@ -20,6 +20,7 @@
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
+static bool quiet;
 static char *option_kernels, *option_precision, *option_device;
 static volatile sig_atomic_t interrupted; /* the signal */
 static atomic_bool line_shown;            /* a progress line is on the terminal; messages come from any thread */
@@ -98,8 +99,19 @@ int tool_usage(const char *format, ...) {
   return TOOL_USAGE;
 }
 
+void tool_be_quiet(bool value) {
+  quiet = value;
+}
+
+void tool_share_processors(int processors) {
+  if (option_threads == 0)
+    option_threads = processors;
+}
+
 void tool_warn(const char *format, ...) {
   va_list arguments;
+  if (quiet)
+    return;
   va_start(arguments, format);
   print_message("warning: ", format, arguments);
   va_end(arguments);
@@ -223,6 +235,8 @@ static void report_stage(void *user, enum linnet_stage stage, double share);
 /* The library logs one error, that of linnet_context_create, which create_context prints. */
 static void print_log(void *user, enum linnet_log_level level, const char *message) {
   (void)user;
+  if (quiet)
+    return;
   if (level == LINNET_LOG_WARNING || (level < LINNET_LOG_WARNING && option_verbose))
     say(level == LINNET_LOG_WARNING ? "warning: " : "", "%s", message);
 }
@@ -383,7 +397,7 @@ static void show(struct tool_progress *progress, double now) {
 
 void tool_progress_start(struct tool_progress *progress, const char *label, const char *unit, double total) {
   *progress = (struct tool_progress){.label = label, .unit = unit, .total = total, .started = tool_clock()};
-  progress->terminal = isatty(STDERR_FILENO) != 0;
+  progress->terminal = !quiet && isatty(STDERR_FILENO) != 0;
 }
 
 /* The current unit of a thread. */

@@ -95,6 +95,12 @@ int tool_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "linnet NAME: warning: MESSAGE" to stderr. */
 void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Whether warnings, progress and --verbose are suppressed: in a process that another one speaks for. */
+void tool_be_quiet(bool quiet);
+
+/* The number of threads if the command line has no --threads. Call it before tool_context. */
+void tool_share_processors(int processors);
+
 /* Prints the error of the context and returns TOOL_FAILURE. After an interrupt calls fail because they are cancelled;
  * then it prints nothing and returns TOOL_INTERRUPTED. */
 int tool_fail_context(const struct linnet_context *context);

@@ -12,14 +12,17 @@ enum { MAX_SILENCES = 1024 };
 static struct {
   int words;
   char *lexicon, *hotwords, *grammar, *silence;
-  double word_bonus, unknown_penalty;
-} options = {.word_bonus = TOOL_NOT_GIVEN, .unknown_penalty = INFINITY};
+  double word_bonus, unknown_penalty, unknown_bonus, pronunciation_weight;
+} options = {.word_bonus = TOOL_NOT_GIVEN,
+             .unknown_penalty = INFINITY,
+             .unknown_bonus = TOOL_NOT_GIVEN,
+             .pronunciation_weight = TOOL_NOT_GIVEN};
 
 struct poptOption word_options_table[] = {
     {"words", 'w', POPT_ARG_NONE, &options.words, 0,
      "search for words of a lexicon (default: as the recognizer says, or for symbols if there is none)", NULL},
     {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
-     "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: the recognizer's, if there is one, else "
+     "pronunciations, as in CMUdict or Kaldi's lexicon.txt or lexiconp.txt (default: the recognizer's, or "
      "$LINNET_LEXICON)",
      "FILE"},
     {"grammar", 0, POPT_ARG_STRING, &options.grammar, 0,
@@ -29,6 +32,10 @@ struct poptOption word_options_table[] = {
     {"word-bonus", 0, POPT_ARG_DOUBLE, &options.word_bonus, 0, "add X to the score for each word (default 0)", "X"},
     {"unknown-penalty", 0, POPT_ARG_DOUBLE, &options.unknown_penalty, 0,
      "also find unknown words, and subtract X for each of their symbols (default inf: find none)", "X"},
+    {"unknown-bonus", 0, POPT_ARG_DOUBLE, &options.unknown_bonus, 0,
+     "add X to the score for each unknown word (default 0)", "X"},
+    {"pronunciation-weight", 0, POPT_ARG_DOUBLE, &options.pronunciation_weight, 0,
+     "multiply the logarithms of the probabilities of a lexiconp.txt by X (default 1)", "X"},
     {"silence", 0, POPT_ARG_STRING, &options.silence, 0,
      "symbols that may stand between words, such as SIL,SPN (default: none)", "NAMES"},
     POPT_TABLEEND};
@@ -53,6 +60,10 @@ static const char *option_of_words(void) {
     return "--silence";
   if (options.unknown_penalty < INFINITY)
     return "--unknown-penalty";
+  if (options.unknown_bonus != TOOL_NOT_GIVEN)
+    return "--unknown-bonus";
+  if (options.pronunciation_weight != TOOL_NOT_GIVEN)
+    return "--pronunciation-weight";
   return options.word_bonus != TOOL_NOT_GIVEN ? "--word-bonus" : NULL;
 }
 
@@ -77,6 +88,15 @@ bool word_options_check(bool recognizer) {
   }
   if ((options.word_bonus != TOOL_NOT_GIVEN && !(fabs(options.word_bonus) <= 100)) || !(options.unknown_penalty >= 0)) {
     tool_usage("--word-bonus must be -100 to 100, --unknown-penalty at least 0");
+    return false;
+  }
+  if (options.unknown_bonus != TOOL_NOT_GIVEN && !(fabs(options.unknown_bonus) <= 100)) {
+    tool_usage("--unknown-bonus must be -100 to 100");
+    return false;
+  }
+  if (options.pronunciation_weight != TOOL_NOT_GIVEN &&
+      !(options.pronunciation_weight >= 0 && options.pronunciation_weight <= 1000)) {
+    tool_usage("--pronunciation-weight must be 0 to 1000");
     return false;
   }
   return true;
@@ -105,6 +125,10 @@ void word_options_read(struct linnet_search_settings *settings) {
     settings->word_bonus = (float)options.word_bonus;
   if (options.unknown_penalty < INFINITY)
     settings->unknown_penalty = (float)options.unknown_penalty;
+  if (options.unknown_bonus != TOOL_NOT_GIVEN)
+    settings->unknown_bonus = (float)options.unknown_bonus;
+  if (options.pronunciation_weight != TOOL_NOT_GIVEN)
+    settings->pronunciation_weight = (float)options.pronunciation_weight;
   if (options.silence)
     read_silences(settings);
 }

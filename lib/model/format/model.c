@@ -178,14 +178,28 @@ static enum linnet_status load_calibrations(struct linnet_model *model, const st
   return load_calibration(model, file, LINNET_WORD_CALIBRATION_KEY, &model->calibrations.words);
 }
 
-static enum linnet_status load_metadata(struct linnet_model *model, const struct linnet_safetensors *file) {
+/* A file of the other kind is refused here, so that no recogniser gets a model without features and symbols. */
+static enum linnet_status check_kind(const struct linnet_model *model, const char *name, bool tokens) {
+  const struct linnet_config *config = &model->config;
+  if (linnet_config_reads_tokens(config) != tokens)
+    return linnet_fail(model->context, LINNET_ERROR_UNSUPPORTED,
+                       tokens ? "%s: the model reads features of audio; load it with linnet_model_load"
+                              : "%s: the model reads tokens, not features of audio, so it cannot recognise speech; "
+                                "load it with linnet_model_load_tokens",
+                       name);
+  if (!tokens && config->output != LINNET_OUTPUT_POSTERIORS)
+    return linnet_fail(model->context, LINNET_ERROR_UNSUPPORTED,
+                       "%s: config: \"output\" is linear; a model that reads features of audio must have posteriors",
+                       name);
+  return LINNET_OK;
+}
+
+/* What a model that reads features of audio has besides its configuration. */
+static enum linnet_status load_speech(struct linnet_model *model, const struct linnet_safetensors *file) {
   struct linnet_context *context = model->context;
-  const char *config, *features, *symbols;
-  LINNET_TRY(check_format(file));
-  LINNET_TRY(require_metadata(file, "config", &config));
+  const char *features, *symbols;
   LINNET_TRY(require_metadata(file, "features", &features));
   LINNET_TRY(require_metadata(file, "symbols", &symbols));
-  LINNET_TRY(linnet_config_parse_complete(context, config, file->name, &model->config));
   LINNET_TRY(linnet_feature_config_parse_complete(context, features, file->name, &model->features));
   if (model->features.fbank.num_mel != model->config.input_dim)
     return linnet_fail(context, LINNET_ERROR_FORMAT,
@@ -193,6 +207,16 @@ static enum linnet_status load_metadata(struct linnet_model *model, const struct
                        model->features.fbank.num_mel, model->config.input_dim);
   LINNET_TRY(load_calibrations(model, file));
   return load_symbols(model, file->name, symbols);
+}
+
+static enum linnet_status load_metadata(struct linnet_model *model, const struct linnet_safetensors *file,
+                                        bool tokens) {
+  const char *config;
+  LINNET_TRY(check_format(file));
+  LINNET_TRY(require_metadata(file, "config", &config));
+  LINNET_TRY(linnet_config_parse_complete(model->context, config, file->name, &model->config));
+  LINNET_TRY(check_kind(model, file->name, tokens));
+  return tokens ? LINNET_OK : load_speech(model, file);
 }
 
 /* One block: the entries, then their text. */
@@ -338,9 +362,9 @@ static enum linnet_status load_weights(struct linnet_model *model, const struct 
 
 /* --- loading -------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status load_all(struct linnet_model *model, const struct linnet_safetensors *file) {
+static enum linnet_status load_all(struct linnet_model *model, const struct linnet_safetensors *file, bool tokens) {
   model->memory = sizeof *model;
-  LINNET_TRY(load_metadata(model, file));
+  LINNET_TRY(load_metadata(model, file, tokens));
   LINNET_TRY(linnet_parameters_create(model->context, &model->config, &model->parameters));
   LINNET_TRY(load_weights(model, file));
   LINNET_TRY(copy_metadata(model, file));
@@ -352,17 +376,26 @@ static enum linnet_status load_all(struct linnet_model *model, const struct linn
   return LINNET_OK;
 }
 
-static enum linnet_status load(struct linnet_context *context, const struct linnet_safetensors *file,
+static enum linnet_status load(struct linnet_context *context, const struct linnet_safetensors *file, bool tokens,
                                struct linnet_model **result) {
   struct linnet_model *model = linnet_calloc(context, 1, sizeof *model);
   if (!model)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a model", file->name);
   model->context = context;
-  enum linnet_status status = load_all(model, file);
+  enum linnet_status status = load_all(model, file, tokens);
   if (status == LINNET_OK)
     *result = model;
   else
     linnet_model_destroy(model);
+  return status;
+}
+
+static enum linnet_status load_bytes(struct linnet_context *context, const void *data, size_t bytes, const char *name,
+                                     bool tokens, struct linnet_model **model) {
+  struct linnet_safetensors file;
+  LINNET_TRY(linnet_safetensors_open(context, data, bytes, message_name(name), &file));
+  enum linnet_status status = load(context, &file, tokens, model);
+  linnet_safetensors_close(&file);
   return status;
 }
 
@@ -371,25 +404,33 @@ enum linnet_status linnet_model_load_memory(struct linnet_context *context, cons
   if (!context || !model || (!data && bytes > 0))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load_memory: an argument is NULL");
   *model = NULL;
-  struct linnet_safetensors file;
-  LINNET_TRY(linnet_safetensors_open(context, data, bytes, message_name(name ? name : "model"), &file));
-  enum linnet_status status = load(context, &file, model);
-  linnet_safetensors_close(&file);
-  return status;
+  return load_bytes(context, data, bytes, name ? name : "model", false, model);
 }
 
-enum linnet_status linnet_model_load(struct linnet_context *context, const char *path, struct linnet_model **model) {
-  if (!context || !path || !model)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load: an argument is NULL");
+static enum linnet_status load_path(struct linnet_context *context, const char *path, bool tokens,
+                                    struct linnet_model **model) {
   *model = NULL;
   const uint64_t cap = (uint64_t)LINNET_MAX_MODEL_GIBIBYTES << 30;
   void *data = NULL;
   size_t bytes = 0;
   LINNET_TRY(linnet_file_read_checked(context, path, cap < SIZE_MAX / 2 ? (size_t)cap : SIZE_MAX / 2,
                                       linnet_safetensors_check, &data, &bytes));
-  enum linnet_status status = linnet_model_load_memory(context, data, bytes, path, model);
+  enum linnet_status status = load_bytes(context, data, bytes, path, tokens, model);
   linnet_free(context, data);
   return status;
+}
+
+enum linnet_status linnet_model_load(struct linnet_context *context, const char *path, struct linnet_model **model) {
+  if (!context || !path || !model)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load: an argument is NULL");
+  return load_path(context, path, false, model);
+}
+
+enum linnet_status linnet_model_load_tokens(struct linnet_context *context, const char *path,
+                                            struct linnet_model **model) {
+  if (!context || !path || !model)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load_tokens: an argument is NULL");
+  return load_path(context, path, true, model);
 }
 
 void linnet_model_destroy(struct linnet_model *model) {
@@ -423,7 +464,7 @@ size_t linnet_model_num_symbols(const struct linnet_model *model) {
 }
 
 const char *linnet_model_symbol(const struct linnet_model *model, int index) {
-  return index >= 0 && (size_t)index < model->config.outputs ? model->symbols[index] : NULL;
+  return model->symbols && index >= 0 && (size_t)index < model->config.outputs ? model->symbols[index] : NULL;
 }
 
 size_t linnet_model_stride(const struct linnet_model *model) {
@@ -470,16 +511,11 @@ struct plan {
   char *config, *features, *symbols; /* JSON */
 };
 
-static enum linnet_status check_contents(struct linnet_context *context, const char *name,
-                                         const struct linnet_model_contents *c) {
-  size_t count = 0;
-  LINNET_TRY(linnet_config_validate(context, name, c->config));
+/* What a model that reads features of audio has besides its network. */
+static enum linnet_status check_speech(struct linnet_context *context, const char *name,
+                                       const struct linnet_model_contents *c) {
   LINNET_TRY(linnet_feature_config_validate(context, name, c->features));
   LINNET_TRY(linnet_symbols_validate(context, name, c->symbols, c->config->outputs));
-  if (c->dtype != LINNET_F32 && c->dtype != LINNET_F16)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: weights can be written as F32 or F16 only", name);
-  if (!linnet_config_count_parameters(c->config, &count) || count != c->parameters->trained)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: the table of parameters does not match the config", name);
   if (c->features->fbank.num_mel != c->config->input_dim)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: \"num_mel\" %zu of features is not \"input_dim\" %zu", name,
                        c->features->fbank.num_mel, c->config->input_dim);
@@ -489,6 +525,26 @@ static enum linnet_status check_contents(struct linnet_context *context, const c
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "%s: global or running CMVN needs statistics of \"num_mel\" values", name);
   return check_cmvn(context, name, c->cmvn);
+}
+
+static bool reads_tokens(const struct linnet_model_contents *c) {
+  return linnet_config_reads_tokens(c->config);
+}
+
+static enum linnet_status check_contents(struct linnet_context *context, const char *name,
+                                         const struct linnet_model_contents *c) {
+  size_t count = 0;
+  LINNET_TRY(linnet_config_validate(context, name, c->config));
+  if (c->dtype != LINNET_F32 && c->dtype != LINNET_F16)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: weights can be written as F32 or F16 only", name);
+  if (!linnet_config_count_parameters(c->config, &count) || count != c->parameters->trained)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: the table of parameters does not match the config", name);
+  return reads_tokens(c) ? LINNET_OK : check_speech(context, name, c);
+}
+
+/* Whether the file has statistics of CMVN. */
+static bool stores_cmvn(const struct linnet_model_contents *c) {
+  return !reads_tokens(c) && linnet_cmvn_is_stored(c->features->cmvn);
 }
 
 static enum linnet_status format_symbols(struct linnet_context *context, const struct linnet_model_contents *c,
@@ -515,7 +571,7 @@ static bool is_own_key(const char *key) {
 
 static void plan_metadata(const struct linnet_model_contents *c, struct plan *plan) {
   const char *const own[OWN_KEYS] = {LINNET_MODEL_FORMAT, plan->config, plan->features, plan->symbols};
-  for (size_t i = 0; i < OWN_KEYS; i++)
+  for (size_t i = 0; i < OWN_KEYS && own[i]; i++)
     plan->metadata[plan->num_metadata++] = (struct linnet_metadata){own_keys[i], own[i]};
   for (size_t i = 0; i < c->num_metadata; i++)
     if (!is_own_key(c->metadata[i].key))
@@ -523,10 +579,9 @@ static void plan_metadata(const struct linnet_model_contents *c, struct plan *pl
 }
 
 static void plan_entries(const struct linnet_model_contents *c, struct plan *plan) {
-  const size_t mel = c->features->fbank.num_mel;
-  for (size_t i = 0; linnet_cmvn_is_stored(c->features->cmvn) && i < CMVN_TENSORS; i++)
-    plan->entries[plan->num_entries++] =
-        (struct linnet_tensor_entry){.name = cmvn_names[i], .dtype = LINNET_F64, .rank = 1, .shape = {i > 0 ? mel : 1}};
+  for (size_t i = 0; stores_cmvn(c) && i < CMVN_TENSORS; i++)
+    plan->entries[plan->num_entries++] = (struct linnet_tensor_entry){
+        .name = cmvn_names[i], .dtype = LINNET_F64, .rank = 1, .shape = {i > 0 ? c->features->fbank.num_mel : 1}};
   for (size_t i = 0; i < c->parameters->count; i++) {
     const struct linnet_parameter *p = &c->parameters->list[i];
     plan->entries[plan->num_entries++] = (struct linnet_tensor_entry){
@@ -537,8 +592,10 @@ static void plan_entries(const struct linnet_model_contents *c, struct plan *pla
 static enum linnet_status make_plan(struct linnet_context *context, const struct linnet_model_contents *c,
                                     struct plan *plan) {
   LINNET_TRY(linnet_config_format(context, c->config, &plan->config));
-  LINNET_TRY(linnet_feature_config_format(context, c->features, &plan->features));
-  LINNET_TRY(format_symbols(context, c, &plan->symbols));
+  if (!reads_tokens(c)) {
+    LINNET_TRY(linnet_feature_config_format(context, c->features, &plan->features));
+    LINNET_TRY(format_symbols(context, c, &plan->symbols));
+  }
   plan->entries = linnet_alloc(context, c->parameters->count + CMVN_TENSORS, sizeof *plan->entries);
   plan->metadata = linnet_alloc(context, c->num_metadata + OWN_KEYS, sizeof *plan->metadata);
   if (!plan->entries || !plan->metadata)
@@ -568,7 +625,7 @@ static enum linnet_status write_values(struct linnet_writer *writer, const real 
 }
 
 static enum linnet_status write_tensors(struct linnet_writer *writer, const struct linnet_model_contents *c) {
-  if (linnet_cmvn_is_stored(c->features->cmvn)) {
+  if (stores_cmvn(c)) {
     LINNET_TRY(linnet_writer_doubles(writer, &c->cmvn->count, 1));
     LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->sum, c->cmvn->dim));
     LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->square, c->cmvn->dim));

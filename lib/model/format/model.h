@@ -25,7 +25,8 @@ struct linnet_model {
   struct linnet_feature_config features;
   struct linnet_cmvn *cmvn; /* if linnet_cmvn_is_stored, else NULL */
   struct linnet_calibrations calibrations;
-  const char **symbols;             /* (config.outputs); [0] is "<blk>"; one block with its text */
+  const char **symbols;             /* (config.outputs); [0] is "<blk>"; one block with its text. NULL with embedding
+                                       tables; then `features` are zeros */
   struct linnet_metadata *metadata; /* (num_metadata), in the order of the file; one block with its text */
   size_t num_metadata;
   size_t memory;        /* bytes held, for information */
@@ -41,7 +42,7 @@ struct linnet_model_contents {
   const struct linnet_config *config;
   const struct linnet_parameters *parameters; /* the table of config */
   const real *weights;                        /* (parameters->size) */
-  const char *const *symbols;                 /* (config->outputs) */
+  const char *const *symbols;                 /* (config->outputs); NULL with embedding tables, as the next two */
   const struct linnet_feature_config *features;
   const struct linnet_cmvn *cmvn;         /* statistics if linnet_cmvn_is_stored(features->cmvn), otherwise NULL */
   const struct linnet_metadata *metadata; /* (num_metadata): more entries, such as "licence", "provenance", "name" */

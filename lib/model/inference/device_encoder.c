@@ -84,7 +84,8 @@ static enum linnet_status run(struct linnet_device_encoder *d, size_t rows) {
   linnet_pass_forward(d->pass, d->weights, &shard, d->memory.data, d->memory.bytes, d->logits.data);
   LINNET_TRY(d->status);
   LINNET_TRY(linnet_poll_check(d->context));
-  device->ops->log_softmax(device, rows, config->outputs, d->logits.data, d->logits.data);
+  if (config->output == LINNET_OUTPUT_POSTERIORS)
+    device->ops->log_softmax(device, rows, config->outputs, d->logits.data, d->logits.data);
   device->ops->download(device, d->log_p.data, d->logits.data, bytes);
   return device->ops->wait(device, d->context);
 }

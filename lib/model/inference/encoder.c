@@ -144,10 +144,22 @@ void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *
     apply(e, s, l, 1, e->padded, LINNET_IDENTITY, y + direct * l->out);
 }
 
+enum linnet_status linnet_encoder_check_frames(struct linnet_context *context, const struct linnet_config *config,
+                                               const float *frames, size_t num_frames) {
+  const struct linnet_embedding e = linnet_config_embedding(config);
+  size_t bad = 0;
+  if (!linnet_config_reads_tokens(config) || linnet_embedding_check(&e, num_frames, frames, &bad))
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                     "frame %zu: %g is not an index of embedding table %zu, which has %zu rows", bad / e.tables,
+                     (double)frames[bad], bad % e.tables + 1, e.sizes[bad % e.tables]);
+}
+
 void linnet_encoder_posteriors(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *h,
                                real *log_p) {
   apply(e, s, &e->model->linear_layers->output, rows, h, LINNET_IDENTITY, log_p);
-  e->ops->log_softmax(rows, e->model->config.outputs, log_p, log_p);
+  if (e->model->config.output == LINNET_OUTPUT_POSTERIORS)
+    e->ops->log_softmax(rows, e->model->config.outputs, log_p, log_p);
 }
 
 static void task_output(void *user, size_t task, unsigned worker) {
@@ -203,6 +215,7 @@ enum linnet_status linnet_encoder_run(struct linnet_encoder *e, const float *fea
     return linnet_fail(e ? e->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_encoder_run: an argument is NULL");
   if (frames == 0)
     return LINNET_OK;
+  LINNET_TRY(linnet_encoder_check_frames(e->context, &e->model->config, features, frames));
   linnet_poll_begin(e->context);
   if (e->on_device)
     return linnet_device_encoder_run(e->on_device, features, frames, sink, user);

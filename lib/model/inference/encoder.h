@@ -178,6 +178,16 @@ enum linnet_status linnet_buffer_reserve(struct linnet_context *context, struct 
 enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
                                           size_t bytes);
 
+/* y (rows, D) = embeddings of indices (rows, input_dim), of a network that reads tokens. */
+static inline void linnet_encoder_embed(const struct linnet_encoder *e, size_t rows, const float *indices, real *y) {
+  const struct linnet_embedding embedding = linnet_config_embedding(&e->model->config);
+  linnet_embedding_forward(&embedding, rows, indices, weight(e, e->model->parameters->tables), y);
+}
+
+/* LINNET_ERROR_ARGUMENT if the network reads tokens and a frame is not indices of its tables. */
+enum linnet_status linnet_encoder_check_frames(struct linnet_context *context, const struct linnet_config *config,
+                                               const float *frames, size_t num_frames);
+
 /* y (r.count, out) = the linear layer of stacked features. */
 void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_packed_linear *l,
                           struct rows r, real *y);
@@ -185,7 +195,7 @@ void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *
 /* Scratch of `threads` for `rows` rows; it is freed with the encoder. */
 enum linnet_status linnet_encoder_create_scratch(struct linnet_encoder *e, unsigned threads, size_t rows);
 
-/* Computes log-posteriors (rows, V) from rows h (rows, D) of the kind's `output`. */
+/* Computes outputs (rows, V), in general log-posteriors, from rows h (rows, D) of the kind's `output`. */
 void linnet_encoder_posteriors(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *h,
                                real *log_p);
 

@@ -50,8 +50,8 @@ static struct linnet_packed_sublayer pack_sublayer(struct packer *p, const struc
 
 static void pack_transformer(struct packer *p, const struct linnet_config *config,
                              const struct linnet_parameters *parameters, struct linnet_linear_layers *layers) {
-  (void)config;
-  layers->input = pack(p, &parameters->input);
+  if (!linnet_config_reads_tokens(config))
+    layers->input = pack(p, &parameters->input);
   for (size_t i = 0; i < parameters->num_sublayers; i++)
     layers->sublayers[i] = pack_sublayer(p, &parameters->sublayers[i]);
   layers->output = pack(p, &parameters->output);

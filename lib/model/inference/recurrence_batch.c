@@ -94,7 +94,7 @@ static enum linnet_status check_input(const struct linnet_recurrence_batch *b,
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "input %zu: its recurrence is there twice", index);
   if (r->finished && input->num_frames > 0)
     return linnet_fail(context, LINNET_ERROR_STATE, "the recurrence was finished: call linnet_recurrence_reset first");
-  return LINNET_OK;
+  return linnet_encoder_check_frames(context, config_of(b), input->features, input->num_frames);
 }
 
 /* Reserves memory for all rows of an input, so that a failure leaves all streams as they were. */

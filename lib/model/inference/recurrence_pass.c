@@ -98,7 +98,10 @@ static void add_positions(struct linnet_recurrence *r, size_t first, size_t rows
 static void run_input(struct linnet_recurrence_batch *b) {
   const struct linnet_encoder *e = &b->rows;
   real *x = b->x;
-  apply(e, e->scratch, &e->model->linear_layers->input, b->entered, b->stacked, LINNET_IDENTITY, x);
+  if (linnet_config_reads_tokens(config_of(b)))
+    linnet_encoder_embed(e, b->entered, b->stacked, x);
+  else
+    apply(e, e->scratch, &e->model->linear_layers->input, b->entered, b->stacked, LINNET_IDENTITY, x);
   if (config_of(b)->position != LINNET_POSITION_SINUSOIDAL)
     return;
   for (size_t i = 0; i < b->num_spans; i++) {

@@ -91,7 +91,10 @@ static void task_input(void *user, size_t block, unsigned worker) {
   struct rows r = block_rows(e, block);
   if (linnet_encoder_stopped(e))
     return;
-  linnet_encoder_input(e, &e->scratch[worker], &e->model->linear_layers->input, r, row(e, r.first));
+  if (linnet_config_reads_tokens(&e->model->config))
+    linnet_encoder_embed(e, r.count, e->features + r.first * e->model->config.input_dim, row(e, r.first));
+  else
+    linnet_encoder_input(e, &e->scratch[worker], &e->model->linear_layers->input, r, row(e, r.first));
   if (e->model->config.position == LINNET_POSITION_SINUSOIDAL)
     linnet_add_positions(r.first, r.count, e->width, row(e, r.first));
   reach(e, 0, block);

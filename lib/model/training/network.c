@@ -30,6 +30,10 @@ void linnet_stack_frames(const struct linnet_config *config, const float *featur
 
 enum linnet_status linnet_pass_create(struct linnet_context *context, const struct linnet_network *network,
                                       struct linnet_pass **pass) {
+  *pass = NULL;
+  if (linnet_config_reads_tokens(network->config) && !network->device->ops->host)
+    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "%s: embedding tables are not on a GPU yet; use the CPU",
+                       network->device->name);
   struct linnet_pass *p = *pass = linnet_calloc(context, 1, sizeof *p + kind_of(network)->layers_bytes);
   if (!p)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a pass through the network");

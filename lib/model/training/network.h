@@ -19,7 +19,8 @@ struct linnet_network {
 /* A batch on the device, or the part of it that one thread works on. */
 struct linnet_shard {
   struct linnet_pack pack;        /* in output frames; T rows in all */
-  void *features;                 /* (T, stack * input_dim) activations, see linnet_stack_frames */
+  void *features;                 /* (T, stack * input_dim) activations, see linnet_stack_frames; with embedding tables,
+                                     (T, input_dim) valid indices as reals */
   bool forward_only;              /* no backward will follow */
   size_t views;                   /* sequences of an utterance, for messages; 0 counts as 1 */
   const struct linnet_poll *poll; /* forward calls it before each layer; NULL: forward cannot be cancelled */
@@ -43,7 +44,8 @@ void linnet_stack_frames(const struct linnet_config *config, const float *featur
 
 struct linnet_pass;
 
-/* Creates a pass, which can process any number of shards one after the other. */
+/* Creates a pass, which can process any number of shards one after the other. LINNET_ERROR_UNSUPPORTED if the network
+ * has embedding tables and the device is not the host. */
 enum linnet_status linnet_pass_create(struct linnet_context *context, const struct linnet_network *network,
                                       struct linnet_pass **pass);
 /* NULL is allowed. */

@@ -186,10 +186,20 @@ static void forward_sublayer(struct linnet_pass *pass, size_t i) {
     end_post(pass, i, x);
 }
 
+/* Embeddings are on the host only (linnet_pass_create). */
+static void embed(const struct linnet_pass *pass, void *x) {
+  const struct linnet_embedding e = linnet_config_embedding(pass->network->config);
+  linnet_embedding_forward(&e, pass->frames, pass->shard->features, pass->weights + pass->network->parameters->tables,
+                           x);
+}
+
 static void forward_input(struct linnet_pass *pass, void *x) {
   const struct linnet_shard *shard = pass->shard;
   struct linnet_device *device = pass->network->device;
-  linnet_linear_forward(pass, &pass->network->parameters->input, shard->features, LINNET_IDENTITY, x);
+  if (linnet_config_reads_tokens(pass->network->config))
+    embed(pass, x);
+  else
+    linnet_linear_forward(pass, &pass->network->parameters->input, shard->features, LINNET_IDENTITY, x);
   if (pass->network->config->position == LINNET_POSITION_SINUSOIDAL)
     device->ops->add_positions(device, &shard->pack, pass->width, x);
   run_on(pass, 0, 0, x, NULL, x);
@@ -261,6 +271,17 @@ static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
   }
 }
 
+/* Backward of the input, from its gradient in `narrow`. */
+static void backward_input(struct linnet_pass *pass) {
+  const struct linnet_parameters *p = pass->network->parameters;
+  if (linnet_config_reads_tokens(pass->network->config)) {
+    const struct linnet_embedding e = linnet_config_embedding(pass->network->config);
+    linnet_embedding_backward(&e, pass->frames, pass->shard->features, pass->narrow, pass->gradients + p->tables);
+  } else {
+    linnet_linear_backward(pass, &p->input, pass->shard->features, pass->narrow, NULL, false);
+  }
+}
+
 static void backward(struct linnet_pass *pass, const void *dlogits) {
   struct transformer *t = pass->layers;
   const struct linnet_parameters *p = pass->network->parameters;
@@ -271,7 +292,7 @@ static void backward(struct linnet_pass *pass, const void *dlogits) {
   run_back(pass, t->count, d, NULL, d);
   for (size_t i = t->count; i-- > 0;)
     backward_sublayer(pass, i, d);
-  linnet_linear_backward(pass, &p->input, pass->shard->features, pass->narrow, NULL, false);
+  backward_input(pass);
 }
 
 const struct linnet_network_kind linnet_transformer_network = {SHARD_ROWS, sizeof(struct transformer), plan, forward,

@@ -74,8 +74,9 @@ static struct {
   struct linnet_scorer *scorer;
   struct linnet_search *search;
   struct linnet_search_stream *search_stream;
-  struct linnet_recognizer *recognizer;
+  struct linnet_recognizer *recognizer, *causal_recognizer;
   struct linnet_recognizer_stream *recognizer_stream;
+  struct linnet_recognizer_batch *recognizer_batch;
   struct linnet_text_aligner *aligner;
   struct linnet_aligned_text *aligned_text;
 } f;
@@ -167,10 +168,13 @@ static void make_decoders(void) {
 static void make_recognizers(void) {
   static const char *const phones[] = {"<blk>", "A", "B"};
   const struct linnet_recognizer_settings settings = {.size = sizeof settings, .shared_model = f.model};
+  const struct linnet_recognizer_settings with_causal = {.size = sizeof with_causal, .shared_model = f.causal_model};
   MAKE(linnet_search_create(f.context, phones, 3, NULL, &f.search));
   MAKE(linnet_search_stream_create(f.context, f.search, &f.search_stream));
   MAKE(linnet_recognizer_create(f.context, &settings, &f.recognizer));
   MAKE(linnet_recognizer_stream_create(f.context, f.recognizer, &f.recognizer_stream));
+  MAKE(linnet_recognizer_create(f.context, &with_causal, &f.causal_recognizer));
+  MAKE(linnet_recognizer_batch_create(f.context, f.causal_recognizer, 1, &f.recognizer_batch));
   MAKE(linnet_text_aligner_create(f.context, phones, 3, NULL, &f.aligner));
   MAKE(linnet_aligned_text_create_phones(f.context, f.aligner, "A B", "text", &f.aligned_text));
 }
@@ -190,6 +194,8 @@ static void make_fixture(void) {
 static void destroy_fixture(void) {
   linnet_aligned_text_destroy(f.aligned_text);
   linnet_text_aligner_destroy(f.aligner);
+  linnet_recognizer_batch_destroy(f.recognizer_batch);
+  linnet_recognizer_destroy(f.causal_recognizer);
   linnet_recognizer_stream_destroy(f.recognizer_stream);
   linnet_recognizer_destroy(f.recognizer);
   linnet_search_stream_destroy(f.search_stream);

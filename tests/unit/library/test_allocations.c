@@ -322,6 +322,39 @@ static enum linnet_status recognise_live(struct linnet_context *context, uint64_
   return recognise(context, live_path, sum);
 }
 
+/* Two streams of a batch, one of which restarts its network within a step. */
+static enum linnet_status step_batch(struct linnet_recognizer_batch *batch, uint64_t *sum) {
+  static float samples[9000];
+  struct linnet_recognizer_input inputs[2] = {{.samples = samples, .num_samples = 9000, .finish = 1},
+                                              {.samples = samples, .num_samples = 5000}};
+  enum linnet_status status = LINNET_OK;
+  for (size_t i = 0; i < 9000; i++)
+    samples[i] = i < 5000 ? (float)(i * i % 4001) : 0;
+  for (size_t i = 0; i < 2 && status == LINNET_OK; i++) {
+    status = linnet_recognizer_batch_open(batch, &inputs[i].stream);
+    if (status == LINNET_OK)
+      status = linnet_recognizer_stream_set_hook(inputs[i].stream, on_result, sum);
+  }
+  if (status == LINNET_OK)
+    status = linnet_recognizer_batch_step(batch, inputs, 2);
+  for (size_t i = 0; i < 2; i++)
+    linnet_recognizer_stream_destroy(inputs[i].stream);
+  return status;
+}
+
+static enum linnet_status recognise_batch(struct linnet_context *context, uint64_t *sum) {
+  struct linnet_recognizer *recognizer = NULL;
+  struct linnet_recognizer_batch *batch = NULL;
+  enum linnet_status status = linnet_recognizer_load(context, live_path, &recognizer);
+  if (status == LINNET_OK)
+    status = linnet_recognizer_batch_create(context, recognizer, 3, &batch);
+  if (status == LINNET_OK)
+    status = step_batch(batch, sum);
+  linnet_recognizer_batch_destroy(batch);
+  linnet_recognizer_destroy(recognizer);
+  return status;
+}
+
 static enum linnet_status align_text(struct linnet_context *context, uint64_t *sum) {
   static const char *const names[] = {"<blk>", "A", "B", "C"};
   const struct linnet_align_settings jumps = {.size = sizeof jumps, .jumps = 1, .jump_cost = 60, .frame_cost = 2};
@@ -423,6 +456,7 @@ static const struct scenario {
     {"recognise phones", 1, 1, recognise_phones},
     {"recognise words", 1, 1, recognise_words},
     {"recognise live", 1, 1, recognise_live},
+    {"recognise batch", 1, 1, recognise_batch},
     {"archive", 1, 1, archive},
     {"average", 1, 1, average},
     {"training", 1, 7, training},

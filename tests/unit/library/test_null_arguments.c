@@ -70,6 +70,7 @@ static const char needing[] =
     "linnet_lattice_format_find\nlinnet_lattice_format_name\nlinnet_lattice_posterior\nlinnet_lattice_reset\n"
     "linnet_lattice_settings_default\nlinnet_lattice_states\nlinnet_level_settings_default\nlinnet_lexicon_num_words\n"
     "linnet_lexicon_find\nlinnet_lexicon_phones\nlinnet_lexicon_pronunciation\nlinnet_lexicon_settings_default\n"
+    "linnet_lexicon_has_probabilities\nlinnet_lexicon_probability\n"
     "linnet_lexicon_tokens\nlinnet_lexicon_num_variants\nlinnet_lexicon_word\nlinnet_model_calibrations\n"
     "linnet_model_cmvn\nlinnet_model_features\nlinnet_model_frame_seconds\nlinnet_model_memory_bytes\n"
     "linnet_model_metadata\nlinnet_model_metadata_key\nlinnet_model_num_parameters\nlinnet_model_num_symbols\n"
@@ -139,6 +140,9 @@ static void refuse_networks(void) {
   REFUSES(linnet_model_load_memory(NULL, "x", 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, NULL, 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, "x", 1, NULL, NULL));
+  REFUSES(linnet_model_load_tokens(NULL, "x", (void *)&out));
+  REFUSES(linnet_model_load_tokens(f.context, NULL, (void *)&out));
+  REFUSES(linnet_model_load_tokens(f.context, "x", NULL));
 }
 
 static void refuse_streams(void) {
@@ -545,6 +549,13 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_stream_set_hook(NULL, NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_sink(NULL, NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_speaker(NULL, NULL));
+  REFUSES(linnet_recognizer_batch_create(NULL, f.recognizer, 1, (void *)&out));
+  REFUSES(linnet_recognizer_batch_create(f.context, NULL, 1, (void *)&out));
+  REFUSES(linnet_recognizer_batch_create(f.context, f.recognizer, 1, NULL));
+  REFUSES(linnet_recognizer_batch_open(NULL, (void *)&out));
+  REFUSES(linnet_recognizer_batch_open(f.recognizer_batch, NULL));
+  REFUSES(linnet_recognizer_batch_step(NULL, (void *)&scratch, 1));
+  REFUSES(linnet_recognizer_batch_step(f.recognizer_batch, NULL, 1));
 }
 
 static void refuse_aligners(void) {
@@ -650,6 +661,7 @@ static void destroy_nothing(void) {
   ALLOWS(linnet_aligned_text_destroy(NULL));
   ALLOWS(linnet_recognizer_destroy(NULL));
   ALLOWS(linnet_recognizer_stream_destroy(NULL));
+  ALLOWS(linnet_recognizer_batch_destroy(NULL));
   ALLOWS(linnet_search_destroy(NULL));
   ALLOWS(linnet_search_stream_destroy(NULL));
   ALLOWS(linnet_text_aligner_destroy(NULL));

@@ -4,12 +4,13 @@
 #include "random_model.h"
 
 /* Weights are large, so that symbols change now and then. */
-static bool write_model(const char *path, bool causal, size_t lookahead, double max_silence, double edge_silence) {
+static bool write_model(const char *path, bool causal, enum linnet_cmvn_kind cmvn, size_t lookahead, double max_silence,
+                        double edge_silence) {
   struct linnet_context *context = test_context();
   struct linnet_config config;
   struct linnet_feature_config features;
   linnet_feature_config_default(&features);
-  features.cmvn = causal ? LINNET_CMVN_GLOBAL : LINNET_CMVN_UTTERANCE;
+  features.cmvn = cmvn;
   features.max_silence = max_silence;
   features.edge_silence = edge_silence;
   linnet_config_default(&config);
@@ -29,13 +30,17 @@ static bool write_model(const char *path, bool causal, size_t lookahead, double 
 }
 
 bool write_recognizer_model(const char *path, bool causal) {
-  return write_model(path, causal, 1, 0, 0);
+  return write_model(path, causal, causal ? LINNET_CMVN_GLOBAL : LINNET_CMVN_UTTERANCE, 1, 0, 0);
 }
 
 bool write_prompt_model(const char *path) {
-  return write_model(path, true, 0, 0, 0);
+  return write_model(path, true, LINNET_CMVN_GLOBAL, 0, 0, 0);
 }
 
 bool write_silence_model(const char *path) {
-  return write_model(path, false, 0, 0.5, 0.2);
+  return write_model(path, false, LINNET_CMVN_UTTERANCE, 0, 0.5, 0.2);
+}
+
+bool write_whole_model(const char *path) {
+  return write_model(path, true, LINNET_CMVN_UTTERANCE, 1, 0, 0);
 }

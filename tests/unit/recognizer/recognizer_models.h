@@ -14,4 +14,7 @@ bool write_prompt_model(const char *path);
 /* One that is not causal and keeps 0.5 s of silence in its middle, and 0.2 s at either end. */
 bool write_silence_model(const char *path);
 
+/* A causal one whose features need statistics of the whole utterance. */
+bool write_whole_model(const char *path);
+
 #endif

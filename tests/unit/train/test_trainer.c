@@ -347,8 +347,22 @@ static void test_integers(void) {
   CHECK(rmdir(folder) == 0, "%s is not empty", folder);
 }
 
+/* A training with CTC refuses networks that read tokens, or whose outputs are no posteriors. */
+static void test_other_networks(void) {
+  static const char *const configs[] = {"{\"input_dim\": 1, \"tokens\": [9]}", "{\"output\": \"linear\"}"};
+  char folder[64];
+  for (size_t i = 0; i < 2; i++) {
+    struct run run = make_run(configs[i], 1, 1);
+    train(&run, make_folder(folder));
+    CHECK(run.status == LINNET_ERROR_UNSUPPORTED && strstr(run.error, "remove \"tokens\""), "%s: status %d: %s",
+          configs[i], (int)run.status, run.error);
+    CHECK(rmdir(folder) == 0, "%s is not empty", folder);
+  }
+}
+
 int main(void) {
   test_integers();
+  test_other_networks();
   for (size_t i = 0; i < NETWORKS; i++) {
     test_learning_and_threads(&networks[i]);
     test_resume(networks[i].config);

@@ -383,6 +383,31 @@ static void test_bad_lexicons(struct linnet_context *context) {
   linnet_lexicon_destroy(l);
 }
 
+/* lexiconp.txt: probabilities, how two pronunciations that become equal share them, and what counts as one. */
+static void test_probabilities(struct linnet_context *context) {
+  static const char text[] = "a 0.25 AH0\na .5 EY1\na 0.125 AH1\nb 1 B IY\nc 1e-300 K\n";
+  struct linnet_lexicon_settings settings;
+  struct linnet_lexicon *l;
+  linnet_lexicon_settings_default(&settings);
+  settings.strip_stress = 1;
+  REQUIRE(load_lexicon(context, text, &settings, NULL, &l) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_lexicon_has_probabilities(l) && linnet_lexicon_num_variants(l, 0) == 2, "two pronunciations of a");
+  CHECK(linnet_lexicon_probability(l, 0, 0) == 0.375f && linnet_lexicon_probability(l, 0, 1) == 0.5f, "sum of two");
+  CHECK(linnet_lexicon_probability(l, 1, 0) == 1 && linnet_lexicon_probability(l, 2, 0) > 0, "1, and a tiny one");
+  CHECK(linnet_lexicon_probability(l, 0, 2) == 0 && linnet_lexicon_probability(l, 3, 0) == 0, "out of range");
+  linnet_lexicon_destroy(l);
+  REQUIRE(load_lexicon(context, "one 1 2\ntwo 1e 0.5\n", NULL, NULL, &l) == LINNET_OK, "phones that are numbers");
+  CHECK(!linnet_lexicon_has_probabilities(l) && linnet_symbols_num_symbols(linnet_lexicon_phones(l)) == 5 &&
+            linnet_lexicon_probability(l, 1, 0) == 1,
+        "no probabilities");
+  linnet_lexicon_destroy(l);
+  check_bad_lexicon(context, "A 0.5 AH\nB B IY\n", LINNET_ERROR_FORMAT, "lexicon:2: word 'B' has no probability");
+  check_bad_lexicon(context, "A 0.5 AH\nB 0 B\n", LINNET_ERROR_FORMAT, "lexicon:2: word 'B' has no probability");
+  check_bad_lexicon(context, "A 1.5 AH\n", LINNET_ERROR_FORMAT, "lexicon:1: word 'A' has no probability");
+  check_bad_lexicon(context, "A 0.5 AH\nB 0.5\n", LINNET_ERROR_FORMAT, "lexicon:2: word 'B' has no phones");
+  check_bad_lexicon(context, "A 0.5 AH\nB 0.5x B\n", LINNET_ERROR_FORMAT, "lexicon:2: word 'B' has no probability");
+}
+
 static void test_long_names(struct linnet_context *context) {
   static char text[8192];
   static const size_t starts[] = {0, 2}; /* a long word, a long phone */
@@ -410,8 +435,9 @@ static void test_many_variants(struct linnet_context *context) {
 
 /* Random bytes and random words of the format: any result except a crash. */
 static void test_random_bytes(struct linnet_context *context) {
-  static const char *const pieces[] = {"A",     " ",   "\n", "\t", "#",  ";;;",  "(2)", "(", ")", "\r", "\xEF\xBB\xBF",
-                                       "<blk>", "AH0", ".0", ".1", "_B", "\xFF", "0"};
+  static const char *const pieces[] = {"A",    " ",  "\n",           "\t",    "#",   ";;;", "(2)", "(",
+                                       ")",    "\r", "\xEF\xBB\xBF", "<blk>", "AH0", ".0",  ".1",  "_B",
+                                       "\xFF", "0",  " 0.5 "};
   size_t good = 0;
   for (uint64_t seed = 0; seed < 3000; seed++) {
     struct test_random r = {seed};
@@ -505,6 +531,7 @@ int main(void) {
   test_lexicon_symbols(context);
   test_pronounce(context);
   test_bad_lexicons(context);
+  test_probabilities(context);
   test_long_names(context);
   test_many_variants(context);
   test_random_bytes(context);

@@ -46,6 +46,12 @@ static bool is_silence(const struct problem *p, int symbol) {
   return p->settings.num_silences > 0 && symbol == CASE_SILENCE;
 }
 
+/* The factor of a pronunciation. */
+static double chance_of(const struct problem *p, size_t word, size_t variant) {
+  return pow((double)linnet_lexicon_probability(p->words.lexicon, word, variant),
+             (double)p->settings.pronunciation_weight);
+}
+
 static void read_lexicon(struct reading *r, size_t at, size_t words, double probability) {
   const struct linnet_lexicon *lexicon = r->problem->words.lexicon;
   for (size_t w = 0; w < linnet_lexicon_num_words(lexicon); w++)
@@ -55,7 +61,7 @@ static void read_lexicon(struct reading *r, size_t at, size_t words, double prob
       r->token[words] = (unsigned)w + 1;
       if (r->problem->lookahead[w + 1] > -INFINITY && at + length <= r->count &&
           memcmp(labels, r->phones + at, length * sizeof *labels) == 0)
-        read_from(r, at + length, words + 1, probability);
+        read_from(r, at + length, words + 1, probability * chance_of(r->problem, w, v));
     }
 }
 
@@ -129,9 +135,17 @@ static double hotwords_of(const struct problem *p, const struct sequence *s) {
   return sum;
 }
 
+static double unknown_of(const struct problem *p, const struct sequence *s) {
+  double sum = 0;
+  for (size_t i = 0; i < s->count; i++)
+    sum += s->token[i] == p->tokens - 1 ? (double)p->settings.unknown_bonus : 0;
+  return sum;
+}
+
 static double score_of(const struct problem *p, const struct sequence *s) {
   double language = p->bigram ? (double)p->settings.model_weight * language_of(p, s) : 0;
-  return log(s->sum) + language + (double)p->settings.word_bonus * (double)s->count + hotwords_of(p, s);
+  return log(s->sum) + language + (double)p->settings.word_bonus * (double)s->count + hotwords_of(p, s) +
+         unknown_of(p, s);
 }
 
 static size_t count_possible(const struct problem *p) {
@@ -143,8 +157,9 @@ static size_t count_possible(const struct problem *p) {
 
 /* --- the results of the search ------------------------------------------------------------------------------------ */
 
-static bool spells(const struct problem *p, const struct linnet_word_hypothesis *h,
-                   const struct linnet_recognised_word *word) {
+/* The chance of the pronunciation that a word has; 0 if it is none of the word's. */
+static double spelled(const struct problem *p, const struct linnet_word_hypothesis *h,
+                      const struct linnet_recognised_word *word) {
   const struct linnet_lexicon *lexicon = p->words.lexicon;
   for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, word->token - 1); v++) {
     size_t count, same = 0;
@@ -152,13 +167,13 @@ static bool spells(const struct problem *p, const struct linnet_word_hypothesis 
     while (same < count && same < word->num_phones && labels[same] == h->segments[word->first + same].symbol)
       same++;
     if (same == count && same == word->num_phones)
-      return true;
+      return chance_of(p, word->token - 1, v);
   }
-  return false;
+  return 0;
 }
 
 /* Checks that words have the phones of a pronunciation, with silences between them; returns the penalties of unknown
- * words. */
+ * words and of pronunciations. */
 static double check_words(const struct problem *p, const struct linnet_word_hypothesis *h) {
   size_t at = 0;
   double penalty = 0;
@@ -170,10 +185,11 @@ static double check_words(const struct problem *p, const struct linnet_word_hypo
     if (i == h->num_words)
       break;
     bool unknown = word->token == p->tokens - 1;
-    CHECK(unknown || spells(p, h, word), "seed %llu: word %zu has other phones", (unsigned long long)p->seed, i);
+    double chance = unknown ? 1 : spelled(p, h, word);
+    CHECK(chance > 0, "seed %llu: word %zu has other phones", (unsigned long long)p->seed, i);
     CHECK(word->start == h->segments[at].start && word->end == h->segments[at + word->num_phones - 1].end,
           "seed %llu: times of word %zu", (unsigned long long)p->seed, i);
-    penalty += unknown ? (double)p->settings.unknown_penalty * (double)word->num_phones : 0;
+    penalty += unknown ? (double)p->settings.unknown_penalty * (double)word->num_phones : -log(chance);
     at += word->num_phones;
   }
   return penalty;
@@ -247,6 +263,7 @@ static void make_problem(struct problem *p, struct linnet_context *context, uint
   static const int silence = CASE_SILENCE;
   struct test_random r = {seed};
   *p = (struct problem){.seed = seed, .frames = test_below(&r, MAX_FRAMES + 1), .symbols = CASE_SYMBOLS};
+  p->words.probable = seed % 4 == 1;
   make_word_case(&p->words, context, &r, 1 + test_below(&r, 3));
   p->tokens = linnet_lexicon_num_words(p->words.lexicon) + 2;
   fill_posteriors(&r, p->rows, p->frames, p->symbols, seed % 3 == 0 ? 12 : 2);
@@ -260,6 +277,8 @@ static void make_problem(struct problem *p, struct linnet_context *context, uint
   p->settings.num_silences = test_below(&r, 2);
   p->settings.unknown_penalty = test_below(&r, 2) ? 0.7f : INFINITY;
   p->settings.word_bonus = 0.4f;
+  p->settings.unknown_bonus = seed % 6 == 0 ? 3 : 0;
+  p->settings.pronunciation_weight = seed % 16 == 1 ? 0 : 0.6f;
   for (size_t i = 0; i < p->tokens; i++)
     p->lookahead[i] = test_below(&r, 9) == 0 && i + 1 < p->tokens ? -INFINITY : (float)(4 * test_uniform(&r) - 4);
   p->settings.lookahead = p->lookahead;

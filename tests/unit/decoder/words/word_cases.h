@@ -13,6 +13,7 @@ enum { CASE_WORDS = 5, CASE_VARIANTS = 3, CASE_LENGTH = 3, CASE_SYMBOLS = 5, CAS
 struct word_case {
   struct linnet_symbols *symbols;
   struct linnet_lexicon *lexicon;
+  bool probable; /* whether make_word_case is to write a probability for each pronunciation */
   char text[1024];
 };
 
@@ -31,6 +32,8 @@ static inline void make_word_case(struct word_case *c, struct linnet_context *co
   for (size_t w = 0; w < words; w++)
     for (size_t v = 0, variants = 1 + test_below(r, CASE_VARIANTS); v < variants; v++) {
       at += (size_t)snprintf(c->text + at, sizeof c->text - at, "W%zu", w);
+      if (c->probable)
+        at += (size_t)snprintf(c->text + at, sizeof c->text - at, " 0.%d", 1 + (int)test_below(r, 9));
       for (size_t i = 0, length = 1 + test_below(r, CASE_LENGTH); i < length; i++)
         at += (size_t)snprintf(c->text + at, sizeof c->text - at, " %c", (char)('A' + (char)test_below(r, phones)));
       at += (size_t)snprintf(c->text + at, sizeof c->text - at, "\n");

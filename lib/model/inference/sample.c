@@ -1,0 +1,147 @@
+/* Sequences from a model, a batch of them on each thread. */
+#include "model/inference/sample.h"
+
+#include <stdio.h>
+
+#include <linnet/recurrence.h>
+
+#include "base/base.h"
+#include "base/numbers.h"
+#include "base/philox.h"
+#include "ops/logistic_mixture.h"
+
+enum { DEFAULT_BATCH = 96 };
+
+void linnet_sample_frame(const struct linnet_config *config, size_t step, int before, float *frame) {
+  frame[0] = (float)before;
+  for (size_t i = config->input_dim; i-- > 1; step /= config->tokens[i])
+    frame[i] = (float)(step % config->tokens[i]);
+}
+
+struct generation {
+  struct linnet_context *context;
+  const struct linnet_model *model;
+  struct linnet_sampling sampling;
+  int *values; /* (count, steps) */
+  bool failed; /* atomic; the first group that fails sets the next two */
+  enum linnet_status status;
+  char message[512];
+};
+
+/* Sequences that step together. */
+struct group {
+  struct linnet_context *context; /* a handle of its own */
+  struct linnet_recurrence_batch *batch;
+  struct linnet_recurrence_input *inputs; /* (count) */
+  float *frames, *outputs;                /* (count, input_dim), (count, outputs) */
+  size_t first, count;
+};
+
+static enum linnet_status check(struct linnet_context *context, const struct linnet_model *model,
+                                const struct linnet_sampling *s) {
+  const struct linnet_config *config = &model->config;
+  size_t steps = 1;
+  for (size_t i = 1; i < config->input_dim && config->tokens[0] > 0; i++)
+    steps = linnet_mul_size(steps, config->tokens[i], &steps) ? steps : SIZE_MAX;
+  if (config->tokens[0] < 3 || config->output != LINNET_OUTPUT_LINEAR || config->outputs % 3 != 0 ||
+      config->outputs > 3 * LINNET_MAX_COMPONENTS)
+    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
+                       "the model does not read tokens, or its outputs are no mixture of logistics");
+  if (s->given > s->steps || (config->input_dim > 1 && s->steps > steps))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "sequences of %zu steps, %zu of them given; the model has positions for %zu", s->steps, s->given,
+                       steps);
+  return LINNET_OK;
+}
+
+/* --- a group ------------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status open_group(const struct generation *g, struct group *group) {
+  const struct linnet_config *config = &g->model->config;
+  group->inputs = linnet_calloc(group->context, group->count, sizeof *group->inputs);
+  group->frames = linnet_alloc(group->context, group->count * config->input_dim, sizeof *group->frames);
+  group->outputs = linnet_alloc(group->context, group->count * config->outputs, sizeof *group->outputs);
+  if (!group->inputs || !group->frames || !group->outputs)
+    return linnet_fail(group->context, LINNET_ERROR_MEMORY, "out of memory for %zu sequences", group->count);
+  LINNET_TRY(linnet_recurrence_batch_create(group->context, g->model, group->count, &group->batch));
+  for (size_t i = 0; i < group->count; i++) {
+    LINNET_TRY(linnet_recurrence_batch_open(group->batch, &group->inputs[i].recurrence));
+    group->inputs[i].features = group->frames + i * config->input_dim;
+    group->inputs[i].num_frames = 1;
+    group->inputs[i].log_posteriors = group->outputs + i * config->outputs;
+  }
+  return LINNET_OK;
+}
+
+static void close_group(struct group *group) {
+  for (size_t i = 0; group->inputs && i < group->count; i++)
+    linnet_recurrence_destroy(group->inputs[i].recurrence);
+  linnet_recurrence_batch_destroy(group->batch);
+  linnet_free(group->context, group->inputs);
+  linnet_free(group->context, group->frames);
+  linnet_free(group->context, group->outputs);
+}
+
+static int draw(const struct generation *g, size_t sequence, size_t step, const float *outputs) {
+  const struct linnet_config *config = &g->model->config;
+  const struct linnet_philox random = linnet_philox(g->sampling.seed, g->sampling.first + sequence, step);
+  return linnet_logistic_mixture_sample(config->outputs / 3, linnet_sample_levels(config), outputs, random.word[0],
+                                        random.word[1]);
+}
+
+static enum linnet_status run_step(const struct generation *g, const struct group *group, size_t step) {
+  const struct linnet_config *config = &g->model->config;
+  int *values = g->values + group->first * g->sampling.steps + step;
+  for (size_t i = 0; i < group->count; i++) {
+    const int before = step > 0 ? values[i * g->sampling.steps - 1] : (int)linnet_sample_levels(config);
+    linnet_sample_frame(config, step, before, group->frames + i * config->input_dim);
+  }
+  LINNET_TRY(linnet_recurrence_batch_step(group->batch, group->inputs, group->count));
+  for (size_t i = 0; step >= g->sampling.given && i < group->count; i++)
+    values[i * g->sampling.steps] = draw(g, group->first + i, step, group->outputs + i * config->outputs);
+  return LINNET_OK;
+}
+
+static enum linnet_status run_group(const struct generation *g, struct group *group) {
+  LINNET_TRY(open_group(g, group));
+  for (size_t step = 0; step < g->sampling.steps && !linnet_poll_stopped(g->context); step++)
+    LINNET_TRY(run_step(g, group, step));
+  return LINNET_OK;
+}
+
+/* --- all groups --------------------------------------------------------------------------------------------------- */
+
+static void note_failure(struct generation *g, enum linnet_status status, const char *message) {
+  if (__atomic_exchange_n(&g->failed, true, __ATOMIC_RELAXED))
+    return;
+  g->status = status;
+  snprintf(g->message, sizeof g->message, "%s", message);
+}
+
+static void task_group(void *user, size_t task, unsigned worker) {
+  struct generation *g = user;
+  const size_t first = task * g->sampling.batch;
+  struct group group = {.first = first, .count = linnet_min_size(g->sampling.batch, g->sampling.count - first)};
+  (void)worker;
+  if (linnet_context_share(g->context, &group.context) != LINNET_OK) {
+    note_failure(g, LINNET_ERROR_MEMORY, "out of memory for a context");
+    return;
+  }
+  const enum linnet_status status = run_group(g, &group);
+  if (status != LINNET_OK)
+    note_failure(g, status, linnet_context_error(group.context));
+  close_group(&group);
+  linnet_context_destroy(group.context);
+}
+
+enum linnet_status linnet_sample(struct linnet_context *context, const struct linnet_model *model,
+                                 const struct linnet_sampling *sampling, int *values) {
+  LINNET_TRY(check(context, model, sampling));
+  struct generation g = {.context = context, .model = model, .sampling = *sampling, .values = values};
+  if (g.sampling.batch == 0)
+    g.sampling.batch = DEFAULT_BATCH;
+  linnet_poll_begin(context);
+  linnet_parallel(context, linnet_divide_up(g.sampling.count, g.sampling.batch), task_group, &g);
+  LINNET_TRY(linnet_poll_check(context));
+  return g.failed ? linnet_fail(context, g.status, "%s", g.message) : LINNET_OK;
+}

@@ -1,0 +1,371 @@
+#!/bin/bash
+# Autoregressive models of images: bits per dimension, samples, completions, and the speed of generation; see usage.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$here/../common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: run.sh --data DIR [--kinds "NAME..."] [--updates N] [--exp DIR] [OPTION...]
+
+Trains causal transformers that predict images value by value (Katharopoulos et al. 2020, section 4.2, appendix C):
+embeddings of values, learned positions, a mixture of 10 logistics, RAdam. Without options the network is the paper's
+for MNIST: 8 layers of 8 heads of 32, feed-forward 1024, batches of 10. It needs days on a processor; the options make
+it and the images smaller. Builds the programs first, unless $LINNET_EXPERIMENTS is a folder with them.
+
+DIR has MNIST (train-images-idx3-ubyte and t10k-images-idx3-ubyte, each may be .gz) or CIFAR-10 (data_batch_1.bin to
+data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
+
+  1  EXP/data: the unpacked images
+  2  training: EXP/KIND.log, EXP/KIND.result, EXP/KIND.model; an interrupted one continues from its last checkpoint
+     (EXP/KIND.checkpoint), and more --updates continue a finished one
+  3  pictures: EXP/KIND-samples.png, EXP/KIND-completions.png; not of LSH, which cannot run value by value
+  4  speed of generation with the paper's networks and random weights: EXP/speed.tsv; finished rows are not repeated
+  5  EXP/bits.svg, EXP/length.svg, and both as PNG; EXP/RESULTS.md
+
+  --kinds NAMES      among linear, softmax, lsh-1, lsh-4 (default: linear softmax lsh-1 lsh-4)
+  --updates N        number of updates (default 10000)
+  --batch N          images of an update (default 10)
+  --rate R           learning rate (default 1e-4)
+  --layers N, --heads N, --width N, --feed-forward N
+                     the network (default 8, 8, 256, 1024; the paper has 16 layers for CIFAR-10)
+  --scale N          divide height and width of the images by N (default 1)
+  --train-images N   use only the first training images (default 0: all)
+  --test-images N    use only the first test images (default 1000; 0: all)
+  --speed NAMES      what stage 4 measures, among mnist, cifar, length (default: all three)
+  --torch PYTHON     a Python with PyTorch, to measure the same loops in it
+  --quick            small networks and numbers, only to see that everything runs
+  --exp DIR          folder for all results (default exp/images)
+  --seed S           seed of weights, of the order of images and of samples (default 1)
+  --jobs J           threads of training (default: one per processor); speed is measured with one
+  --kernels NAME     CPU kernels of training (default auto)
+  --stage N          begin with this stage (default 1)
+  --stop-stage N     end after this stage (default 5)
+END
+}
+
+data='' kinds='linear softmax lsh-1 lsh-4' updates='' batch=10 rate=1e-4 layers='' heads='' width='' feed_forward='' scale=''
+train_images=0 test_images='' speed='mnist cifar length' torch='' exp=exp/images seed=1 jobs=$(nproc) kernels=auto
+stage=1 stop_stage=5
+take_options "data kinds updates batch rate layers heads width feed-forward scale train-images test-images speed torch exp
+	seed jobs kernels stage stop-stage" "$@"
+check_stages 5
+if [ -n "$quick" ]; then
+	: "${updates:=10}" "${layers:=1}" "${heads:=2}" "${width:=16}" "${feed_forward:=32}" "${scale:=4}" "${test_images:=20}"
+	network=(--heads 2 --width 16 --feed-forward 32)
+	mnist_layers=1 mnist_side=4 mnist_batches=(1 3) cifar_layers=1 cifar_side=2 cifar_batches=(2) lengths='8 16' longest=32
+else
+	network=(--heads 8 --width 256 --feed-forward 1024)
+	mnist_layers=8 mnist_side=28 mnist_batches=(1 10 100) cifar_layers=16 cifar_side=32 cifar_batches=(1 10)
+	lengths='256 1024 4096 16384' longest=65536
+fi
+: "${updates:=10000}" "${layers:=8}" "${heads:=8}" "${width:=256}" "${feed_forward:=1024}" "${scale:=1}" "${test_images:=1000}"
+read -r -d '' -a kinds <<<"$kinds" || true
+for kind in "${kinds[@]}"; do one_of --kinds "$kind" linear softmax lsh-1 lsh-4; done
+
+# --- data -----------------------------------------------------------------------------------------------------------
+
+# unpack NAME: from $data to $exp/data, decompressed
+unpack() {
+	if [ -e "$data/$1.gz" ]; then
+		into "$exp/data/$1" gzip -dc "$data/$1.gz"
+	else
+		need_file "$data/$1" "--data must name a folder with MNIST or CIFAR-10"
+		into "$exp/data/$1" cat "$data/$1"
+	fi
+}
+
+unpack_mnist() {
+	unpack train-images-idx3-ubyte
+	unpack t10k-images-idx3-ubyte
+	echo "$exp/data/train-images-idx3-ubyte" >"$exp/data/train"
+	echo "$exp/data/t10k-images-idx3-ubyte" >"$exp/data/test"
+}
+
+# cifar_file NAME: from the archive or the folder
+cifar_file() {
+	if [ -e "$data/cifar-10-binary.tar.gz" ]; then
+		into "$exp/data/$1" tar -xzOf "$data/cifar-10-binary.tar.gz" "cifar-10-batches-bin/$1"
+	else
+		unpack "$1"
+	fi
+}
+
+unpack_cifar() {
+	local i list=''
+	for i in 1 2 3 4 5; do
+		cifar_file "data_batch_$i.bin"
+		list=$list${list:+,}$exp/data/data_batch_$i.bin
+	done
+	cifar_file test_batch.bin
+	echo "$list" >"$exp/data/train"
+	echo "$exp/data/test_batch.bin" >"$exp/data/test"
+}
+
+unpack_images() {
+	[ -n "$data" ] || die "--data is missing: the folder of MNIST or CIFAR-10"
+	mkdir -p "$exp/data"
+	if [ -e "$data/cifar-10-binary.tar.gz" ] || [ -e "$data/data_batch_1.bin" ]; then
+		unpack_cifar
+	else
+		unpack_mnist
+	fi
+}
+
+# --- training and pictures ------------------------------------------------------------------------------------------
+
+# attention_of KIND: its options
+attention_of() {
+	case "$1" in
+	lsh-*) echo "--attention causal-lsh --rounds ${1#lsh-}" ;;
+	*) echo "--attention causal-$1" ;;
+	esac
+}
+
+train() {
+	local attention
+	read -r -a attention <<<"$(attention_of "$1")"
+	"$trainer" --train "$(cat "$exp/data/train")" --test "$(cat "$exp/data/test")" --out "$exp/$1" "${attention[@]}" \
+		--updates "$updates" --batch "$batch" --rate "$rate" --layers "$layers" --heads "$heads" --width "$width" \
+		--feed-forward "$feed_forward" --scale "$scale" --train-images "$train_images" --test-images "$test_images" \
+		--seed "$seed" --threads "$jobs" --kernels "$kernels" --checkpoint 5
+}
+
+trained() { [ -s "$exp/$1.result" ] && [ "$(cut -f 2 "$exp/$1.result")" -ge "$updates" ]; }
+
+# Kinds without a state of fixed form would need the whole network for each value: no pictures of LSH.
+has_pictures() { [[ $1 != lsh-* ]]; }
+
+pictures() {
+	local options=(--model "$exp/$1.model" --seed "$seed" --threads "$jobs")
+	"$generator" "${options[@]}" --out "$exp/$1-samples.png"
+	"$generator" "${options[@]}" --out "$exp/$1-completions.png" --complete "$(cat "$exp/data/test")" --scale "$scale" \
+		--count 24
+}
+
+# --- speed ----------------------------------------------------------------------------------------------------------
+
+# measure LABEL PROGRAM...: appends "LABEL, columns of the program" to the table, unless the label is there
+measure() {
+	local line
+	! cut -f 1 "$exp/speed.tsv" | grep -qxF "$1" || return 0
+	say "measuring $1"
+	line=$("${@:2}")
+	printf '%s\t%s\n' "$1" "$line" >>"$exp/speed.tsv"
+}
+
+# has_kernels NAME: whether this processor has them
+has_kernels() { "$meter" --kernels "$1" --length 1 --layers 1 >"$exp/kernels" 2>&1; }
+
+# measure_linear NAME COUNT: in all precisions, and in PyTorch; $run and $peer are the programs
+measure_linear() {
+	measure "$1 linear $2" "${run[@]}" --batch "$2" --count "$2"
+	! has_kernels avx512-bf16 ||
+		measure "$1 linear-bfloat16 $2" "${run[@]}" --batch "$2" --count "$2" --kernels avx512-bf16
+	! has_kernels avx512-vnni ||
+		measure "$1 linear-int8 $2" "${run[@]}" --batch "$2" --count "$2" --kernels avx512-vnni
+	[ -z "$torch" ] || measure "$1 torch-linear $2" "${peer[@]}" --batch "$2"
+}
+
+# measure_images NAME LAYERS SIDE CHANNELS LARGEST BATCH...: all ways to generate images; batches of stateful softmax have at
+# most LARGEST, because each image holds its keys and values
+measure_images() {
+	local n run=("$meter" --threads 1 "${network[@]}" --layers "$2" --side "$3" --channels "$4")
+	local peer=("$torch" "$here/local/peer_torch.py" "${network[@]}" --layers "$2" --steps "$(($3 * $3 * $4))")
+	for n in "${@:6}"; do measure_linear "$1" "$n"; done
+	for n in "${@:6}"; do
+		[ "$n" -gt "$5" ] || measure "$1 stateful-softmax $n" "${run[@]}" --attention causal-softmax --batch "$n" --count "$n"
+	done
+	[ -z "$torch" ] || measure "$1 torch-stateful-softmax 1" "${peer[@]}" --softmax --batch 1
+	measure "$1 softmax 1" "${run[@]}" --attention causal-softmax --whole
+	for n in 1 4; do measure "$1 lsh-$n 1" "${run[@]}" --attention causal-lsh --rounds "$n" --whole; done
+}
+
+# The network of the lengths is small, so that attention takes a part of the time that can be seen.
+measure_lengths() {
+	local n run=("$meter" --threads 1 --layers 2 --heads 4 --width 128 --feed-forward 512)
+	for n in $lengths "$longest"; do measure "length linear $n" "${run[@]}" --length "$n"; done
+	for n in $lengths; do
+		measure "length stateful-softmax $n" "${run[@]}" --attention causal-softmax --length "$n"
+		measure "length softmax $n" "${run[@]}" --attention causal-softmax --length "$n" --whole --points 4
+	done
+}
+
+measure_all() {
+	local name
+	touch "$exp/speed.tsv"
+	for name in $speed; do
+		case "$name" in
+		mnist) measure_images mnist "$mnist_layers" "$mnist_side" 1 10 "${mnist_batches[@]}" ;;
+		cifar) measure_images cifar "$cifar_layers" "$cifar_side" 3 1 "${cifar_batches[@]}" ;;
+		length) measure_lengths ;;
+		*) die "--speed $name: must be among mnist, cifar, length" ;;
+		esac
+	done
+}
+
+# --- results --------------------------------------------------------------------------------------------------------
+
+plot_bits() {
+	local kind separator=''
+	echo 'set grid; set xlabel "seconds of training"; set ylabel "bits per dimension, training batches"'
+	printf plot
+	for kind in "${kinds[@]}"; do
+		printf '%s "%s" using 3:2 with lines title "%s"' "$separator" "$exp/$kind.log" "$kind"
+		separator=,
+	done
+	echo
+}
+
+# lengths_of KIND: length, milliseconds of processor time per value
+lengths_of() { awk -F '\t' -v name="length $1 " 'index($1, name) == 1 {print $4, 1000 * $8 / $4}' "$exp/speed.tsv"; }
+
+plot_lengths() {
+	local kind separator=''
+	echo 'set grid; set logscale xy; set key left top; set xlabel "values of a sequence"'
+	echo 'set ylabel "milliseconds of processor time per value"'
+	for kind in linear stateful-softmax softmax; do
+		printf '$%s << EOD\n%s\nEOD\n' "${kind/-/_}" "$(lengths_of "$kind")"
+	done
+	printf plot
+	for kind in linear stateful-softmax softmax; do
+		printf '%s $%s using 1:2 with linespoints title "%s"' "$separator" "${kind/-/_}" "$kind"
+		separator=,
+	done
+	echo
+}
+
+# The paper's figures: bits per dimension and images per second of its tables 1, 2 and 4, seconds on its CPU of table 5.
+published() {
+	case "$1" in
+	'mnist linear') echo '142.8 | 5.5' ;;
+	'mnist softmax') echo '0.45 | 72.6' ;;
+	'mnist stateful-softmax') echo '7.56 | 7.4' ;;
+	'mnist lsh-1') echo '0.68 | 46.0' ;;
+	'mnist lsh-4') echo '0.27 | 112.0' ;;
+	'cifar linear') echo '17.85 | 45.1' ;;
+	'cifar softmax') echo '0.004 | 8651.4' ;;
+	'cifar stateful-softmax') echo '0.32 | 71.9' ;;
+	'cifar lsh-1') echo '0.015 | 2318.9' ;;
+	'cifar lsh-4') echo '0.005 | 5263.7' ;;
+	*) echo ' | ' ;;
+	esac
+}
+
+published_bits() {
+	case "$1" in
+	linear) echo '0.644 | 3.40' ;;
+	softmax) echo '0.621 | 3.47' ;;
+	lsh-1) echo '0.745 | 3.39' ;;
+	lsh-4) echo '0.676 | 3.51' ;;
+	esac
+}
+
+write_bits() {
+	local kind
+	cat <<END
+## Bits per dimension
+
+A network of $layers layers of $heads heads, width $width, feed-forward $feed_forward; images divided by $scale; batches
+of $batch images, learning rate $rate. The first $test_images test images (0: all); intervals are 95 %, of the mean over
+images. The paper's networks are larger, see whole images, and were trained for 250 epochs (MNIST) or a week on a GPU
+(CIFAR-10), so its figures are for the order of the kinds, not for comparison.
+
+| attention | updates | bits per dimension | parameters | s of training | paper: MNIST | paper: CIFAR-10 |
+|---|---|---|---|---|---|---|
+END
+	for kind in "${kinds[@]}"; do
+		awk -F '\t' -v kind="$kind" -v paper="$(published_bits "$kind")" \
+			'{printf "| %s | %s | %s ± %s | %s | %s | %s |\n", kind, $2, $3, $4, $6, $7, paper}' "$exp/$kind.result"
+	done
+	printf '\n![bits per dimension](bits.svg)\n\n'
+	for kind in "${kinds[@]}"; do
+		has_pictures "$kind" || continue
+		printf 'Samples of %s, and test images completed from their upper halves:\n\n' "$kind"
+		printf '![samples](%s-samples.png)\n\n![completions](%s-completions.png)\n\n' "$kind" "$kind"
+	done
+}
+
+write_speed() {
+	local label line name kind n
+	cat <<END
+## Speed of generation
+
+The paper's networks (8 layers for MNIST, 16 for CIFAR-10, 8 heads of 32, feed-forward 1024) with random weights, on one
+thread. Seconds are of the processor, so that other programs on the machine matter less; the last column is the clock's.
+\`linear\` and \`stateful-softmax\` step with a state. \`softmax\` and \`lsh\` run the network over all values so far
+for each new one: 8 lengths are measured, and each stands for an eighth of the steps. \`torch\` is
+\`local/peer_torch.py\`. The paper's images per second are of its GPU, its seconds of its CPU.
+
+| images | attention | batch | images/s | s for an image | paper: images/s | paper: s | s by the clock |
+|---|---|---|---|---|---|---|---|
+END
+	while IFS=$'\t' read -r label line; do
+		read -r name kind n <<<"$label"
+		[ "$name" = length ] || awk -F '\t' -v head="$name | $kind | $n" -v paper="$(published "$name $kind")" \
+			'{printf "| %s | %s | %.4g | %s | %.4g |\n", head, $9, $7 / $5, paper, $6 / $5}' <<<"$line"
+	done <"$exp/speed.tsv"
+}
+
+write_lengths() {
+	cat <<END
+
+Against the length of the sequence, a small network (2 layers, 4 heads of 32) and batch 1; milliseconds of the processor
+per value:
+
+| values | linear | stateful softmax | softmax |
+|---|---|---|---|
+END
+	awk -F '\t' '{split($1, name, " ")}
+		name[1] == "length" {if (!(name[3] in seen)) order[++n] = name[3]; seen[name[3]]; ms[name[2], name[3]] = sprintf("%.3g", 1000 * $8 / $4)}
+		END {for (i = 1; i <= n; i++) printf "| %s | %s | %s | %s |\n", order[i], ms["linear", order[i]], ms["stateful-softmax", order[i]], ms["softmax", order[i]]}' \
+		"$exp/speed.tsv"
+	printf '\n![time per value](length.svg)\n'
+}
+
+write_results() {
+	cat <<END
+# Results of recipes/images
+
+- command: \`recipes/images/run.sh $arguments\`
+- commit: $(commit), seed $seed
+- processor: $(processor), $jobs threads in training, kernels $kernels
+
+END
+	write_bits
+	write_speed
+	[[ $speed != *length* ]] || write_lengths
+}
+
+# --- the stages -----------------------------------------------------------------------------------------------------
+
+mkdir -p "$exp"
+! runs 1 || unpack_images
+if runs 2; then
+	build_experiment images-train && trainer=$experiment
+	need_file "$exp/data/train" "run stage 1 first"
+	for kind in "${kinds[@]}"; do
+		trained "$kind" || train "$kind"
+	done
+fi
+if runs 3; then
+	build_experiment images-generate && generator=$experiment
+	for kind in "${kinds[@]}"; do
+		need_file "$exp/$kind.model" "run stage 2 first"
+		! has_pictures "$kind" || pictures "$kind"
+	done
+fi
+if runs 4; then
+	build_experiment images-speed && meter=$experiment
+	measure_all
+fi
+if runs 5; then
+	for kind in "${kinds[@]}"; do need_file "$exp/$kind.result" "run stage 2 first"; done
+	need_file "$exp/speed.tsv" "run stage 4 first"
+	plot_bits | draw "$exp/bits" 900,600
+	[[ $speed != *length* ]] || plot_lengths | draw "$exp/length" 900,600
+	into "$exp/RESULTS.md" write_results
+	cat "$exp/RESULTS.md"
+fi

@@ -1,0 +1,103 @@
+"""Training by several ranks on this machine: step time, bytes, and the share of time in communication.
+
+    measure_ranks.py LINNET [--ranks 1 2] [--frames 4000] [--batches 2] [--epochs 12] [--peer PYTHON]
+
+Trains the network of recipes/english/conf/conv.json on synthetic features, with one thread per rank, by mpirun. Prints
+one line per number of ranks, and with --peer, a Python that has PyTorch, the same work by peer_ranks.py. Then prints the
+table of docs/scale.md: the model of the cost there with the step time of one rank.
+"""
+
+import argparse
+import json
+import random
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy
+
+MODEL = {"stack": 3, "layers": 6, "norm": "pre", "convolution": 15, "position": "none"}
+NUM_MEL = 40
+PHONES = [f"P{i}" for i in range(41)]
+# name, bytes per second and seconds of latency of a rank's link
+LINKS = [("10 Gbit/s", 1.1e9, 30e-6), ("100 Gbit/s", 11e9, 5e-6), ("NVLink", 300e9, 5e-6)]
+
+
+def make_data(folder, batches, frames):
+    """Utterances of about 3.5 s that fill so many batches."""
+    generator, numbers = random.Random(1), numpy.random.default_rng(1)
+    folder.mkdir()
+    total, u = 0, 0
+    with open(folder / "feats.ark", "wb") as ark, open(folder / "feats.scp", "w") as scp, \
+            open(folder / "phones", "w") as phones, open(folder / "utt2spk", "w") as speakers:
+        while total < batches * frames:
+            rows, name = generator.randint(200, 500), f"utt-{u:05}"
+            ark.write(f"{name} ".encode())
+            print(f"{name} {folder}/feats.ark:{ark.tell()}", file=scp)
+            ark.write(b"\0BFM " + struct.pack("<bibi", 4, rows, 4, NUM_MEL))
+            ark.write(numbers.standard_normal((rows, NUM_MEL), dtype=numpy.float32).tobytes())
+            print(name, *(generator.choice(PHONES) for _ in range(rows // 8)), file=phones)
+            print(name, name, file=speakers)
+            total, u = total + rows, u + 1
+
+
+def train(linnet, work, args, ranks):
+    """The fastest epoch of log.jsonl: other programs on the machine disturb it least."""
+    exp = work / f"exp-{ranks}"
+    config = {"model": MODEL, "features": {"cmvn": "none", "num_mel": NUM_MEL},
+              "training": {"epochs": args.epochs, "batch_frames": args.frames, "keep_models": 0, "shards": 8,
+                           "wire_precision": args.wire}}
+    (work / "config.json").write_text(json.dumps(config))
+    command = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", str(ranks), linnet,
+               "train", "--mpi", "on", "--threads", "1", "--train", work / "train", "--dev", work / "dev", "--exp", exp,
+               "--config", work / "config.json"]
+    subprocess.run([str(x) for x in command], check=True, stderr=subprocess.DEVNULL)
+    lines = [json.loads(x) for x in (exp / "log.jsonl").read_text().splitlines()]
+    steps = lines[-1]["step"] // len(lines)
+    best = min(lines[1:] or lines, key=lambda x: x["train_seconds"])
+    return {"step": best["train_seconds"] / steps, "exchange": best.get("exchange_seconds", 0) / steps,
+            "waiting": best.get("waiting_seconds", 0) / steps, "bytes": best.get("sent_bytes", 0) / steps}
+
+
+def predict(computing, parameters, ranks, bandwidth, latency):
+    """Seconds of a step whose batch has the work of `ranks` batches of one rank. See docs/scale.md."""
+    moved = 2 * 4 * parameters * (ranks - 1) / ranks
+    small = 6 * (ranks - 1).bit_length()
+    return computing + moved / bandwidth + (2 * (ranks - 1) ** 0.5 + small) * latency
+
+
+def print_table(computing, parameters):
+    print(f"\n| link | {' | '.join(f'{n} ranks' for n in (8, 64, 512))} |\n|---|---|---|---|")
+    for name, bandwidth, latency in LINKS:
+        shares = (100 * computing / predict(computing, parameters, n, bandwidth, latency) for n in (8, 64, 512))
+        print(f"| {name} | {' | '.join(f'{x:.0f} %' for x in shares)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("linnet")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--frames", type=int, default=4000)
+    parser.add_argument("--batches", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--wire", default="float32", choices=["float32", "bfloat16"])
+    parser.add_argument("--peer")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work, computing = Path(folder), None
+        make_data(work / "train", args.batches, args.frames)
+        make_data(work / "dev", 1, 1000)
+        for ranks in args.ranks:
+            r = train(args.linnet, work, args, ranks)
+            computing = computing or r["step"]
+            print(f"{ranks} ranks: {r['step'] * 1e3:.1f} ms a step, {r['exchange'] * 1e3:.2f} ms in transfers, "
+                  f"{r['waiting'] * 1e3:.2f} ms waiting, {r['bytes'] / 1e6:.2f} MB sent by a rank", flush=True)
+    for ranks in args.ranks if args.peer else []:
+        peer = Path(__file__).with_name("peer_ranks.py")
+        subprocess.run([args.peer, str(peer), str(ranks), "--frames", str(args.frames)], check=True)
+    print_table(computing, 2.7e6)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Runs recipes/images with --quick on a few synthetic images in the format of MNIST.
+#
+#   images_quick.sh FOLDER-OF-PROGRAMS
+set -euo pipefail
+export LC_ALL=C
+
+if [[ $# -ne 1 || $1 == --help ]]; then
+  sed -n '2,4s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
+LINNET_EXPERIMENTS=$(realpath "$1")
+export LINNET_EXPERIMENTS
+recipe=$(realpath "$(dirname "$0")/../../recipes/images/run.sh")
+command -v gnuplot > /dev/null || { echo 'SKIPPED: gnuplot is not installed' && exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+# images COUNT: IDX of 8 x 8 pixels: a white square whose corner moves from image to image
+images() {
+  awk -v count="$1" 'BEGIN {
+    printf "%c%c\10\3", 0, 0
+    printf "%c%c%c%c%c%c%c\10%c%c%c\10", 0, 0, 0, count, 0, 0, 0, 0, 0, 0
+    for (i = 0; i < count; i++)
+      for (y = 0; y < 8; y++)
+        for (x = 0; x < 8; x++) {
+          inside = x >= i % 5 && x < i % 5 + 4 && y >= i % 3 && y < i % 3 + 4
+          printf "%c", inside ? 127 : 0
+        }
+  }'
+}
+
+mkdir data
+images 20 | gzip > data/train-images-idx3-ubyte.gz
+images 9 > data/t10k-images-idx3-ubyte
+
+run() { "$recipe" --quick --data data --exp exp --jobs 2 --rate 1e-2 --scale 2 "$@"; }
+
+run --updates 20 --kinds 'linear softmax lsh-1' --speed 'mnist length' > run.out
+[[ $(grep -c '^| mnist | .* | .* |' exp/RESULTS.md) -ge 8 ]] || fail "speed: $(cat exp/RESULTS.md)"
+for picture in linear-samples linear-completions softmax-samples bits length; do
+  [[ $(head -c 8 "exp/$picture.png" | od -An -tx1 | tr -d ' ') == 89504e470d0a1a0a ]] || fail "$picture.png is no PNG"
+done
+
+# A training that is interrupted, here by a smaller number of updates, ends with the same bytes.
+run --updates 40 --kinds linear --stop-stage 2
+"$recipe" --quick --data data --exp whole --jobs 1 --rate 1e-2 --scale 2 --updates 40 --kinds linear --stop-stage 2
+cmp exp/linear.model whole/linear.model || fail 'the continued training ends with other weights'
+awk -F '\t' '$2 != 40 || !($3 > 0 && $3 < 8) {exit 1}' exp/linear.result || fail "linear: $(cat exp/linear.result)"
+
+# The picture depends neither on the batch nor on the number of threads.
+generate() { "$LINNET_EXPERIMENTS/linnet-images-generate" --model exp/linear.model --count 7 "$@"; }
+generate --batch 1 --threads 2 --out a.png
+generate --batch 5 --threads 1 --out b.png
+generate --seed 2 --out c.png
+cmp a.png b.png || fail 'samples depend on the batch'
+! cmp -s a.png c.png || fail 'samples do not depend on the seed'
+
+# refused TEXT COMMAND...
+refused() {
+  if "${@:2}" > /dev/null 2> refused; then fail "accepted: ${*:2}"; fi
+  grep -q -- "$1" refused || fail "${*:2}: $(cat refused)"
+}
+refused 'must be causal' "$LINNET_EXPERIMENTS/linnet-images-train" --train exp/data/train-images-idx3-ubyte \
+  --test exp/data/t10k-images-idx3-ubyte --out x --attention linear
+refused 'neither IDX' "$LINNET_EXPERIMENTS/linnet-images-train" --train run.out --test run.out --out x
+images 20 | head -c 500 > short || true
+refused 'not that of' "$LINNET_EXPERIMENTS/linnet-images-train" --train short \
+  --test exp/data/t10k-images-idx3-ubyte --out x
+refused 'of other settings' run --updates 50 --kinds linear --seed 2 --stop-stage 2
+echo 'the recipe runs to the end'

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# `linnet train` by several processes over MPI: the bytes of one process, also when ranks are killed or stopped and
+# another number continues; what is refused.
+#
+#   train_ranks.sh LINNET [KILLS]
+#
+# KILLS: how often a rank is killed at a random moment; 2 if it is missing.
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+kills=${2:-2}
+command -v mpirun > /dev/null || { echo 'SKIPPED: mpirun is not installed (openmpi-bin)' && exit 77; }
+[[ -e $(dirname "$linnet")/../lib/linnet/linnet-mpi.so || -n $(find "$(dirname "$linnet")/.." -name linnet-mpi.so) ]] ||
+  { echo 'SKIPPED: this build has no MPI (LINNET_MPI)' && exit 77; }
+launcher=(mpirun)
+mpirun --version | grep -q 'Open MPI' && launcher+=(--oversubscribe --allow-run-as-root --bind-to none)
+export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the others
+
+# --- forty utterances of eight frames and two labels, as text archives
+
+mkdir data
+awk 'BEGIN {
+  srand(7)
+  for (u = 1; u <= 40; u++) {
+    id = sprintf("utterance-%02d", u)
+    print id, "A", "B" > "data/phones"
+    print id, id > "data/utt2spk"
+    printf "%s  [", id > "feats.ark"
+    for (t = 0; t < 8; t++) {
+      printf "\n " > "feats.ark"
+      for (d = 0; d < 4; d++) printf " %.3f", rand() + (d == int(t / 4)) > "feats.ark"
+    }
+    print " ]" > "feats.ark"
+  }
+}'
+grep -b '^utt' feats.ark | awk -F '[: ]' -v ark="$PWD/feats.ark" '{print $2, ark ":" $1 + length($2) + 1}' > data/feats.scp
+cat > conf.json << 'END'
+{"model": {"input_dim": 4, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "stack": 2},
+ "features": {"num_mel": 4, "cmvn": "none"},
+ "training": {"epochs": 6, "batch_frames": 64, "checkpoint_seconds": 0, "keep_models": 2, "shards": 8,
+              "average_decay": 0.9}}
+END
+training=("$linnet" train --train data --dev data --config conf.json --threads 1)
+"${training[@]}" --exp whole 2> whole.log || fail "$(cat whole.log)"
+
+# ranks N EXP OPTION...: trains with N ranks; their output goes to EXP.log.
+ranks() {
+  "${launcher[@]}" -n "$1" "${training[@]}" --exp "$2" "${@:3}" > "$2.log" 2>&1
+}
+same() { cmp whole/model.safetensors "$1/model.safetensors" || fail "$1: the model differs"; }
+says() { grep -q -e "$2" "$1.log" || fail "$1: no '$2': $(cat "$1.log")"; }
+
+# --- the same bytes
+
+for n in 3 4; do
+  ranks $n "by$n" --batches || fail "$n ranks: $(cat "by$n.log")"
+  same "by$n"
+  says "by$n" "$n ranks by .*float32"
+  [[ $(grep -c 'training on' "by$n.log") -eq 1 ]] || fail "several ranks print: $(cat "by$n.log")"
+  grep -q "\"ranks\": $n, \"exchange_seconds\"" "by$n/log.jsonl" || fail "$(cat "by$n/log.jsonl")"
+done
+
+# --- a rank that is killed ends all; another number of ranks continues
+
+running() { pgrep -d ' ' -r R,S,D,T -f -- "^$linnet train .*--exp $1\$"; } # EXP: its ranks
+
+# kill_rank EXP N MILLISECONDS: starts N ranks and kills the last one so long after rank 0 has begun. Succeeds if they had
+# finished before.
+kill_rank() {
+  local status=0 process
+  rm -f "$1/.lock"
+  "${launcher[@]}" -n "$2" "${training[@]}" --exp "$1" > "$1.log" 2>&1 &
+  process=$!
+  until [[ -e $1/.lock ]] || ! kill -0 $process 2> /dev/null; do sleep 0.02; done
+  sleep "$(awk "BEGIN { print $3 / 1000 }")"
+  pkill -KILL -n -f -- "^$linnet train .*--exp $1\$" || true
+  # Open MPI's mpirun may hang if a rank dies while it connects, after it has ended the others.
+  for ((i = 0; i < 600; i++)); do
+    [[ -n $(running "$1") ]] || break
+    sleep 0.1
+  done
+  [[ -z $(running "$1") ]] || fail "$1: ranks are left: $(cat "$1.log")"
+  for ((i = 0; i < 100; i++)); do
+    kill -0 $process 2> /dev/null || break
+    sleep 0.1
+  done
+  kill -KILL $process 2> /dev/null && echo "$1: mpirun hung: $(cat "$1.log")"
+  wait $process || status=$?
+  return $status
+}
+RANDOM=${SEED:-1}
+rounds=0 killed=0
+while [[ $killed -lt $kills && $rounds -lt 60 ]]; do
+  rounds=$((rounds + 1))
+  exp=killed$rounds
+  for n in 2 4 3; do
+    [[ $killed -lt $kills ]] || break
+    kill_rank "$exp" $n $((RANDOM % 600)) && break
+    killed=$((killed + 1))
+  done
+  ranks 2 "$exp" || fail "after kills: $(cat "$exp.log")"
+  same "$exp"
+  [[ $(find "$exp" -name '*.tmp*') == '' ]] || fail "$exp: $(find "$exp" -name '*.tmp*') is left"
+done
+echo "killed $killed times in $rounds trainings"
+
+# --- SIGTERM of one rank stops all, with a checkpoint
+
+sed 's/"epochs": 6/"epochs": 100000/' conf.json > long.json
+"${launcher[@]}" -n 2 "${training[@]/conf.json/long.json}" --exp stopped > stopped.log 2>&1 &
+process=$!
+until [[ -e stopped/checkpoint.safetensors ]] || ! kill -0 $process 2> /dev/null; do sleep 0.05; done
+kill -TERM "$(pgrep -n -f -- "^$linnet train .*--exp stopped\$")"
+status=0
+wait $process || status=$?
+[[ $status -eq 130 || $status -eq 143 ]] || fail "status $status after SIGTERM: $(cat stopped.log)"
+says stopped 'training was interrupted; it can be continued'
+
+# --- what is refused
+
+"${launcher[@]}" -n 1 "${training[@]}" --exp other : -n 1 "${training[@]}" --exp other --set learning_rate=0.5 \
+  > other.log 2>&1 && fail 'ranks with other settings train'
+says other 'rank 1: differs from rank 0: learning_rate= ...0.5, not 0.0001'
+mkdir -p full/model.safetensors/in-the-way
+ranks 2 full && fail 'trains without writing the model'
+says full 'rank 0: full/model.safetensors: '
+ranks 2 nowhere --train missing && fail 'trains without data'
+says nowhere 'missing: cannot be read'
+check 1 'sees one: use the launcher of that library' env PMI_SIZE=4 "${training[@]}" --exp wrong
+mkdir bin
+cp "$linnet" bin/
+check 1 'this build has no MPI' env OMPI_COMM_WORLD_SIZE=2 bin/linnet "${training[@]:1}" --exp none
+check 2 '--mpi maybe: must be auto, on or off' "${training[@]}" --exp none --mpi maybe
+check 0 '' env OMPI_COMM_WORLD_SIZE=2 "${training[@]}" --exp alone --mpi off
+same alone
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]

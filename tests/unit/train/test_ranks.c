@@ -1,0 +1,216 @@
+/* Training by several ranks, which are threads here: the same bytes for every number of ranks, also when another number
+ * continues; a failure of one ends all. */
+#include "small_training.h"
+#include "thread_group.h"
+
+struct rank_thread {
+  struct thread_group *group;
+  struct linnet_group own;
+  struct run run;
+  const char *folder;
+};
+
+static void *run_rank(void *user) {
+  struct rank_thread *t = user;
+  t->run.group = &t->own;
+  train(&t->run, t->folder);
+  return NULL;
+}
+
+/* Changes what one rank has; may be NULL. */
+typedef void change_fn(struct rank_thread *thread);
+
+/* Trains with `count` ranks; threads[r].run is afterwards that of rank r. */
+static void train_ranks(const struct run *run, size_t count, const char *folder, change_fn *change, size_t fail_at,
+                        struct rank_thread threads[MAX_RANKS]) {
+  struct thread_group group;
+  pthread_t handles[MAX_RANKS];
+  thread_group_init(&group, count);
+  group.fail_at = fail_at;
+  group.fail_rank = count - 1;
+  for (size_t r = 0; r < count; r++) {
+    threads[r] = (struct rank_thread){.group = &group, .own = thread_group_of(&group, r), .run = *run};
+    threads[r].folder = r == 0 ? folder : "/nonexistent"; /* only rank 0 has files */
+    if (change)
+      change(&threads[r]);
+  }
+  for (size_t r = 0; r < count; r++)
+    REQUIRE(pthread_create(&handles[r], NULL, run_rank, &threads[r]) == 0, "thread");
+  for (size_t r = 0; r < count; r++)
+    pthread_join(handles[r], NULL);
+  thread_group_release(&group);
+}
+
+static void check_all(const struct rank_thread *threads, size_t count, enum linnet_status status, const char *part) {
+  for (size_t r = 0; r < count; r++)
+    CHECK(threads[r].run.status == status && strstr(threads[r].run.error, part), "rank %zu: status %d, not %d: %s", r,
+          (int)threads[r].run.status, (int)status, threads[r].run.error);
+}
+
+static struct run make_ranks_run(const char *config) {
+  struct run run = make_run(config, 1, 2);
+  run.num_shards = 8;
+  run.average_decay = 0.9;
+  return run;
+}
+
+static void test_same_bytes(struct run run) {
+  static const size_t counts[] = {2, 3, 4, 8};
+  char alone[64], folder[64];
+  struct rank_thread threads[MAX_RANKS];
+  train(&run, make_folder(alone));
+  CHECK(run.status == LINNET_OK, "one rank: %s", run.error);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    run.threads = 1 + (unsigned)i % 2;
+    run.steps = 0;
+    train_ranks(&run, counts[i], make_folder(folder), NULL, 0, threads);
+    check_all(threads, counts[i], LINNET_OK, "");
+    CHECK(same_model(alone, folder), "%zu ranks give another model", counts[i]);
+    for (size_t r = 0; r < counts[i]; r++)
+      CHECK(threads[r].run.last_loss == run.last_loss, "rank %zu of %zu: another loss", r, counts[i]);
+    remove_folder(folder);
+  }
+  remove_folder(alone);
+}
+
+/* One rank asks to stop, in an event or through the context's hook. */
+static void stop_one(struct rank_thread *t) {
+  t->run.stop_after = t->own.rank == t->own.num_ranks - 1 ? 4 : 0;
+}
+
+static void cancel_one(struct rank_thread *t) {
+  t->run.cancel_at = t->own.rank == t->own.num_ranks / 2 ? 9 : 0;
+}
+
+static void test_resume(change_fn *interrupt) {
+  static const size_t counts[] = {2, 4, 1, 3, 8};
+  char whole[64], folder[64];
+  struct rank_thread threads[MAX_RANKS];
+  struct run run = make_ranks_run(transformer), again = run;
+  train(&run, make_folder(whole));
+  make_folder(folder);
+  size_t parts = 0;
+  for (bool done = false; !done && parts < 50; parts++) {
+    size_t count = counts[parts % (sizeof counts / sizeof *counts)];
+    train_ranks(&again, count, folder, interrupt, 0, threads);
+    done = threads[0].run.status == LINNET_OK;
+    check_all(threads, count, done ? LINNET_OK : LINNET_ERROR_CANCELLED, "");
+  }
+  CHECK(parts > 2 && parts < 50, "%zu parts", parts);
+  CHECK(same_model(whole, folder), "a training of %zu parts with other ranks differs", parts);
+  remove_folder(whole);
+  remove_folder(folder);
+}
+
+static void other_rate(struct rank_thread *t) {
+  t->run.learning_rate = t->own.rank == 2 ? 2e-2 : 1e-2;
+}
+
+static void other_config(struct rank_thread *t) {
+  t->run.config = t->own.rank == 1 ? softmax : transformer;
+}
+
+static void other_labels(struct rank_thread *t) {
+  if (t->own.rank == 1)
+    t->run.dev.labels[0][0] = t->run.dev.labels[0][0] % (SYMBOLS - 1) + 1;
+}
+
+static void bad_labels(struct rank_thread *t) {
+  if (t->own.rank == 1)
+    t->run.train.labels[3][0] = SYMBOLS;
+}
+
+static void other_kernels(struct rank_thread *t) {
+  t->run.kernels = t->own.rank == 1 ? "reference" : "generic";
+}
+
+static void test_differences(void) {
+  static const struct {
+    change_fn *change;
+    enum linnet_status status;
+    const char *part;
+  } cases[] = {{other_rate, LINNET_ERROR_STATE, "rank 2: differs from rank 0: learning_rate= ...0.02, not 0.01"},
+               {other_config, LINNET_ERROR_STATE, "rank 1: differs from rank 0: config="},
+               {other_labels, LINNET_ERROR_STATE, "rank 1: differs from rank 0: dev="},
+               {other_kernels, LINNET_ERROR_STATE, "kernels= ...reference, not generic"},
+               {bad_labels, LINNET_ERROR_ARGUMENT, "rank 1: utterance utt-03"}};
+  struct rank_thread threads[MAX_RANKS];
+  char folder[64];
+  const struct run run = make_ranks_run(transformer);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    train_ranks(&run, 3, make_folder(folder), cases[i].change, 0, threads);
+    check_all(threads, 3, cases[i].status, cases[i].part);
+    remove_folder(folder);
+  }
+}
+
+/* A rank that ends at some operation. */
+static void test_failing_operations(void) {
+  struct rank_thread threads[MAX_RANKS];
+  char folder[64];
+  const struct run run = make_ranks_run(transformer);
+  for (size_t operation = 1; operation < 100; operation = operation * 3 / 2 + 1) {
+    train_ranks(&run, 4, make_folder(folder), NULL, operation, threads);
+    check_all(threads, 4, LINNET_ERROR_DEVICE, "the connection to the other ranks failed");
+    remove_folder(folder);
+  }
+}
+
+static void test_not_finite(void) {
+  struct rank_thread threads[MAX_RANKS];
+  char folder[64];
+  struct run run = make_ranks_run(transformer);
+  run.train.poisoned = 5;
+  train_ranks(&run, 3, make_folder(folder), NULL, 0, threads);
+  check_all(threads, 3, LINNET_ERROR_NUMERIC, "utt-05");
+  remove_folder(folder);
+}
+
+/* Rank 0 cannot write. */
+static void test_full_disk(void) {
+  struct rank_thread threads[MAX_RANKS];
+  const struct run run = make_ranks_run(transformer);
+  train_ranks(&run, 2, "/nonexistent", NULL, 0, threads);
+  check_all(threads, 2, LINNET_ERROR_IO, "rank 0: /nonexistent");
+}
+
+static void test_settings(void) {
+  char folder[64];
+  struct run run = make_ranks_run(transformer);
+  struct linnet_group group = {.size = sizeof group, .rank = 2, .num_ranks = 2};
+  run.group = &group;
+  make_folder(folder);
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "rank 2 of 2"), "status %d: %s", run.status,
+        run.error);
+  run.group = NULL;
+  run.num_shards = 6;
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "power of two"), "status %d: %s", run.status,
+        run.error);
+  run.num_shards = 4;
+  run.wire_precision = LINNET_INT8;
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "wire"), "status %d: %s", run.status, run.error);
+  remove_folder(folder);
+}
+
+int main(void) {
+  struct run run = make_ranks_run(transformer);
+  test_same_bytes(run);
+  run.wire_precision = LINNET_BFLOAT16;
+  test_same_bytes(run);
+  run = make_ranks_run(blstm);
+  run.consistency = 0.5;
+  run.average_decay = 0;
+  run.train.masking = MASKED;
+  test_same_bytes(run);
+  test_resume(stop_one);
+  test_resume(cancel_one);
+  test_differences();
+  test_failing_operations();
+  test_not_finite();
+  test_full_disk();
+  test_settings();
+  return test_result();
+}

@@ -1,0 +1,134 @@
+/* The ranks of `linnet train`: what launcher started them, and the MPI module that connects them. */
+#define _GNU_SOURCE /* CPU_COUNT */
+#include "train_parts.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- the launcher ------------------------------------------------------------------------------------------------- */
+
+static const struct launcher {
+  const char *size, *rank; /* environment variables */
+  const char *name;
+} launchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun"},
+                 {"PMI_SIZE", "PMI_RANK", "mpiexec"},
+                 {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"}};
+
+static long number_of(const char *variable) {
+  const char *value = getenv(variable);
+  return value ? strtol(value, NULL, 10) : 0;
+}
+
+/* The launcher that started several ranks, or NULL. */
+static const struct launcher *find_launcher(void) {
+  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+    if (number_of(launchers[i].size) > 1)
+      return &launchers[i];
+  return NULL;
+}
+
+/* --- the module --------------------------------------------------------------------------------------------------- */
+
+/* The module lies beside the library: relative to the program, so that an installation can be moved. */
+static void *load_module(void) {
+  char program[4096], path[4096 + sizeof LINNET_MODULE_PATH];
+  ssize_t bytes = readlink("/proc/self/exe", program, sizeof program);
+  while (bytes > 0 && program[bytes - 1] != '/')
+    bytes--;
+  if (bytes <= 0)
+    return NULL;
+  snprintf(path, sizeof path, "%.*s" LINNET_MODULE_PATH "/linnet-mpi.so", (int)bytes, program);
+  if (access(path, R_OK) != 0) {
+    tool_fail("this build has no MPI (%s is missing): build with LINNET_MPI=ON, or start one process, or each alone "
+              "with --mpi off",
+              path);
+    return NULL;
+  }
+  void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* components of Open MPI need its symbols */
+  if (!module)
+    tool_fail("the MPI library cannot be loaded: %s", dlerror());
+  return module;
+}
+
+static bool find_functions(void *module, mpi_group_open_fn **open, mpi_group_close_fn **close) {
+  void *symbols[] = {dlsym(module, MPI_GROUP_OPEN), dlsym(module, MPI_GROUP_CLOSE)};
+  memcpy(open, &symbols[0], sizeof symbols[0]);
+  memcpy(close, &symbols[1], sizeof symbols[1]);
+  return symbols[0] && symbols[1];
+}
+
+static bool begin_mpi(struct train_ranks *ranks) {
+  mpi_group_open_fn *begin = NULL;
+  void *module = load_module();
+  if (!module)
+    return false;
+  if (find_functions(module, &begin, &ranks->close) && begin(&ranks->mpi) == 0)
+    return true;
+  tool_fail("MPI cannot be started");
+  ranks->close = NULL;
+  return false;
+}
+
+/* --- ranks -------------------------------------------------------------------------------------------------------- */
+
+/* Processors for the threads of this rank: those that the launcher binds it to, and no more than its share. */
+static int own_processors(const struct train_ranks *ranks) {
+  cpu_set_t set;
+  long online = sysconf(_SC_NPROCESSORS_ONLN), share = online / (long)ranks->mpi.num_local;
+  int bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return share < 1 ? 1 : bound < share ? bound : (int)share;
+}
+
+int train_ranks_open(const char *mode, struct train_ranks *ranks) {
+  const struct launcher *launcher = find_launcher();
+  *ranks = (struct train_ranks){.mpi.group.num_ranks = 1};
+  if (mode && strcmp(mode, "auto") != 0 && strcmp(mode, "on") != 0 && strcmp(mode, "off") != 0)
+    return tool_usage("--mpi %s: must be auto, on or off", mode);
+  const bool on = mode && strcmp(mode, "on") == 0, off = mode && strcmp(mode, "off") == 0;
+  if (off || (!on && !launcher))
+    return TOOL_OK;
+  if (!begin_mpi(ranks))
+    return TOOL_FAILURE;
+  if (launcher && ranks->mpi.group.num_ranks == 1)
+    return tool_fail("%s started %ld processes, but %s sees one: use the launcher of that library, or --mpi off",
+                     launcher->name, number_of(launcher->size), ranks->mpi.library);
+  tool_share_processors(own_processors(ranks));
+  tool_be_quiet(ranks->mpi.group.rank > 0);
+  return TOOL_OK;
+}
+
+const struct linnet_group *train_ranks_group(const struct train_ranks *ranks) {
+  return ranks->close ? &ranks->mpi.group : NULL;
+}
+
+bool train_ranks_first(const struct train_ranks *ranks) {
+  return ranks->mpi.group.rank == 0;
+}
+
+bool train_ranks_agree(const struct train_ranks *ranks, bool good) {
+  const struct linnet_group *g = &ranks->mpi.group;
+  if (g->num_ranks == 1)
+    return good;
+  char *all = calloc(g->num_ranks, 1);
+  size_t *offsets = calloc(g->num_ranks + 1, sizeof *offsets), failed = 0;
+  for (size_t r = 0; offsets && r <= g->num_ranks; r++)
+    offsets[r] = r;
+  if (all)
+    all[g->rank] = good;
+  bool agreed = all && offsets && g->gather(g->user, all, offsets) == 0;
+  while (agreed && failed < g->num_ranks && all[failed])
+    failed++;
+  if (agreed && good && failed < g->num_ranks && g->rank == 0)
+    tool_fail("rank %zu failed; see its message", failed);
+  free(all);
+  free(offsets);
+  return agreed && failed == g->num_ranks;
+}
+
+void train_ranks_close(const struct train_ranks *ranks, int code) {
+  if (ranks->close)
+    ranks->close(code);
+}

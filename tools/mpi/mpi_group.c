@@ -1,0 +1,141 @@
+/* The group of ranks of an MPI job: all processes of MPI_COMM_WORLD. Compiled for the MPI library that CMake found. */
+#include "mpi_group.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <mpi.h>
+
+static int num_ranks, own_rank;
+static int *counts[2], *starts[2]; /* (num_ranks) */
+static bool failed;
+
+/* --- parts as MPI counts them ------------------------------------------------------------------------------------- */
+
+/* MPI counts in int, so large parts are counted in units of several bytes. 0: too large. */
+static int unit_of(size_t bytes) {
+  int unit = 1;
+  while (unit <= 4 && bytes / (size_t)unit > INT_MAX)
+    unit *= 2;
+  return unit <= 4 ? unit : 0;
+}
+
+static MPI_Datatype type_of(int unit) {
+  return unit == 4 ? MPI_UINT32_T : unit == 2 ? MPI_UINT16_T : MPI_BYTE;
+}
+
+/* False if the offsets are no multiples of the unit. */
+static bool convert(const size_t *offsets, int unit, int side) {
+  bool good = unit > 0;
+  for (int r = 0; good && r < num_ranks; r++) {
+    starts[side][r] = (int)(offsets[r] / (size_t)unit);
+    counts[side][r] = (int)((offsets[r + 1] - offsets[r]) / (size_t)unit);
+    good = offsets[r + 1] % (size_t)unit == 0;
+  }
+  return good;
+}
+
+static int finish(bool good) {
+  failed = failed || !good;
+  return good ? 0 : 1;
+}
+
+/* --- operations --------------------------------------------------------------------------------------------------- */
+
+static int gather(void *user, void *data, const size_t *offsets) {
+  int unit = unit_of(offsets[num_ranks]);
+  (void)user;
+  return finish(convert(offsets, unit, 0) && MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts[0],
+                                                            starts[0], type_of(unit), MPI_COMM_WORLD) == MPI_SUCCESS);
+}
+
+static int exchange(void *user, const void *send, const size_t *send_offsets, void *receive,
+                    const size_t *receive_offsets) {
+  size_t sent = send_offsets[num_ranks], received = receive_offsets[num_ranks];
+  int unit = unit_of(sent > received ? sent : received);
+  (void)user;
+  if (!convert(send_offsets, unit, 0) || !convert(receive_offsets, unit, 1))
+    return finish(false);
+  counts[0][own_rank] = counts[1][own_rank] = 0;
+  return finish(MPI_Alltoallv(send, counts[0], starts[0], type_of(unit), receive, counts[1], starts[1], type_of(unit),
+                              MPI_COMM_WORLD) == MPI_SUCCESS);
+}
+
+/* --- begin and end ------------------------------------------------------------------------------------------------ */
+
+static size_t count_local(void) {
+  MPI_Comm local;
+  int count = 1;
+  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) != MPI_SUCCESS)
+    return 1;
+  MPI_Comm_size(local, &count);
+  MPI_Comm_free(&local);
+  return (size_t)count;
+}
+
+static void name_library(char *name, size_t bytes) {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  text[strcspn(text, ",\n")] = '\0';
+  strncpy(name, text, bytes - 1);
+  name[bytes - 1] = '\0';
+}
+
+/* Arrays for two sides of an operation. */
+static bool allocate(void) {
+  for (int side = 0; side < 2; side++) {
+    counts[side] = calloc((size_t)num_ranks, sizeof *counts[side]);
+    starts[side] = calloc((size_t)num_ranks, sizeof *starts[side]);
+    if (!counts[side] || !starts[side])
+      return false;
+  }
+  return true;
+}
+
+__attribute__((visibility("default"))) mpi_group_open_fn linnet_mpi_open;
+__attribute__((visibility("default"))) mpi_group_close_fn linnet_mpi_close;
+
+int linnet_mpi_open(struct mpi_group *group) {
+  int provided;
+  memset(group, 0, sizeof *group);
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+    return 1;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+  MPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
+  group->group = (struct linnet_group){.size = sizeof group->group,
+                                       .rank = (size_t)own_rank,
+                                       .num_ranks = (size_t)num_ranks,
+                                       .gather = gather,
+                                       .exchange = exchange};
+  group->num_local = count_local();
+  name_library(group->library, sizeof group->library);
+  return allocate() ? 0 : 1;
+}
+
+/* Whether all ranks end now, within some seconds. If not, this one failed alone, and the others wait for it. */
+static bool all_end(void) {
+  const struct timespec pause = {0, 10000000};
+  MPI_Request request;
+  int done = 0;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
+    return false;
+  for (int i = 0; i < 500 && !done; i++)
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || nanosleep(&pause, NULL) != 0)
+      return false;
+  return done;
+}
+
+void linnet_mpi_close(int code) {
+  if (failed || (code != 0 && !all_end()))
+    MPI_Abort(MPI_COMM_WORLD, code);
+  MPI_Finalize();
+  for (int side = 0; side < 2; side++) {
+    free(counts[side]);
+    free(starts[side]);
+  }
+}
