@@ -48,8 +48,7 @@ launcher() {
 	*:) ;;
 	slurm:*) echo "srun --kill-on-bad-exit=1" ;; # a step, which gets the signal before the time limit
 	*:1) ;;
-	gridengine:*) echo "mpirun -n $ranks" ;;
-	*) echo "env OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe mpirun -n $ranks" ;;
+	*) echo "${start_ranks[*]} $ranks" ;;
 	esac
 }
 
