@@ -96,10 +96,19 @@ submit() {
 	trap - INT TERM HUP
 }
 
-# Waits for the end of jobs that were queued again.
+# Waits for the end of unfinished jobs that were queued again. A controller that does not answer is asked five times.
 # shellcheck disable=SC2317 # submit calls it
 wait_for_queue() {
-	while [ -n "$(squeue --noheader --name="$job" 2>&1)" ]; do sleep "${LINNET_CMD_WAIT:-2}"; done
+	local jobs failures=0
+	while [ -n "$(unfinished)" ] && [ "$failures" -lt 5 ]; do
+		if jobs=$(squeue --noheader --name="$job" 2>&1); then
+			[ -n "$jobs" ] || return 0
+			failures=0
+		else
+			failures=$((failures + 1))
+		fi
+		sleep "${LINNET_CMD_WAIT:-2}"
+	done
 }
 
 run_parts() {
