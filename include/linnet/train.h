@@ -64,8 +64,8 @@ struct linnet_corpus {
    * it. */
   size_t extra_frames;
 
-  /* Optional: tells that features() of these utterances of a later batch will be called, so that a corpus on a disk or
-   * in a network can read ahead. It returns at once, in the thread of linnet_trainer_run. */
+  /* Optional: tells that features() of these utterances of a later batch will be called, by this rank, so that a corpus
+   * on a disk or in a network can read ahead. It returns at once, in the thread of linnet_trainer_run. */
   void (*prefetch)(void *user, const size_t *utterances, size_t count, uint64_t epoch);
 };
 

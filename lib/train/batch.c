@@ -79,16 +79,6 @@ void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, s
   batches->starts[batches->batches] = n;
 }
 
-enum { PREFETCHED = 8 }; /* batches between the announcement and the use */
-
-void linnet_batches_prefetch(const struct linnet_batches *b, const struct linnet_corpus *corpus, size_t step,
-                             bool first, uint64_t epoch) {
-  const size_t begin = linnet_min_size(first ? step : step + PREFETCHED, b->batches),
-               end = linnet_min_size(step + PREFETCHED + 1, b->batches);
-  if (corpus->prefetch && begin < end)
-    corpus->prefetch(corpus->user, b->order + b->starts[begin], b->starts[end] - b->starts[begin], epoch);
-}
-
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
 
 void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *context, const struct linnet_config *config) {
@@ -243,12 +233,19 @@ static void lay_out(struct linnet_batch *b) {
     b->offsets[s + 1] = b->offsets[s] + linnet_stacked_frames(b->config, b->frames[s / b->views]);
 }
 
-/* Divides the batch, and finds this rank's part of it. */
-static void divide(struct linnet_batch *b, size_t count, const size_t *nominal) {
+/* Utterances begin ... end - 1 of a batch. */
+struct part {
+  size_t begin, end;
+};
+
+/* Divides a batch, and returns this rank's part of it. */
+static struct part divide(const struct linnet_batch *b, const size_t *utterances, size_t count, const size_t *nominal,
+                          struct linnet_shards *shards) {
   const struct linnet_network network = {linnet_device_of(b->context), b->config, NULL};
-  linnet_shards_divide(&network, b->num_shards, b->utterances, count, nominal, &b->shards);
-  b->begin = linnet_batch_first(b, linnet_ranks_self(b->ranks)) / b->views;
-  b->end = linnet_batch_first(b, linnet_ranks_self(b->ranks) + 1) / b->views;
+  const size_t self = linnet_ranks_self(b->ranks);
+  linnet_shards_divide(&network, b->num_shards, utterances, count, nominal, shards);
+  return (struct part){shards->starts[linnet_shards_first(shards, b->ranks, self)],
+                       shards->starts[linnet_shards_first(shards, b->ranks, self + 1)]};
 }
 
 static enum linnet_status out_of_memory(const struct linnet_batch *b, size_t frames) {
@@ -291,7 +288,9 @@ enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet
                                      struct linnet_context *const *contexts) {
   b->count = count * b->views;
   b->utterances = utterances;
-  divide(b, count, nominal);
+  const struct part part = divide(b, utterances, count, nominal, &b->shards);
+  b->begin = part.begin;
+  b->end = part.end;
   enum linnet_status status = load_own(b, corpus, nominal, epoch, contexts);
   LINNET_TRY(b->ranks ? linnet_ranks_agree(b->ranks, status) : status);
   LINNET_TRY(gather_frames(b));
@@ -322,4 +321,26 @@ struct linnet_masks linnet_batch_masks(const struct linnet_batch *b, size_t firs
 
 bool linnet_batch_feasible(const struct linnet_batch *b, size_t i) {
   return linnet_ctc_min_frames(b->labels[i], b->num_labels[i]) <= b->offsets[i + 1] - b->offsets[i];
+}
+
+/* --- reading ahead ------------------------------------------------------------------------------------------------ */
+
+enum { PREFETCHED = 8 }; /* batches between the announcement and the use */
+
+/* Announces what this rank reads of a batch. */
+static void announce(const struct linnet_batch *b, const struct linnet_corpus *corpus, const size_t *utterances,
+                     size_t count, const size_t *nominal, uint64_t epoch) {
+  struct linnet_shards shards;
+  const struct part part = divide(b, utterances, count, nominal, &shards);
+  if (part.begin < part.end)
+    corpus->prefetch(corpus->user, utterances + part.begin, part.end - part.begin, epoch);
+}
+
+void linnet_batch_prefetch(const struct linnet_batch *b, const struct linnet_batches *batches,
+                           const struct linnet_corpus *corpus, const size_t *nominal, size_t step, bool first,
+                           uint64_t epoch) {
+  const size_t begin = first ? step : step + PREFETCHED, end = linnet_min_size(step + PREFETCHED + 1, batches->batches);
+  for (size_t i = begin; corpus->prefetch && i < end; i++)
+    announce(b, corpus, batches->order + batches->starts[i], batches->starts[i + 1] - batches->starts[i], nominal,
+             epoch);
 }

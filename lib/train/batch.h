@@ -44,10 +44,6 @@ struct linnet_order {
 void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, size_t utterances, size_t batch_frames,
                          const struct linnet_order *order);
 
-/* Announces the batches to the corpus that follow `step`, a few at a time, as soon as they are near. */
-void linnet_batches_prefetch(const struct linnet_batches *batches, const struct linnet_corpus *corpus, size_t step,
-                             bool first, uint64_t epoch);
-
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
 
 /* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. A rank
@@ -91,6 +87,12 @@ void linnet_batch_release(struct linnet_batch *batch);
 enum linnet_status linnet_batch_load(struct linnet_batch *batch, const struct linnet_corpus *corpus,
                                      const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
                                      struct linnet_context *const *contexts);
+
+/* Announces to the corpus what this rank will read of the batches after `step`, a few batches ahead; `first`: nothing
+ * has been announced yet. `batch` says how batches are divided. */
+void linnet_batch_prefetch(const struct linnet_batch *batch, const struct linnet_batches *batches,
+                           const struct linnet_corpus *corpus, const size_t *nominal, size_t step, bool first,
+                           uint64_t epoch);
 
 /* The number of utterances in the batch. */
 size_t linnet_batch_utterances(const struct linnet_batch *batch);

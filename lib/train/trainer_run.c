@@ -232,7 +232,7 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
   if (s->epoch_step > t->batches.batches)
     return linnet_fail(t->context, LINNET_ERROR_FORMAT, "%s: the checkpoint is beyond the end of its epoch", t->folder);
   for (bool first = true; s->epoch_step < t->batches.batches; first = false) {
-    linnet_batches_prefetch(&t->batches, &t->train, s->epoch_step, first, s->epoch + 1);
+    linnet_batch_prefetch(&t->batch, &t->batches, &t->train, t->train_frames, s->epoch_step, first, s->epoch + 1);
     LINNET_TRY(run_step(t, events, stop));
     bool due = linnet_train_clock() - t->saved_at > t->settings.checkpoint_seconds;
     LINNET_TRY(linnet_ranks_vote(&t->ranks, stop, &due));

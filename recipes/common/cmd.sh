@@ -48,8 +48,7 @@ launcher() {
 	*:) ;;
 	slurm:*) echo "srun --kill-on-bad-exit=1" ;; # a step, which gets the signal before the time limit
 	*:1) ;;
-	gridengine:*) echo "mpirun -n $ranks" ;;
-	*) echo "env OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe mpirun -n $ranks" ;;
+	*) echo "${start_ranks[*]} $ranks" ;;
 	esac
 }
 
@@ -59,13 +58,13 @@ write_script() {
 	printf '#!/bin/bash\n# part: the first argument, or the index in an array of Slurm or GridEngine\n'
 	# shellcheck disable=SC2016
 	printf '%s\n' 'part=${1:-${SLURM_ARRAY_TASK_ID:-${SGE_TASK_ID:?}}}'
-	printf 'cd %q && log=%q.$part && [ ! -e $log.done ] || exit 0\ncommand=(%s' "$PWD" "$log" "$(launcher)"
+	printf 'cd %q && log=%q.$part && [ ! -e "$log.done" ] || exit 0\ncommand=(%s' "$PWD" "$log" "$(launcher)"
 	for argument; do printf ' %q' "$argument"; done
 	# shellcheck disable=SC2016
-	printf '%s\n' ' )' '"${command[@]//"{}"/$part}" >>$log.log 2>&1' 'status=$?' '[ $status != 0 ] || : >$log.done'
+	printf '%s\n' ' )' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?' '[ $status != 0 ] || : >"$log.done"'
 	# shellcheck disable=SC2016
 	[ -z "$requeue" ] || printf '%s\n' '[ $status = 143 ] || exit $status # else a signal: the command can continue' \
-		'echo "interrupted: queued again" >>$log.log' '[ -z "$SLURM_JOB_ID" ] || scontrol requeue $SLURM_JOB_ID' \
+		'echo "interrupted: queued again" >>"$log.log"' '[ -z "$SLURM_JOB_ID" ] || scontrol requeue "$SLURM_JOB_ID"' \
 		'[ -z "$SGE_TASK_ID" ] || exit 99'
 	# shellcheck disable=SC2016
 	printf '%s\n' 'exit $status'
@@ -97,10 +96,19 @@ submit() {
 	trap - INT TERM HUP
 }
 
-# Waits for the end of jobs that were queued again.
+# Waits for the end of unfinished jobs that were queued again. A controller that does not answer is asked five times.
 # shellcheck disable=SC2317 # submit calls it
 wait_for_queue() {
-	while [ -n "$(squeue --noheader --name="$job" 2>&1)" ]; do sleep "${LINNET_CMD_WAIT:-2}"; done
+	local jobs failures=0
+	while [ -n "$(unfinished)" ] && [ "$failures" -lt 5 ]; do
+		if jobs=$(squeue --noheader --name="$job" 2>&1); then
+			[ -n "$jobs" ] || return 0
+			failures=0
+		else
+			failures=$((failures + 1))
+		fi
+		sleep "${LINNET_CMD_WAIT:-2}"
+	done
 }
 
 run_parts() {

@@ -239,6 +239,11 @@ error_rate() {
 	"$linnet" score --bootstrap 0 "${@:3}" "$1" "$2" | awk '/^%[PW]ER/ {print $2}'
 }
 
+# Starts an MPI job, by Open MPI or MPICH; the number of processes follows. Ranks have threads, so they are not bound to
+# one core, and a small machine may have more ranks than cores.
+start_ranks=(env OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none mpirun -n)
+
 # in_ranks N COMMAND...: runs a command here, with N > 1 as N processes of an MPI job.
 in_ranks() {
 	local _ranks=$1
@@ -248,7 +253,7 @@ in_ranks() {
 		return
 	}
 	command -v mpirun >/dev/null || die "--ranks $_ranks: mpirun is not installed: install Open MPI or MPICH"
-	OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe mpirun -n "$_ranks" "$@"
+	"${start_ranks[@]}" "$_ranks" "$@"
 }
 
 # run_on [--ranks N] CMD LOG COMMAND...: runs a command here (CMD is "local") or as a job: "slurm --mem 8G --gpus 1

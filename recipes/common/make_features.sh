@@ -158,7 +158,7 @@ compute feats "$log" --num-frames "$archives/num_frames.{}" --cmvn-stats "$archi
 	--cmvn-scp "$archives/cmvn.{}.scp"
 for factor in ${speeds[@]+"${speeds[@]}"}; do compute "feats-$factor" "${log%/*}/speed-$factor-$name" --speed "$factor"; done
 replace_lists
-find "$out" -mindepth 1 -maxdepth 1 ! -name "archives-$name" \
+find "$out" -mindepth 1 -maxdepth 1 ! -name "archives-$name" ! -name 'feats-*.scp' \
 	\( -name 'archives-*' -o -name 'part.*' -o -name '*.[0-9]*.ark' -o -name '*.[0-9]*.scp' \) -exec rm -rf {} +
 find "$out/log" -maxdepth 1 \( -name 'features-*' -o -name 'speed-*' \) ! -name "*-$name.*" -delete
 "$linnet" validate-data "$out" >&2

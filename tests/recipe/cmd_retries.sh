@@ -5,6 +5,8 @@
 #   cmd_retries.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
+mkdir "it's # &"
+cd "it's # &"
 cmd=$(realpath "$here/../../recipes/common/cmd.sh")
 export LINNET_CMD_WAIT=0.1
 
@@ -80,7 +82,6 @@ echo "step" >> steps
 END
 chmod +x train
 rm -f calls
-touch queue
 check 0 '1 of 1 parts to run' "$cmd" --via slurm --ranks 2 --threads 4 --requeue --parts 1 --log logs/train -- ./train
 [[ $(wc -l < steps) -eq 3 && $(grep -c '^scontrol requeue 101$' calls) -eq 2 ]] || fail "$(cat steps calls)"
 for option in --ntasks=2 --cpus-per-task=4 --requeue --signal=TERM@120 --open-mode=append; do
@@ -88,8 +89,13 @@ for option in --ntasks=2 --cpus-per-task=4 --requeue --signal=TERM@120 --open-mo
 done
 grep -q '^srun --kill-on-bad-exit=1 ./train' calls || fail "$(cat calls)"
 [[ $(grep -c 'interrupted: queued again' logs/train.1.log) -eq 2 ]] || fail "$(cat logs/train.1.log)"
-[[ ! -e queue ]] || fail 'did not wait for a job in the queue'
+touch queue
 check 1 '1 of 1 parts failed' "$cmd" --via slurm --ranks 2 --requeue --retries 0 --parts 1 --log logs/failing -- ./train
+[[ ! -e queue ]] || fail 'did not wait for a job in the queue'
+printf '#!/bin/bash\necho asked >> "$FAKE/questions"\nexit 1\n' > bin/squeue
+rm -f questions
+check 1 '1 of 1 parts failed' "$cmd" --via slurm --requeue --retries 0 --parts 1 --log logs/silent -- false
+[[ $(wc -l < questions) -eq 5 ]] || fail 'waits for a controller that does not answer'
 [[ $(grep -c '^scontrol' calls) -eq 2 ]] || fail 'a failed job was queued again'
 
 rm -f calls

@@ -133,5 +133,13 @@ check 2 '--mpi maybe: must be auto, on or off' "${training[@]}" --exp none --mpi
 check 0 '' env OMPI_COMM_WORLD_SIZE=2 "${training[@]}" --exp alone --mpi off
 same alone
 
+# --- as the recipes start it
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+check 0 '1 of 1 parts to run' "$here/../../recipes/common/cmd.sh" --ranks 2 --requeue --parts 1 --log jobs/train -- \
+  "${training[@]}" --exp recipe
+same recipe
+grep -q '^2 ranks by' jobs/train.1.log || fail "$(cat jobs/train.1.log)"
+
 echo "$failures failures"
 [[ $failures -eq 0 ]]

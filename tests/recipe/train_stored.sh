@@ -82,6 +82,16 @@ train 0 'stored features of 1 of the speeds are missing (feats-SPEED.scp)' plain
 ! cmp -s audio.exp/model.safetensors plain/model.safetensors || fail 'speeds do nothing'
 mv feats-0.9.scp feats
 
+# --- the recipes' features have lengths and speeds
+
+awk '{utts[$2] = utts[$2] " " $1} END {for (s in utts) print s utts[s]}' audio/utt2spk | sort > audio/spk2utt
+check 0 'good: 12 utterances of 2 speakers' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
+  --out made/train --parts 2 --speeds 0.9 -- "${bands[@]}"
+cmp frames made/train/utt2num_frames || fail 'utt2num_frames differs'
+train 0 'training on 0.0' compressed made/train
+! grep -q 'speeds are missing' out || fail "$(cat out)"
+[[ ! -e made/train/.linnet-lengths ]] || fail 'an index in spite of utt2num_frames'
+
 # --- blocks follow the archives, whatever the ids
 
 awk '{id[NR] = $1; place[NR] = $2} END {for (i = 1; i <= NR; i++) print id[i], place[NR + 1 - i]}' feats/feats.scp > reversed

@@ -103,14 +103,50 @@ static void remember(void *user, const size_t *utterances, size_t count, uint64_
 static void test_prefetch(size_t first) {
   struct linnet_batches b = fill(1, 5, 100);
   struct announced announced = {.count = 0};
+  struct linnet_config config;
+  struct linnet_batch batch;
   const struct linnet_corpus corpus = {.user = &announced, .prefetch = remember};
+  linnet_config_default(&config);
+  linnet_batch_init(&batch, context, &config);
   for (size_t s = first; s < b.batches; s++) {
-    linnet_batches_prefetch(&b, &corpus, s, s == first, 5);
+    linnet_batch_prefetch(&batch, &b, &corpus, lengths, s, s == first, 5);
     CHECK(announced.count >= b.starts[s + 1] - b.starts[first], "batch %zu is not announced", s);
   }
   CHECK(announced.count == b.utterances - b.starts[first] &&
             memcmp(announced.list, b.order + b.starts[first], announced.count * sizeof *announced.list) == 0,
         "%zu announced utterances", announced.count);
+  release(&b);
+}
+
+/* Three ranks announce parts, which together are the epoch. */
+static void test_ranks(void) {
+  struct linnet_batches b = fill(1, 5, 100);
+  struct announced announced = {.count = 0};
+  struct linnet_config config;
+  struct linnet_batch batch;
+  const struct linnet_corpus corpus = {.user = &announced, .prefetch = remember};
+  linnet_config_default(&config);
+  linnet_batch_init(&batch, context, &config);
+  batch.num_shards = 4;
+  size_t most = 0, before = 0;
+  for (size_t s = 0; s < b.batches; s++)
+    for (size_t r = 0; r < 3; r++) {
+      struct linnet_ranks ranks = {.group = {.rank = r, .num_ranks = 3}};
+      batch.ranks = &ranks;
+      before = announced.count;
+      linnet_batch_prefetch(&batch, &b, &corpus, lengths, s, s == 0, 5);
+      most = r == 0 && s > 0 && announced.count - before > most ? announced.count - before : most;
+    }
+  bool seen[COUNT] = {false};
+  for (size_t i = 0; i < announced.count; i++) {
+    CHECK(!seen[announced.list[i]], "utterance %zu is announced twice", announced.list[i]);
+    seen[announced.list[i]] = true;
+  }
+  CHECK(announced.count == b.utterances, "%zu of %zu utterances", announced.count, b.utterances);
+  size_t longest = 0;
+  for (size_t s = 0; s < b.batches; s++)
+    longest = b.starts[s + 1] - b.starts[s] > longest ? b.starts[s + 1] - b.starts[s] : longest;
+  CHECK(most > 0 && most < longest, "rank 0 announces %zu of at most %zu utterances", most, longest);
   release(&b);
 }
 
@@ -127,6 +163,7 @@ int main(void) {
   test_one_block();
   test_prefetch(0);
   test_prefetch(40);
+  test_ranks();
   linnet_context_destroy(context);
   return test_result();
 }
