@@ -119,7 +119,7 @@ run_parts() {
 	parallel) unfinished | parallel --quote ${jobs:+--jobs "$jobs"} ${some[@]+"${some[@]}"} bash "$log.sh" ;;
 	slurm)
 		wanted=(${mem:+--mem="$mem"} ${gpus:+--gres=gpu:"$gpus"} ${threads:+--cpus-per-task="$threads"})
-		[ -z "$ranks" ] || wanted=(${mem:+--mem-per-cpu="$mem"} ${gpus:+--gpus-per-task="$gpus"}
+		[ "${ranks:-1}" = 1 ] || wanted=(${mem:+--mem-per-cpu="$mem"} ${gpus:+--gpus-per-task="$gpus"}
 			${threads:+--cpus-per-task="$threads"} --ntasks="$ranks")
 		[ -z "$requeue" ] || wanted+=(--requeue --signal=TERM@120 --open-mode=append)
 		cancel_command=(scancel --name="$job")
@@ -129,7 +129,7 @@ run_parts() {
 		;;
 	gridengine)
 		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} ${threads:+-pe smp "$threads"})
-		[ -z "$ranks" ] || wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} -pe mpi $((ranks * ${threads:-1})))
+		[ "${ranks:-1}" = 1 ] || wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} -pe mpi $((ranks * ${threads:-1})))
 		[ -z "$requeue" ] || wanted+=(-r y)
 		cancel_command=(qdel "$job")
 		submit qsub -sync y -cwd -j y -o "$log.qsub" -t "$(unfinished | sed -n '1p')-$(unfinished | tail -n 1)" \

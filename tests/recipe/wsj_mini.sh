@@ -188,6 +188,7 @@ echo "$*" > submitted
 SLURM_ARRAY_TASK_ID=1 bash "${@: -1}"
 END
 sed 's/SLURM_ARRAY_TASK_ID/SGE_TASK_ID/' bin/sbatch > bin/qsub
+printf '#!/bin/bash\nshift\nexec "$@"\n' > bin/srun
 printf '#!/bin/bash\necho "$(basename "$0") $*" >> cancelled\n' | tee bin/scancel > bin/qdel
 chmod +x bin/*
 for conf in linear softmax lsh-4 blstm; do
@@ -197,7 +198,7 @@ for conf in linear softmax lsh-4 blstm; do
   [[ -s exp/$conf/model.safetensors && $(< exp/$conf/settings) == train_si84,* ]] || fail "$conf: no model"
 done
 
-[[ $(< submitted) == *'--mem=2G --gres=gpu:1 --partition=long --job-name='* ]] || fail "sbatch got $(< submitted)"
+[[ $(< submitted) == *'--mem=2G --gres=gpu:1 --requeue --signal=TERM@120 --open-mode=append --partition=long --job-name='* ]] || fail "sbatch got $(< submitted)"
 # An interrupt cancels the job.
 touch interrupt
 for way in 'slurm:scancel --name=' 'gridengine:qdel '; do
