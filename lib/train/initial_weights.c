@@ -1,5 +1,6 @@
 /* The weights that a training starts from: random, or those of a model. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/numbers.h"
@@ -19,12 +20,12 @@ static bool is_repeated(const struct linnet_trainer *t, const struct linnet_mode
 /* The tensor of the model that the tensor p of the training begins with, or NULL. */
 static const struct linnet_parameter *source_of(const struct linnet_trainer *t, const struct linnet_model *model,
                                                 const struct linnet_parameter *p) {
-  char name[sizeof p->name];
-  unsigned layer;
-  int end;
-  if (sscanf(p->name, "layers.%u%n", &layer, &end) != 1)
+  static const char prefix[] = "layers.";
+  char name[sizeof p->name], *rest;
+  if (strncmp(p->name, prefix, sizeof prefix - 1) != 0)
     return linnet_parameters_find(model->parameters, p->name);
-  snprintf(name, sizeof name, "layers.%zu%s", source_layer(t, model, layer), p->name + end);
+  const size_t layer = strtoul(p->name + sizeof prefix - 1, &rest, 10);
+  snprintf(name, sizeof name, "%s%zu%s", prefix, source_layer(t, model, layer), rest);
   return linnet_parameters_find(model->parameters, name);
 }
 

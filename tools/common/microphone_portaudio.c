@@ -38,7 +38,7 @@ struct microphone {
   X(StartStream)                                                                                                       \
   X(Terminate)
 
-#define MEMBER(name) __typeof__(&Pa_##name) name;
+#define MEMBER(name) __typeof__(&Pa_##name) name; /* NOLINT(bugprone-macro-parentheses): it declares `name` */
 #define ROW(name) {"Pa_" #name, &portaudio.name},
 
 /* Set by load_library. */
