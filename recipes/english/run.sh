@@ -43,7 +43,7 @@ unless $LINNET names a linnet command.
   --ranks N          processes that train together (default 1), started by mpirun, or in a job by srun
   --train-cmd TEXT   how to run training: local (default), or a way and its options, such as "slurm --mem 8G --gpus 1": see
                      common/cmd.sh --help
-  --prune X          threshold of pruning the trigram (default 4.5e-7: 10.5 MB)
+  --prune X          threshold of pruning the trigram (default 2.7e-7: 13.8 MB)
   --ship DIR         the folder of stage 8 (default EXP/english)
   --stage N          begin with this stage (default 1)
   --stop-stage N     end after this stage (default 8)
@@ -51,7 +51,7 @@ unless $LINNET names a linnet command.
 END
 }
 
-data='' live='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=4.5e-7 ship=''
+data='' live='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship=''
 stage=1 stop_stage=8
 take_options "data live! librispeech+ exp initial set+ epochs seed jobs precision device ranks train-cmd prune ship stage stop-stage" "$@"
 check_stages 8

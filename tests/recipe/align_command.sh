@@ -176,9 +176,9 @@ check 0 '"jumps":[]' "${align[@]}" --jumps --format json --text "$sun" sun.wav
 "${align[@]}" --format json --text "$sun" sun.wav > out
 ! grep -qE 'jumps|doubtful' out || fail "jumps without --jumps: $(cat out)"
 check 0 '"doubtful":true' "${align[@]}" --format json --text "$birds" sun.wav
-check 0 '{"kind":"inserted","start":' "${align[@]}" --jumps --format json --text "$sun $sun" long.wav
+check 0 '{"kind":"inserted","start":' "${align[@]}" --jumps --jump-cost 20 --format json --text "$sun $sun" long.wav
 check 0 'sun.wav: the text has no words, so nothing is aligned' "${align[@]}" --text '' sun.wav
-check 0 'not in the text' "${align[@]}" --jumps --text "$sun $sun" long.wav
+check 0 'not in the text' "${align[@]}" --jumps --jump-cost 20 --text "$sun $sun" long.wav
 check 0 "the audio repeats words 1 to 13, 'The' ... 'trees.'" "${align[@]}" --jumps --jump-cost 20 \
   --text "$sun $birds" long.wav
 
