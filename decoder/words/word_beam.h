@@ -151,7 +151,7 @@ struct linnet_word_search {
   struct linnet_pair_table recombined; /* for recombination: (hash of the history's state, node) to candidate */
   struct linnet_word_sources {
     uint32_t *states; /* (beam) */
-    double *chances;  /* (beam): of the word that ends in the state, 1 if none does */
+    double *factors;  /* (beam): pronunciation factor of the word that ends in the state; 1 if none ends there */
     size_t count;
     uint32_t history, frame; /* valid for this history and frame (from 1; 0: none), */
     bool loop;               /* for positions in the loop, or for other starts of words and silences */

@@ -21,8 +21,8 @@ static bool ends_word(const struct linnet_word_search *s, const struct linnet_wo
   return false;
 }
 
-static void add_source(struct linnet_word_sources *sources, uint32_t state, double chance) {
-  sources->chances[sources->count] = chance;
+static void add_source(struct linnet_word_sources *sources, uint32_t state, double factor) {
+  sources->factors[sources->count] = factor;
   sources->states[sources->count++] = state;
 }
 
@@ -45,7 +45,7 @@ static void add_sources_before(struct linnet_word_search *s, uint32_t history) {
     return;
   for (uint32_t i = linnet_word_first_state(s, node->parent); i != LINNET_NO_STATE; i = states[i].next)
     if (ends_word(s, &states[i], node->symbol, &index))
-      add_source(&s->sources, i, linnet_word_chance(&s->tree, index));
+      add_source(&s->sources, i, linnet_pronunciation_factor(&s->tree, index));
 }
 
 void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_position to, uint32_t parent) {
@@ -74,7 +74,7 @@ static inline double outflow(const struct linnet_beam_side *now, uint32_t from, 
 double linnet_word_inflow(const struct linnet_word_search *s, uint32_t node, uint32_t symbol) {
   double sum = 0;
   for (size_t i = 0; i < s->sources.count; i++)
-    sum += outflow(s->now, s->sources.states[i], symbol) * s->sources.chances[i];
+    sum += outflow(s->now, s->sources.states[i], symbol) * s->sources.factors[i];
   return sum * linnet_word_arrive(&s->tree, node);
 }
 
@@ -238,8 +238,8 @@ static void find_leave(struct linnet_word_search *s, struct linnet_word_state *s
   state->leave = 0;
   for (uint32_t i = 0; i < state->num_words; i++) {
     uint32_t longer = linnet_history_child(&s->history, state->position.history, s->tree.words[state->first_word + i]);
-    state->leave =
-        fmax(state->leave, s->history.items[longer].factor * linnet_word_chance(&s->tree, state->first_word + i));
+    state->leave = fmax(state->leave,
+                        s->history.items[longer].factor * linnet_pronunciation_factor(&s->tree, state->first_word + i));
   }
 }
 
@@ -270,7 +270,7 @@ static void leave(struct linnet_word_step *f, uint32_t from) {
   for (uint32_t i = 0; i < state->num_words; i++) {
     uint32_t longer = linnet_history_child(&s->history, state->position.history, s->tree.words[state->first_word + i]);
     start(f, from, longer,
-          bare * s->history.items[longer].factor * linnet_word_chance(&s->tree, state->first_word + i));
+          bare * s->history.items[longer].factor * linnet_pronunciation_factor(&s->tree, state->first_word + i));
   }
 }
 

@@ -10,7 +10,7 @@
 struct source {
   uint32_t state; /* LINNET_NO_STATE: there is none */
   struct linnet_token *token;
-  double probability; /* of the token, with the chance of the word that ends there */
+  double probability; /* of the token, with the pronunciation factor of the word that ends there */
 };
 
 /* The source with the best token. */
@@ -20,7 +20,7 @@ static struct source best_source(struct linnet_word_search *s, uint32_t symbol) 
     uint32_t state = s->sources.states[i];
     struct linnet_token_pair *pair = &s->now->tokens[state];
     struct linnet_token *token = s->now->states[state].symbol == symbol ? &pair->blank : linnet_token_best(pair);
-    double probability = token->probability * s->sources.chances[i];
+    double probability = token->probability * s->sources.factors[i];
     if (best.state == LINNET_NO_STATE || probability > best.probability)
       best = (struct source){state, token, probability};
   }

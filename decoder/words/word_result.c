@@ -6,16 +6,16 @@
 
 /* --- the hypotheses ----------------------------------------------------------------------------------------------- */
 
-/* `chance` is that of the word that ends in the state. */
-static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t history, bool complete, double chance) {
+/* `factor` is the pronunciation factor of the word that ends in the state. */
+static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t history, bool complete, double factor) {
   double probability = s->now->blank[state] + s->now->symbol[state];
   uint32_t node = s->now->states[state].position.node;
   s->results[s->result_count] =
       (struct linnet_word_result){.history = history,
                                   .state = state,
                                   .serial = (uint32_t)s->result_count,
-                                  .best = linnet_token_best(&s->now->tokens[state])->probability * chance,
-                                  .sum = probability * chance,
+                                  .best = linnet_token_best(&s->now->tokens[state])->probability * factor,
+                                  .sum = probability * factor,
                                   .look = complete ? 1.0 : s->tree.nodes[node].look,
                                   .complete = complete};
   s->result_count++;
@@ -28,7 +28,7 @@ static void add_state(struct linnet_word_search *s, uint32_t state) {
   const uint32_t *tokens = linnet_word_ends(&s->tree, position.node, &count);
   for (size_t i = 0; i < count; i++)
     add_result(s, state, linnet_history_child(&s->history, position.history, tokens[i]), true,
-               linnet_word_chance(&s->tree, s->now->states[state].first_word + i));
+               linnet_pronunciation_factor(&s->tree, s->now->states[state].first_word + i));
   if (count == 0)
     add_result(s, state, position.history, linnet_word_is_between(&s->tree, position.node), 1);
 }

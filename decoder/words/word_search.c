@@ -36,7 +36,7 @@ static void lay_out(void *search, struct linnet_arena *arena) {
   s->positions = linnet_arena_take(arena, s->max_candidates, sizeof *s->positions);
   s->spare = linnet_arena_take(arena, s->max_candidates, sizeof *s->spare);
   s->sources.states = linnet_arena_take(arena, s->beam, sizeof *s->sources.states);
-  s->sources.chances = linnet_arena_take(arena, s->beam, sizeof *s->sources.chances);
+  s->sources.factors = linnet_arena_take(arena, s->beam, sizeof *s->sources.factors);
   linnet_row_choice_lay_out(&s->choice, arena);
   linnet_pair_table_lay_out(&s->table, arena, s->beam + s->max_candidates);
   linnet_pair_table_lay_out(&s->recombined, arena, s->beam);

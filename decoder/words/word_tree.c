@@ -7,8 +7,8 @@
 /* Minimum of a lookahead, as a logarithm. The other factors need the rest of the range of a double. */
 static const double min_look = -300;
 
-/* Minimum of the chance of a pronunciation, as a logarithm. */
-static const double min_chance = -100;
+/* Minimum of the factor of a pronunciation, as a logarithm. */
+static const double min_log_factor = -100;
 
 /* Value in `silence` of a symbol that is a silence. */
 enum { IS_SILENCE = 1 };
@@ -116,24 +116,24 @@ static uint32_t find_end(const struct builder *b, const struct linnet_label_sequ
   return at;
 }
 
-/* Sets the chances if the lexicon has probabilities. */
-static enum linnet_status set_chances(struct builder *b) {
+/* Sets the factors if the lexicon has probabilities. */
+static enum linnet_status set_factors(struct builder *b) {
   struct linnet_word_tree *tree = b->tree;
   const double weight = (double)b->settings->pronunciation_weight;
   if (!linnet_lexicon_has_probabilities(b->lexicon) || weight == 0)
     return LINNET_OK;
-  tree->chances = linnet_alloc(tree->context, tree->num_words, sizeof *tree->chances);
-  if (!tree->chances)
+  tree->factors = linnet_alloc(tree->context, tree->num_words, sizeof *tree->factors);
+  if (!tree->factors)
     return out_of_memory(b);
   for (uint32_t i = 0; i < tree->num_words; i++)
-    tree->chances[i] = 1;
+    tree->factors[i] = 1;
   for (size_t i = 0; i < b->count; i++) {
     const struct linnet_label_sequence *sequence = &b->sequences[i];
     size_t word = sequence->value - 1, variant = 0, count;
     while (linnet_lexicon_pronunciation(b->lexicon, word, variant, &count) != sequence->labels)
       variant++;
-    double chance = weight * log((double)linnet_lexicon_probability(b->lexicon, word, variant));
-    tree->chances[find_end(b, sequence)] = exp(fmax(chance, min_chance));
+    double log_factor = weight * log((double)linnet_lexicon_probability(b->lexicon, word, variant));
+    tree->factors[find_end(b, sequence)] = exp(fmax(log_factor, min_log_factor));
   }
   return LINNET_OK;
 }
@@ -150,7 +150,7 @@ static double look_of_words(const struct builder *b, uint32_t node) {
     look = look < 0 ? look * (double)b->settings->model_weight : 0.0;
     if (tokens[i] == b->tree->unknown)
       look = fmin(look + (double)b->settings->unknown_bonus, 0);
-    best = fmax(best, exp(fmax(look, min_look)) * linnet_word_chance(b->tree, first + i));
+    best = fmax(best, exp(fmax(look, min_look)) * linnet_pronunciation_factor(b->tree, first + i));
   }
   return best;
 }
@@ -199,7 +199,7 @@ static enum linnet_status build(struct builder *b) {
   LINNET_TRY(allocate(b));
   copy_labels(b);
   add_between(b);
-  LINNET_TRY(set_chances(b));
+  LINNET_TRY(set_factors(b));
   spread_look(b);
   return LINNET_OK;
 }
@@ -225,7 +225,7 @@ void linnet_word_tree_destroy(struct linnet_word_tree *tree) {
   linnet_free(tree->context, tree->references);
   linnet_free(tree->context, tree->nodes);
   linnet_free(tree->context, tree->words);
-  linnet_free(tree->context, tree->chances);
+  linnet_free(tree->context, tree->factors);
   linnet_free(tree->context, tree->starts);
 }
 
@@ -238,6 +238,6 @@ struct linnet_word_tree linnet_word_tree_share(const struct linnet_word_tree *tr
 
 size_t linnet_word_tree_memory(const struct linnet_word_tree *tree) {
   return ((size_t)tree->count + 1) * sizeof *tree->nodes + (size_t)tree->num_words * sizeof *tree->words +
-         (tree->chances ? (size_t)tree->num_words * sizeof *tree->chances : 0) +
+         (tree->factors ? (size_t)tree->num_words * sizeof *tree->factors : 0) +
          (size_t)tree->symbols * LINNET_WORD_STARTS * sizeof *tree->starts;
 }

@@ -21,7 +21,8 @@ struct linnet_word_node {
   uint32_t first_child, first_word; /* a range ends where that of the next node begins; words are tokens */
   uint32_t parent; /* the root, for nodes that a word or a silence starts with, and for the root itself */
   uint32_t symbol; /* 0 at the root */
-  double look;     /* the highest of exp(model_weight * lookahead) * chance of the words below the node, above 0 */
+  double look; /* the highest of exp(model_weight * lookahead) * pronunciation factor of the words below the node, above
+                  0 */
 };
 
 struct linnet_word_tree {
@@ -29,7 +30,7 @@ struct linnet_word_tree {
   atomic_uint *references;        /* copies that share the arrays */
   struct linnet_word_node *nodes; /* (count + 1) */
   uint32_t *words; /* (num_words) tokens: those of the tree, then the unknown word for each node of the loop */
-  double *chances; /* (num_words) factor of each word where it ends: the probability of its pronunciation to the power
+  double *factors; /* (num_words) factor of each word where it ends: the probability of its pronunciation to the power
                       of pronunciation_weight; NULL: all 1 */
   uint32_t num_words;
   uint32_t *starts;               /* (symbols, STARTS): nodes of this symbol that can follow a word; 0: none */
@@ -67,8 +68,8 @@ static inline bool linnet_word_is_between(const struct linnet_word_tree *tree, u
 }
 
 /* The factor of a word, by its index in `words`. */
-static inline double linnet_word_chance(const struct linnet_word_tree *tree, size_t index) {
-  return tree->chances ? tree->chances[index] : 1.0;
+static inline double linnet_pronunciation_factor(const struct linnet_word_tree *tree, size_t index) {
+  return tree->factors ? tree->factors[index] : 1.0;
 }
 
 /* The tokens that end at a node. */

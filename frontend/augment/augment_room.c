@@ -30,13 +30,13 @@ static struct linnet_room draw_room(const struct linnet_room_settings *s, struct
                                     double *seconds) {
   static const double low[3] = {3, 3, 2.4}, high[3] = {8, 8, 3.5}, margin = 0.3;
   const struct linnet_philox random = linnet_draw(key, LINNET_DRAW_ROOM + 1),
-                             places[2] = {linnet_draw(key, LINNET_DRAW_ROOM + 2),
-                                          linnet_draw(key, LINNET_DRAW_ROOM + 3)};
+                             positions[2] = {linnet_draw(key, LINNET_DRAW_ROOM + 2),
+                                             linnet_draw(key, LINNET_DRAW_ROOM + 3)};
   struct linnet_room room;
   for (size_t axis = 0; axis < 3; axis++) {
     room.size[axis] = linnet_draw_between(random.word[axis], low[axis], high[axis]);
-    room.source[axis] = linnet_draw_between(places[0].word[axis], margin, room.size[axis] - margin);
-    room.microphone[axis] = linnet_draw_between(places[1].word[axis], margin, room.size[axis] - margin);
+    room.source[axis] = linnet_draw_between(positions[0].word[axis], margin, room.size[axis] - margin);
+    room.microphone[axis] = linnet_draw_between(positions[1].word[axis], margin, room.size[axis] - margin);
   }
   *seconds = linnet_draw_between(random.word[3], s->time_low, s->time_high);
   room.reflection = linnet_room_reflection(room.size, *seconds);

@@ -64,8 +64,8 @@ struct linnet_corpus {
    * it. */
   size_t extra_frames;
 
-  /* Optional: tells that features() of these utterances of a later batch will be called, by this rank, so that a corpus
-   * on a disk or in a network can read ahead. It returns at once, in the thread of linnet_trainer_run. */
+  /* Optional: announces utterances of a later batch, for which this rank will call features(), so that a corpus on a
+   * disk or in a network can read ahead. It is called from the thread of linnet_trainer_run and must return at once. */
   void (*prefetch)(void *user, const size_t *utterances, size_t count, uint64_t epoch);
 };
 
@@ -94,11 +94,10 @@ struct linnet_train_settings {
   double checkpoint_seconds;             /* maximum time between checkpoints; 300 */
   uint64_t seed;                         /* initial weights, order, dropout; 1 */
   double consistency;                    /* weight of the consistency of two views of each utterance; 0: off */
-  double average_decay; /* validation and models use a moving average of the weights with this decay for
-                           each step; below 1; 0: off */
-  size_t
-      num_block_utterances; /* each epoch shuffles blocks of so many consecutive utterances, and the utterances inside
-                               each block, so that storage is read in long pieces; 0: shuffles all utterances */
+  double average_decay;        /* validation and models use a moving average of the weights with this decay for
+                                  each step; below 1; 0: off */
+  size_t num_block_utterances; /* an epoch shuffles blocks of this number of consecutive utterances, and the utterances
+                                  in each block, so that storage is read in long pieces; 0: shuffles all utterances */
   size_t num_shards; /* into which a batch is divided among ranks and threads: a power of two up to 1024, and at least
                         the number of ranks if all shall have work. Each shard of a rank has a gradient in memory.
                         0: on the CPU 2 to 16, by the batch's frames; on a GPU 1 */

@@ -29,22 +29,21 @@ static uint64_t hash_corpus(const struct linnet_corpus *corpus, const size_t *fr
   return hash;
 }
 
-/* Appends the keys of methods that are off by default, if they are on: fingerprints of trainings without them stay the
+/* Appends "key=value" on a line of its own, if the method is on. */
+static void append_method(char *text, size_t bytes, bool on, const char *key, double value) {
+  const size_t used = strlen(text);
+  if (on)
+    linnet_format(text + used, bytes - used, "%s=%.9g\n", key, value);
+}
+
+/* Methods that are off by default have a line only if they are on, so fingerprints of trainings without them stay the
  * same. */
 static void append_methods(const struct linnet_train_settings *s, char *text, size_t bytes) {
-  size_t used = strlen(text);
-  if (s->consistency > 0)
-    linnet_format(text + used, bytes - used, "consistency=%g\n", s->consistency);
-  used = strlen(text);
-  if (s->average_decay > 0)
-    linnet_format(text + used, bytes - used, "average_decay=%g\n", s->average_decay);
-  used = strlen(text);
-  if (s->num_block_utterances > 0)
-    linnet_format(text + used, bytes - used, "shuffle_block=%zu\n", s->num_block_utterances);
-  used = strlen(text);
-  if (s->num_shards > 0)
-    linnet_format(text + used, bytes - used, "shards=%zu\n", s->num_shards);
-  used = strlen(text);
+  append_method(text, bytes, s->consistency > 0, "consistency", s->consistency);
+  append_method(text, bytes, s->average_decay > 0, "average_decay", s->average_decay);
+  append_method(text, bytes, s->num_block_utterances > 0, "shuffle_block", (double)s->num_block_utterances);
+  append_method(text, bytes, s->num_shards > 0, "shards", (double)s->num_shards);
+  const size_t used = strlen(text);
   if (s->wire_precision == LINNET_BFLOAT16)
     linnet_format(text + used, bytes - used, "wire_precision=bfloat16\n");
 }

@@ -154,7 +154,7 @@ static void list_nodes(struct linnet_gradient *g, const struct linnet_batch *bat
       list->shards[list->count++] = s;
 }
 
-/* One exchange: from each rank its node number `index`, if it has so many. */
+/* One exchange: each rank sends its node number `index`; ranks with fewer nodes send nothing. */
 struct exchange {
   struct linnet_gradient *gradient;
   size_t *send, *receive;  /* offsets of linnet_ranks_exchange */

@@ -7,7 +7,7 @@
 
 enum { LINNET_MAX_SHARDS = 1024 };
 
-/* The leaves of the tree that sums gradients (gradient_sum.h): a power of two. Some may be empty. */
+/* The leaves of the tree that sums gradients (gradient_sum.c): a power of two. Some may be empty. */
 struct linnet_shards {
   size_t count;
   size_t starts[LINNET_MAX_SHARDS + 1]; /* shard s has utterances starts[s] ... starts[s + 1] - 1 of the batch */

@@ -6,24 +6,8 @@
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 
-# --- forty utterances of eight frames and two labels, as text archives
-
-mkdir data
-awk 'BEGIN {
-  srand(7)
-  for (u = 1; u <= 40; u++) {
-    id = sprintf("utterance-%02d", u)
-    print id, "A", "B" > "data/phones"
-    print id, id > "data/utt2spk"
-    printf "%s  [", id > "feats.ark"
-    for (t = 0; t < 8; t++) {
-      printf "\n " > "feats.ark"
-      for (d = 0; d < 4; d++) printf " %.3f", rand() + (d == int(t / 4)) > "feats.ark"
-    }
-    print " ]" > "feats.ark"
-  }
-}'
-grep -b '^utt' feats.ark | awk -F '[: ]' -v ark="$PWD/feats.ark" '{print $2, ark ":" $1 + length($2) + 1}' > data/feats.scp
+# shellcheck source=tests/recipe/forty_utterances.sh
+. "$here/forty_utterances.sh"
 cat > conf.json << 'END'
 {"model": {"input_dim": 4, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "stack": 2},
  "features": {"num_mel": 4, "cmvn": "none"},

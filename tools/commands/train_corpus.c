@@ -323,7 +323,7 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
   if (corpus->augmented && corpus->config->noise && !load_noise(context, corpus))
     return false;
   const bool blocks = corpus->augmented && corpus->config->training.num_block_utterances > 0;
-  return open_stored(corpus, folders) && (!blocks || corpus_sort_by_place(corpus)) && read_all(context, corpus);
+  return open_stored(corpus, folders) && (!blocks || corpus_sort_by_offset(corpus)) && read_all(context, corpus);
 }
 
 struct train_corpus *train_corpus_load(struct linnet_context *context, const char *const *folders, size_t count,

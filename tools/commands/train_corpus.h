@@ -86,7 +86,7 @@ struct train_corpus {
 
 /* Puts the utterances into the order of folders, archives and offsets, for epochs that are shuffled by blocks
  * (train_stored.c). False after printing why. */
-bool corpus_sort_by_place(struct train_corpus *corpus);
+bool corpus_sort_by_offset(struct train_corpus *corpus);
 
 /* Features of an utterance without augmentation and normalisation, for `capacity` frames. */
 enum linnet_status corpus_plain_features(struct linnet_context *context, const struct train_corpus *corpus,

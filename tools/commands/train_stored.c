@@ -143,7 +143,7 @@ static int task_measure(void *user, size_t task, unsigned worker, struct linnet_
   return tool_interrupted() ? TOOL_INTERRUPTED : 0;
 }
 
-/* Reads the heads of all matrices. */
+/* Reads the headers of all matrices. */
 static bool measure(struct linnet_context *context, struct stored *s, size_t count) {
   struct measuring m = {.stored = s, .count = count};
   pthread_mutex_init(&m.mutex, NULL);
@@ -255,14 +255,14 @@ void stored_prefetch(const struct stored *s, size_t utterance, size_t speed) {
 
 /* --- the order of the archives ------------------------------------------------------------------------------------ */
 
-struct place {
+struct position {
   struct utterance utterance;
   const char *path; /* NULL: not stored */
   uint64_t offset;
 };
 
-static int by_place(const void *a, const void *b) {
-  const struct place *x = a, *y = b;
+static int by_offset(const void *a, const void *b) {
+  const struct position *x = a, *y = b;
   if (x->utterance.folder != y->utterance.folder)
     return x->utterance.folder < y->utterance.folder ? -1 : 1;
   int order = x->path && y->path && x->path != y->path ? strcmp(x->path, y->path) : 0;
@@ -271,25 +271,25 @@ static int by_place(const void *a, const void *b) {
   return order ? order : (x->utterance.index > y->utterance.index) - (x->utterance.index < y->utterance.index);
 }
 
-static struct place place_of(const struct train_corpus *corpus, const struct utterance *u) {
+static struct position position_of(const struct train_corpus *corpus, const struct utterance *u) {
   const struct stored *s = &corpus->stored[u->folder];
-  struct place place = {.utterance = *u};
+  struct position position = {.utterance = *u};
   if (s->scp)
-    place.path = linnet_scp_location(s->scp, linnet_scp_find(s->scp, u->id), &place.offset);
-  return place;
+    position.path = linnet_scp_location(s->scp, linnet_scp_find(s->scp, u->id), &position.offset);
+  return position;
 }
 
-bool corpus_sort_by_place(struct train_corpus *corpus) {
-  struct place *places = malloc((corpus->count + 1) * sizeof *places);
-  for (size_t i = 0; places && i < corpus->count; i++)
-    places[i] = place_of(corpus, &corpus->utterances[i]);
-  if (places)
-    qsort(places, corpus->count, sizeof *places, by_place);
-  for (size_t i = 0; places && i < corpus->count; i++)
-    corpus->utterances[i] = places[i].utterance;
-  if (!places)
+bool corpus_sort_by_offset(struct train_corpus *corpus) {
+  struct position *positions = malloc((corpus->count + 1) * sizeof *positions);
+  for (size_t i = 0; positions && i < corpus->count; i++)
+    positions[i] = position_of(corpus, &corpus->utterances[i]);
+  if (positions)
+    qsort(positions, corpus->count, sizeof *positions, by_offset);
+  for (size_t i = 0; positions && i < corpus->count; i++)
+    corpus->utterances[i] = positions[i].utterance;
+  if (!positions)
     tool_fail("out of memory for %zu utterances", corpus->count);
-  const bool good = places != NULL;
-  free(places);
+  const bool good = positions != NULL;
+  free(positions);
   return good;
 }

@@ -1,4 +1,4 @@
-/* What the hook of a recognizer stream sees, as text that tests compare. */
+/* Files for recognizers, and what the hook of a recognizer stream sees, as text that tests compare. */
 #ifndef LINNET_RECOGNIZER_EVENTS_H
 #define LINNET_RECOGNIZER_EVENTS_H
 
@@ -7,6 +7,14 @@
 #include "test.h"
 
 enum { EVENT_BYTES = 1 << 20, MAX_SEGMENTS = 64 };
+
+/* Writes the file FOLDER/NAME. */
+static inline void save_text(const char *folder, const char *name, const char *text) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "wb");
+  REQUIRE(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
+}
 
 /* All that a hook saw, as text, and the segments. */
 struct events {

@@ -13,15 +13,6 @@ enum { SAMPLES = 64000, STREAMS = 5, STEPS = 40, MAX_CHUNK = 20000 };
 static struct linnet_context *context;
 static float samples[STREAMS][SAMPLES];
 
-/* --- files -------------------------------------------------------------------------------------------------------- */
-
-static void save(const char *name, const char *text) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/%s", FOLDER, name);
-  FILE *file = fopen(path, "wb");
-  REQUIRE(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
-}
-
 /* Bursts of tone with pauses, differently for each stream. */
 static void make_samples(void) {
   struct test_random random = {7};
@@ -42,13 +33,13 @@ static void prepare(void) {
   REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
   REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
   REQUIRE(write_whole_model(FOLDER "/whole.safetensors"), "no causal model of whole utterances");
-  save("lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
-  save("plain.json", WORDS "}");
-  save("words.json", WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"rules\": " RULES "}}");
-  save("going_on.json", WORDS ", \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
-  save("phones.json", "{\"model\": \"causal.safetensors\", \"endpoint\": {\"rules\": " RULES "}}");
-  save("not_causal.json", "{\"model\": \"model.safetensors\"}");
-  save("whole.json", "{\"model\": \"whole.safetensors\"}");
+  save_text(FOLDER, "lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
+  save_text(FOLDER, "plain.json", WORDS "}");
+  save_text(FOLDER, "words.json", WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"rules\": " RULES "}}");
+  save_text(FOLDER, "going_on.json", WORDS ", \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
+  save_text(FOLDER, "phones.json", "{\"model\": \"causal.safetensors\", \"endpoint\": {\"rules\": " RULES "}}");
+  save_text(FOLDER, "not_causal.json", "{\"model\": \"model.safetensors\"}");
+  save_text(FOLDER, "whole.json", "{\"model\": \"whole.safetensors\"}");
 }
 
 static struct linnet_recognizer *load(const char *name) {

@@ -16,13 +16,6 @@ enum { SAMPLES = 96000 };
 static struct linnet_context *context;
 static float samples[SAMPLES];
 
-static void save(const char *name, const char *text) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/%s", FOLDER, name);
-  FILE *file = fopen(path, "wb");
-  REQUIRE(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
-}
-
 /* Bursts of tone, some in faint noise, with pauses of several lengths. */
 static void make_samples(void) {
   struct test_random random = {7};
@@ -44,17 +37,18 @@ static void prepare(void) {
   REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
   REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
   REQUIRE(write_prompt_model(FOLDER "/prompt.safetensors"), "no causal model without look-ahead");
-  save("lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
-  save("plain.json", "{" WORDS "}");
-  save("prompt.json", "{" WORDS_OF("prompt") "}");
-  save("prompt_words.json", "{" WORDS_OF("prompt") ", \"endpoint\": {\"rules\": " RULES "}}");
-  save("prompt_going_on.json", "{" WORDS_OF("prompt") ", \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
-  save("words.json", "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"rules\": " RULES "}}");
-  save("going_on.json",
-       "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
-  save("phones.json",
-       "{\"model\": \"causal.safetensors\", \"partial_interval\": 0.03, \"endpoint\": {\"rules\": " RULES "}}");
-  save("whole.json", "{\"model\": \"model.safetensors\", \"endpoint\": {\"rules\": " RULES "}}");
+  save_text(FOLDER, "lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
+  save_text(FOLDER, "plain.json", "{" WORDS "}");
+  save_text(FOLDER, "prompt.json", "{" WORDS_OF("prompt") "}");
+  save_text(FOLDER, "prompt_words.json", "{" WORDS_OF("prompt") ", \"endpoint\": {\"rules\": " RULES "}}");
+  save_text(FOLDER, "prompt_going_on.json",
+            "{" WORDS_OF("prompt") ", \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
+  save_text(FOLDER, "words.json", "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"rules\": " RULES "}}");
+  save_text(FOLDER, "going_on.json",
+            "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
+  save_text(FOLDER, "phones.json",
+            "{\"model\": \"causal.safetensors\", \"partial_interval\": 0.03, \"endpoint\": {\"rules\": " RULES "}}");
+  save_text(FOLDER, "whole.json", "{\"model\": \"model.safetensors\", \"endpoint\": {\"rules\": " RULES "}}");
 }
 
 static struct linnet_recognizer *load(const char *name) {
@@ -230,7 +224,7 @@ static void test_settings(void) {
   CHECK(s->rules[0].speech && !s->rules[0].word && s->rules[0].silence == 0.12 && s->rules[0].quiet == 0, "rule 1");
   CHECK(s->rules[1].word && s->rules[1].quiet == 0.2 && s->rules[2].length == 0.9, "rules 2, 3");
   linnet_recognizer_destroy(recognizer);
-  save("defaults.json", "{" WORDS ", \"endpoint\": {\"silence_probability\": 0.25}}");
+  save_text(FOLDER, "defaults.json", "{" WORDS ", \"endpoint\": {\"silence_probability\": 0.25}}");
   recognizer = load("defaults.json");
   s = &recognizer->endpoints.settings;
   CHECK(s->num_rules == 4 && s->silence_probability == 0.25f && s->rules[3].length == 20, "defaults");
@@ -259,7 +253,7 @@ static void test_refused(void) {
     struct linnet_recognizer *recognizer = NULL;
     char json[512];
     snprintf(json, sizeof json, "{" WORDS ", %s}", cases[i].json);
-    save("bad.json", json);
+    save_text(FOLDER, "bad.json", json);
     CHECK(linnet_recognizer_load(context, FOLDER "/bad.json", &recognizer) != LINNET_OK && !recognizer, "%s loads",
           json);
     CHECK(strstr(linnet_context_error(context), cases[i].message), "%s: '%s', expected '%s'", json,

@@ -99,55 +99,63 @@ static void remember(void *user, const size_t *utterances, size_t count, uint64_
     announced->list[announced->count++] = utterances[i];
 }
 
-/* From any first step on, each utterance is announced once, in order, and before its batch is used. */
-static void test_prefetch(size_t first) {
-  struct linnet_batches b = fill(1, 5, 100);
-  struct announced announced = {.count = 0};
+/* An epoch whose corpus remembers what is announced. */
+struct announcing {
+  struct linnet_batches batches;
   struct linnet_config config;
   struct linnet_batch batch;
-  const struct linnet_corpus corpus = {.user = &announced, .prefetch = remember};
-  linnet_config_default(&config);
-  linnet_batch_init(&batch, context, &config);
-  for (size_t s = first; s < b.batches; s++) {
-    linnet_batch_prefetch(&batch, &b, &corpus, lengths, s, s == first, 5);
-    CHECK(announced.count >= b.starts[s + 1] - b.starts[first], "batch %zu is not announced", s);
+  struct linnet_corpus corpus;
+  struct announced announced;
+};
+
+static void begin(struct announcing *a) {
+  *a = (struct announcing){.batches = fill(1, 5, 100)};
+  a->corpus = (struct linnet_corpus){.user = &a->announced, .prefetch = remember};
+  linnet_config_default(&a->config);
+  linnet_batch_init(&a->batch, context, &a->config);
+}
+
+/* From any first step on, each utterance is announced once, in order, and before its batch is used. */
+static void test_prefetch(size_t first) {
+  struct announcing a;
+  begin(&a);
+  for (size_t s = first; s < a.batches.batches; s++) {
+    linnet_batch_prefetch(&a.batch, &a.batches, &a.corpus, lengths, s, s == first, 5);
+    CHECK(a.announced.count >= a.batches.starts[s + 1] - a.batches.starts[first], "batch %zu is not announced", s);
   }
-  CHECK(announced.count == b.utterances - b.starts[first] &&
-            memcmp(announced.list, b.order + b.starts[first], announced.count * sizeof *announced.list) == 0,
-        "%zu announced utterances", announced.count);
-  release(&b);
+  CHECK(a.announced.count == a.batches.utterances - a.batches.starts[first] &&
+            memcmp(a.announced.list, a.batches.order + a.batches.starts[first],
+                   a.announced.count * sizeof *a.announced.list) == 0,
+        "%zu announced utterances", a.announced.count);
+  release(&a.batches);
 }
 
 /* Three ranks announce parts, which together are the epoch. */
 static void test_ranks(void) {
-  struct linnet_batches b = fill(1, 5, 100);
-  struct announced announced = {.count = 0};
-  struct linnet_config config;
-  struct linnet_batch batch;
-  const struct linnet_corpus corpus = {.user = &announced, .prefetch = remember};
-  linnet_config_default(&config);
-  linnet_batch_init(&batch, context, &config);
-  batch.num_shards = 4;
+  struct announcing a;
+  begin(&a);
+  a.batch.num_shards = 4;
   size_t most = 0, before = 0;
-  for (size_t s = 0; s < b.batches; s++)
+  for (size_t s = 0; s < a.batches.batches; s++)
     for (size_t r = 0; r < 3; r++) {
       struct linnet_ranks ranks = {.group = {.rank = r, .num_ranks = 3}};
-      batch.ranks = &ranks;
-      before = announced.count;
-      linnet_batch_prefetch(&batch, &b, &corpus, lengths, s, s == 0, 5);
-      most = r == 0 && s > 0 && announced.count - before > most ? announced.count - before : most;
+      a.batch.ranks = &ranks;
+      before = a.announced.count;
+      linnet_batch_prefetch(&a.batch, &a.batches, &a.corpus, lengths, s, s == 0, 5);
+      most = r == 0 && s > 0 && a.announced.count - before > most ? a.announced.count - before : most;
     }
   bool seen[COUNT] = {false};
-  for (size_t i = 0; i < announced.count; i++) {
-    CHECK(!seen[announced.list[i]], "utterance %zu is announced twice", announced.list[i]);
-    seen[announced.list[i]] = true;
+  for (size_t i = 0; i < a.announced.count; i++) {
+    CHECK(!seen[a.announced.list[i]], "utterance %zu is announced twice", a.announced.list[i]);
+    seen[a.announced.list[i]] = true;
   }
-  CHECK(announced.count == b.utterances, "%zu of %zu utterances", announced.count, b.utterances);
+  CHECK(a.announced.count == a.batches.utterances, "%zu of %zu utterances", a.announced.count, a.batches.utterances);
   size_t longest = 0;
-  for (size_t s = 0; s < b.batches; s++)
-    longest = b.starts[s + 1] - b.starts[s] > longest ? b.starts[s + 1] - b.starts[s] : longest;
+  for (size_t s = 0; s < a.batches.batches; s++)
+    longest = a.batches.starts[s + 1] - a.batches.starts[s] > longest ? a.batches.starts[s + 1] - a.batches.starts[s]
+                                                                      : longest;
   CHECK(most > 0 && most < longest, "rank 0 announces %zu of at most %zu utterances", most, longest);
-  release(&b);
+  release(&a.batches);
 }
 
 int main(void) {

@@ -47,7 +47,7 @@ static bool is_silence(const struct problem *p, int symbol) {
 }
 
 /* The factor of a pronunciation. */
-static double chance_of(const struct problem *p, size_t word, size_t variant) {
+static double pronunciation_probability(const struct problem *p, size_t word, size_t variant) {
   return pow((double)linnet_lexicon_probability(p->words.lexicon, word, variant),
              (double)p->settings.pronunciation_weight);
 }
@@ -61,7 +61,7 @@ static void read_lexicon(struct reading *r, size_t at, size_t words, double prob
       r->token[words] = (unsigned)w + 1;
       if (r->problem->lookahead[w + 1] > -INFINITY && at + length <= r->count &&
           memcmp(labels, r->phones + at, length * sizeof *labels) == 0)
-        read_from(r, at + length, words + 1, probability * chance_of(r->problem, w, v));
+        read_from(r, at + length, words + 1, probability * pronunciation_probability(r->problem, w, v));
     }
 }
 
@@ -157,7 +157,7 @@ static size_t count_possible(const struct problem *p) {
 
 /* --- the results of the search ------------------------------------------------------------------------------------ */
 
-/* The chance of the pronunciation that a word has; 0 if it is none of the word's. */
+/* The probability of the pronunciation that was found for a word; 0 if the word has no such pronunciation. */
 static double spelled(const struct problem *p, const struct linnet_word_hypothesis *h,
                       const struct linnet_recognised_word *word) {
   const struct linnet_lexicon *lexicon = p->words.lexicon;
@@ -167,7 +167,7 @@ static double spelled(const struct problem *p, const struct linnet_word_hypothes
     while (same < count && same < word->num_phones && labels[same] == h->segments[word->first + same].symbol)
       same++;
     if (same == count && same == word->num_phones)
-      return chance_of(p, word->token - 1, v);
+      return pronunciation_probability(p, word->token - 1, v);
   }
   return 0;
 }
@@ -185,11 +185,11 @@ static double check_words(const struct problem *p, const struct linnet_word_hypo
     if (i == h->num_words)
       break;
     bool unknown = word->token == p->tokens - 1;
-    double chance = unknown ? 1 : spelled(p, h, word);
-    CHECK(chance > 0, "seed %llu: word %zu has other phones", (unsigned long long)p->seed, i);
+    double probability = unknown ? 1 : spelled(p, h, word);
+    CHECK(probability > 0, "seed %llu: word %zu has other phones", (unsigned long long)p->seed, i);
     CHECK(word->start == h->segments[at].start && word->end == h->segments[at + word->num_phones - 1].end,
           "seed %llu: times of word %zu", (unsigned long long)p->seed, i);
-    penalty += unknown ? (double)p->settings.unknown_penalty * (double)word->num_phones : -log(chance);
+    penalty += unknown ? (double)p->settings.unknown_penalty * (double)word->num_phones : -log(probability);
     at += word->num_phones;
   }
   return penalty;
