@@ -161,6 +161,7 @@ struct linnet_train_epoch {
   double exchange_seconds; /* of train_seconds: for sending and receiving gradients and weights */
   double waiting_seconds;  /* of train_seconds: for other ranks */
   uint64_t num_sent_bytes; /* by this rank, gradients and weights */
+  double hidden_seconds;   /* of exchange_seconds: while this rank computed */
 };
 
 /* Callbacks that run in the thread of linnet_trainer_run. If one returns non-zero, the trainer saves a checkpoint and

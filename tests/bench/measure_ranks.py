@@ -58,14 +58,19 @@ def train(linnet, work, args, ranks):
     steps = lines[-1]["step"] // len(lines)
     best = min(lines[1:] or lines, key=lambda x: x["train_seconds"])
     return {"step": best["train_seconds"] / steps, "exchange": best.get("exchange_seconds", 0) / steps,
+            "hidden": best.get("hidden_seconds", 0) / steps,
             "waiting": best.get("waiting_seconds", 0) / steps, "bytes": best.get("sent_bytes", 0) / steps}
 
 
-def predict(computing, parameters, ranks, bandwidth, latency):
+BLOCK, MAX_BUCKETS = 8192, 8  # lib/train/division.h
+
+
+def predict(computing, parameters, ranks, bandwidth, latency, shards=1):
     """Seconds of a step whose batch has the work of `ranks` batches of one rank. See docs/scale.md."""
-    moved = 2 * 4 * parameters * (ranks - 1) / ranks
-    messages = 2 * (ranks - 1) + 7 * math.log2(ranks)
-    return computing + moved / bandwidth + messages * latency
+    buckets = max(1, min(MAX_BUCKETS, math.ceil(parameters / BLOCK) // (2 * ranks)))
+    part = 4 * parameters * (ranks - 1) / ranks / bandwidth + buckets * (ranks - 1) * latency
+    hidden = min(part * (buckets - 1) / buckets, 2 / 3 * computing / shards)
+    return computing + 2 * part - hidden + 6 * math.log2(ranks) * latency
 
 
 def print_table(computing, parameters):
@@ -94,7 +99,8 @@ def main():
             r = train(args.linnet, work, args, ranks)
             computing = computing or r["step"]
             print(f"{ranks} ranks: {r['step'] * 1e3:.1f} ms a step, {r['exchange'] * 1e3:.2f} ms in transfers, "
-                  f"{r['waiting'] * 1e3:.2f} ms waiting, {r['bytes'] / 1e6:.2f} MB sent by a rank", flush=True)
+                  f"{r['hidden'] * 1e3:.2f} ms of them hidden, {r['waiting'] * 1e3:.2f} ms waiting, "
+                  f"{r['bytes'] / 1e6:.2f} MB sent by a rank", flush=True)
     for ranks in args.ranks if args.peer else []:
         peer = Path(__file__).with_name("peer_ranks.py")
         subprocess.run([args.peer, str(peer), str(ranks), "--frames", str(args.frames)], check=True)
