@@ -100,13 +100,16 @@ static size_t count_local(void) {
   return (size_t)count;
 }
 
+/* Such as "Open MPI v4.1.4", or of "MPICH Version:\t4.0.2\n...", "MPICH Version 4.0.2". */
 static void name_library(char *name, size_t bytes) {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
+  size_t used = 0;
   MPI_Get_library_version(text, &length);
-  text[strcspn(text, ",\n")] = '\0';
-  strncpy(name, text, bytes - 1);
-  name[bytes - 1] = '\0';
+  for (size_t i = 0; text[i] && !strchr(",\n", text[i]) && used + 1 < bytes; i++)
+    if (text[i] != ':')
+      name[used++] = text[i] == '\t' ? ' ' : text[i];
+  name[used] = '\0';
 }
 
 /* Arrays for two sides of an operation. */
