@@ -134,8 +134,8 @@ static void test_drop(void) {
   linnet_context_destroy(context);
 }
 
-/* The penalty gives the segments of rows whose blank is that much less probable, with the confidences of the rows as they
- * are. */
+/* The penalty gives the segments of rows whose blank is that much less probable, with the confidences of the rows as
+ * they are. */
 static void test_blank_penalty(void) {
   static float rows[MAX_FRAMES * 4], lowered[MAX_FRAMES * 4];
   const float penalty = 0.625f;
