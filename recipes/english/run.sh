@@ -241,7 +241,7 @@ evaluate() {
 	for name in "${sets[@]}"; do some+=("$name=$prepared/$name"); done
 	LINNET=$linnet "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
 		--lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" \
-		--priors "$exp/words/priors.txt" --prior-scale "$scale" --beam "$beam" --threads "$jobs" --out "$exp/$1" "${@:2}"
+		--priors "$exp/words/priors.txt" --prior-scale "$scale" --beam "$beam" --threads "$jobs" --out "$exp/$1" ${live:+--endpoints} "${@:2}"
 }
 
 # Scores all utterances as recorded, and every sixth utterance under other conditions.
@@ -279,7 +279,7 @@ assemble_language() {
 # Makes the folder that ships.
 assemble() {
 	local to=${ship:-$root/$name} weight bonus scale bytes rules=''
-	[ -z "$live" ] || rules=', "endpoint": {}, "partial_interval": 0.1'
+	[ -z "$live" ] || rules=', "endpoint": {}, "partial_interval": 0.06'
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
 	read -r _ weight bonus scale <"$exp/words/tuning"
 	mkdir -p "$to"

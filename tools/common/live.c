@@ -12,7 +12,7 @@
 /* Maximum of audio that is recognised at a time. A file by the clock has short pieces, because each waits for its last
  * sample. A pipe gives what has arrived, and a longer piece only if more of it is there. */
 static const double clocked_piece = 0.02, piece = 0.05; /* seconds */
-static const double partial_interval = 0.1;             /* default, in seconds */
+static const double partial_interval = 0.06;            /* default, in seconds */
 
 /* --- events ----------------------------------------------------------------------------------------------------- */
 
