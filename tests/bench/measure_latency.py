@@ -5,7 +5,8 @@
 It is shown with the first partial or final result that has it at its position, with the same time within 0.2 seconds; it
 is final with the result of its segment, if an endpoint ended that and not the end of the recording. Latency is the clock
 of that event minus the end of the word. A peer gets the same recordings after Linnet, at real time in frames of 30 ms,
-with its own endpoints. Also printed are word errors and CPU time.
+with its own endpoints. Also printed are word errors, segments, the words that the next event of their segment no longer
+has (at a start within 0.2 seconds), and CPU time.
 
     measure_latency.py LINNET DATA [--model FOLDER] [--utterances N] [--peer pocketsphinx]
     measure_latency.py LINNET DATA [--model FOLDER] [--utterances N] --lookahead S
@@ -100,6 +101,14 @@ def latencies(lines):
     return shown, final
 
 
+def num_changed(lines):
+    """The words that the next event of the segment does not have."""
+    def is_near(word, event):
+        return any(w["word"] == word["word"] and abs(w["start"] - word["start"]) < 0.2 for w in event["words"])
+    pairs = [(a, b) for a, b in zip(lines, lines[1:]) if a["segment"] == b["segment"]]
+    return sum(not is_near(word, b) for a, b in pairs for word in a["words"])
+
+
 def distance(a, b):
     """The edit distance of two lists of words."""
     row = list(range(len(b) + 1))
@@ -121,11 +130,15 @@ def row(system, title, goal, seconds):
 def measure(system, events, options, recordings):
     """Prints the rows of a system. Returns a sentence on its errors and speed."""
     shown, final, errors, spoken, heard, cpu = [], [], 0, 0, 0.0, cpu_seconds()
+    segments, changed, found = 0, 0, 0
     for path, text in recordings:
         began = time.monotonic()
         lines = events(options, path)
         heard += lines[-1].get("end", time.monotonic() - began)
         words = [w["word"] for line in lines if line["type"] == "final" for w in line["words"]]
+        segments += sum(line["type"] == "final" and len(line["words"]) > 0 for line in lines)
+        changed += num_changed(lines)
+        found += len(words)
         errors += distance(text, words)
         spoken += len(text)
         one = latencies(lines)
@@ -133,8 +146,8 @@ def measure(system, events, options, recordings):
         final += one[1]
     row(system, "a word is shown", 350, shown)
     row(system, "the last word before an endpoint is final", 500, final)
-    return (f"{system}: {errors} errors in {spoken} words, {100 * errors / spoken:.1f} %; "
-            f"{1000 * (cpu_seconds() - cpu) / heard:.0f} ms of CPU time a second")
+    return (f"{system}: {errors} errors in {spoken} words, {100 * errors / spoken:.2f} %; {segments} segments; "
+            f"{changed / found:.2f} changes a word; {1000 * (cpu_seconds() - cpu) / heard:.0f} ms of CPU time a second")
 
 
 def read_folder(folder, count):
