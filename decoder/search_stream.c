@@ -29,6 +29,7 @@ static enum linnet_status create_decoder(struct linnet_search_stream *s) {
   if (search->kind == LINNET_SEARCH_SYMBOLS)
     return linnet_beam_create(s->context, search->num_symbols, &search->beam, &s->beam);
   LINNET_TRY(linnet_greedy_create(s->context, search->num_symbols, &s->greedy));
+  LINNET_TRY(linnet_greedy_set_blank_penalty(s->greedy, search->blank_penalty));
   return linnet_greedy_set_calibrations(s->greedy, search->calibrated ? &search->calibrations : NULL);
 }
 

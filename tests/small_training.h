@@ -125,6 +125,9 @@ static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\
 static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8, "
                                          "\"convolution\": 5, \"convolution_lookahead\": [1, 0]}";
 static const char mapped[] = TRANSFORMER "\"layers\": 2, \"feature_map\": \"positive\", \"features\": 8}";
+/* Several blocks of parameters (train/division.h). */
+static const char wide[] = "{\"input_dim\": 4, \"width\": 64, \"heads\": 2, \"feed_forward\": 128, \"layers\": 2, "
+                           "\"norm\": \"pre\", \"stack\": 2, \"dropout\": 0.1, \"convolution\": 3}";
 static const char post_norm[] = "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"stack\": 2, "
                                 "\"dropout\": 0.1, \"layers\": 2, \"norm\": \"post\", \"convolution\": 3, "
                                 "\"activation\": \"gelu\"}";
@@ -154,7 +157,9 @@ struct run {
   double consistency, average_decay;
   size_t num_shards;
   enum linnet_precision wire_precision;
-  const struct linnet_group *group; /* NULL: one rank */
+  const struct linnet_group *group;    /* NULL: one rank */
+  void (*created)(void *created_user); /* called when the trainer exists; NULL: not called */
+  void *created_user;
   double first_loss, last_loss, last_consistency;
   uint64_t steps;
   enum linnet_status status;
@@ -215,6 +220,8 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   run->log[0] = '\0';
   run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);
   struct linnet_train_events events = {.size = sizeof events, .user = run, .step = on_step, .epoch = on_epoch};
+  if (run->status == LINNET_OK && run->created)
+    run->created(run->created_user);
   if (run->status == LINNET_OK)
     run->status = linnet_trainer_run(trainer, &events);
   linnet_trainer_destroy(trainer);

@@ -13,15 +13,12 @@
 #define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"
 #define CONSISTENCY "consistency "
 
-enum { MAX_VECTORS = 4, STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
+enum { STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
 
-static const char *const vector_names[MAX_VECTORS] = {"weights", "moment1", "moment2", "average"};
+static const char *const vector_names[LINNET_CHECKPOINT_VECTORS] = {"weights", "moment1", "moment2", "average"};
 
-/* Fills the addresses of the vectors that a checkpoint has; returns their number. */
-static size_t vectors_of(const struct linnet_checkpoint *c, real *vectors[MAX_VECTORS]) {
-  real *const all[MAX_VECTORS] = {c->weights, c->moment1, c->moment2, c->average};
-  memcpy(vectors, all, sizeof all);
-  return c->average ? MAX_VECTORS : MAX_VECTORS - 1;
+static size_t vectors_of(const struct linnet_checkpoint *c) {
+  return c->averaged ? LINNET_CHECKPOINT_VECTORS : LINNET_CHECKPOINT_AVERAGE;
 }
 
 /* The state as text: one line of numbers, one line for each kept model, and a line "consistency %a" unless that sum is
@@ -65,28 +62,35 @@ static bool parse_state(const char *text, struct linnet_train_state *s) {
   return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s) && parse_consistency(text, s);
 }
 
+static enum linnet_status write_vector(struct linnet_writer *writer, const real *vector, size_t size) {
+#ifdef LINNET_REAL_DOUBLE
+  return linnet_writer_doubles(writer, vector, size);
+#else
+  return linnet_writer_floats(writer, vector, size);
+#endif
+}
+
 static enum linnet_status write_file(struct linnet_context *context, struct linnet_output_file *output,
-                                     const struct linnet_checkpoint *c) {
+                                     const struct linnet_checkpoint *c, linnet_checkpoint_vector_fn *vector,
+                                     void *user) {
   char state[STATE_BYTES];
   if (!format_state(c->state, state))
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", output->path);
   struct linnet_metadata metadata[] = {
       {"format", CHECKPOINT_FORMAT}, {"state", state}, {"fingerprint", c->fingerprint}};
-  real *vectors[MAX_VECTORS];
-  const size_t count = vectors_of(c, vectors);
-  struct linnet_tensor_entry entries[MAX_VECTORS + 1] = {[0] = {0}};
+  const size_t count = vectors_of(c);
+  struct linnet_tensor_entry entries[LINNET_CHECKPOINT_VECTORS + 1] = {[0] = {0}};
   entries[count] = (struct linnet_tensor_entry){"checksum", LINNET_U8, 1, {CHECKSUM_BYTES}};
   for (size_t i = 0; i < count; i++)
     entries[i] = (struct linnet_tensor_entry){vector_names[i], LINNET_F32, 1, {c->size}};
   struct linnet_writer writer;
   LINNET_TRY(linnet_writer_begin(context, output, entries, count + 1, metadata, sizeof metadata / sizeof *metadata,
                                  true, &writer));
-  for (size_t i = 0; i < count; i++)
-#ifdef LINNET_REAL_DOUBLE
-    LINNET_TRY(linnet_writer_doubles(&writer, vectors[i], c->size));
-#else
-    LINNET_TRY(linnet_writer_floats(&writer, vectors[i], c->size));
-#endif
+  for (size_t i = 0; i < count; i++) {
+    const real *values = NULL;
+    LINNET_TRY(vector(user, (enum linnet_checkpoint_vector)i, &values));
+    LINNET_TRY(write_vector(&writer, values, c->size));
+  }
   unsigned char checksum[CHECKSUM_BYTES];
   for (int i = 0; i < CHECKSUM_BYTES; i++)
     checksum[i] = (unsigned char)(writer.crc.value >> 8 * i);
@@ -95,10 +99,11 @@ static enum linnet_status write_file(struct linnet_context *context, struct linn
 }
 
 enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const char *path, const char *previous,
-                                          const struct linnet_checkpoint *checkpoint) {
+                                          const struct linnet_checkpoint *checkpoint,
+                                          linnet_checkpoint_vector_fn *vector, void *user) {
   struct linnet_output_file output;
   LINNET_TRY(linnet_output_file_open(context, path, &output));
-  enum linnet_status status = write_file(context, &output, checkpoint);
+  enum linnet_status status = write_file(context, &output, checkpoint, vector, user);
   if (status == LINNET_OK)
     return linnet_output_file_replace(&output, previous);
   linnet_output_file_abandon(&output);
@@ -116,43 +121,38 @@ static enum linnet_status check_fingerprint(struct linnet_context *context, cons
                      path, sentence);
 }
 
-static enum linnet_status read_vectors(const struct linnet_safetensors *file, const char *path,
-                                       const struct linnet_checkpoint *c) {
-  real *vectors[MAX_VECTORS];
-  const size_t count = vectors_of(c, vectors);
-  for (size_t i = 0; i < count; i++) {
+static enum linnet_status check_vectors(const struct linnet_safetensors *file, const char *path,
+                                        const struct linnet_checkpoint *c) {
+  for (size_t i = 0; i < vectors_of(c); i++) {
     const struct linnet_tensor *tensor = linnet_safetensors_find(file, vector_names[i]);
     if (!tensor || tensor->dtype != LINNET_F32 || tensor->count != c->size || !linnet_tensor_finite(tensor))
       return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: %s is not a vector of %zu finite F32 values", path,
                          vector_names[i], c->size);
   }
-  for (size_t i = 0; i < count; i++)
-#ifdef LINNET_REAL_DOUBLE
-    linnet_tensor_doubles(linnet_safetensors_find(file, vector_names[i]), 0, c->size, vectors[i]);
-#else
-    linnet_tensor_floats(linnet_safetensors_find(file, vector_names[i]), 0, c->size, vectors[i]);
-#endif
   return LINNET_OK;
 }
 
-static enum linnet_status read_file(const struct linnet_safetensors *file, const char *path,
-                                    const struct linnet_checkpoint *c) {
+void linnet_checkpoint_read(const struct linnet_checkpoint_file *f, enum linnet_checkpoint_vector which, real *vector) {
+  const struct linnet_tensor *tensor = linnet_safetensors_find(&f->file, vector_names[which]);
+#ifdef LINNET_REAL_DOUBLE
+  linnet_tensor_doubles(tensor, 0, tensor->count, vector);
+#else
+  linnet_tensor_floats(tensor, 0, tensor->count, vector);
+#endif
+}
+
+static enum linnet_status read_state(const struct linnet_safetensors *file, const char *path,
+                                     const struct linnet_checkpoint *c) {
   const char *state = linnet_safetensors_metadata(file, "state");
   const char *fingerprint = linnet_safetensors_metadata(file, "fingerprint");
   struct linnet_train_state parsed = {0};
   if (!state || !fingerprint || !parse_state(state, &parsed))
     return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: the state of its training is out of range", path);
   LINNET_TRY(check_fingerprint(file->context, path, c->fingerprint, fingerprint));
-  LINNET_TRY(read_vectors(file, path, c));
+  LINNET_TRY(check_vectors(file, path, c));
   *c->state = parsed;
   return LINNET_OK;
 }
-
-/* A file that was read. */
-struct opened {
-  void *data;
-  struct linnet_safetensors file;
-};
 
 static bool checksum_agrees(const unsigned char *data, size_t bytes) {
   struct linnet_crc32 crc;
@@ -180,51 +180,58 @@ static enum linnet_status check_format(const struct linnet_safetensors *file, co
   return checkpoint ? LINNET_OK : linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: not a checkpoint", path);
 }
 
-static void close_file(struct linnet_context *context, struct opened *o) {
-  linnet_safetensors_close(&o->file);
-  linnet_free(context, o->data);
+void linnet_checkpoint_close(struct linnet_checkpoint_file *f) {
+  if (!f->context)
+    return;
+  linnet_safetensors_close(&f->file);
+  linnet_free(f->context, f->data);
+  *f = (struct linnet_checkpoint_file){0};
 }
 
-static enum linnet_status open_file(struct linnet_context *context, const char *path, size_t size, struct opened *o) {
+static enum linnet_status open_file(struct linnet_context *context, const char *path, size_t size,
+                                    struct linnet_checkpoint_file *f) {
   size_t bytes = 0, header = (size_t)16 << 20;
-  *o = (struct opened){0};
-  LINNET_TRY(linnet_file_read(context, path, size * MAX_VECTORS * sizeof(float) + header, &o->data, &bytes));
-  bool agrees = checksum_agrees(o->data, bytes);
-  enum linnet_status status = linnet_safetensors_open(context, o->data, bytes, path, &o->file);
+  *f = (struct linnet_checkpoint_file){0};
+  LINNET_TRY(
+      linnet_file_read(context, path, size * LINNET_CHECKPOINT_VECTORS * sizeof(float) + header, &f->data, &bytes));
+  f->context = context;
+  bool agrees = checksum_agrees(f->data, bytes);
+  enum linnet_status status = linnet_safetensors_open(context, f->data, bytes, path, &f->file);
   if (status == LINNET_OK)
-    status = check_format(&o->file, path, agrees);
+    status = check_format(&f->file, path, agrees);
   if (status != LINNET_OK)
-    close_file(context, o);
+    linnet_checkpoint_close(f);
   return status;
 }
 
 enum linnet_status linnet_checkpoint_check(struct linnet_context *context, const char *path, size_t size) {
-  struct opened o;
-  LINNET_TRY(open_file(context, path, size, &o));
-  close_file(context, &o);
+  struct linnet_checkpoint_file f;
+  LINNET_TRY(open_file(context, path, size, &f));
+  linnet_checkpoint_close(&f);
   return LINNET_OK;
 }
 
-enum linnet_status linnet_checkpoint_load(struct linnet_context *context, const char *path,
-                                          const struct linnet_checkpoint *checkpoint) {
-  struct opened o;
-  LINNET_TRY(open_file(context, path, checkpoint->size, &o));
-  enum linnet_status status = read_file(&o.file, path, checkpoint);
-  close_file(context, &o);
+enum linnet_status linnet_checkpoint_open(struct linnet_context *context, const char *path,
+                                          const struct linnet_checkpoint *checkpoint,
+                                          struct linnet_checkpoint_file *f) {
+  LINNET_TRY(open_file(context, path, checkpoint->size, f));
+  enum linnet_status status = read_state(&f->file, path, checkpoint);
+  if (status != LINNET_OK)
+    linnet_checkpoint_close(f);
   return status;
 }
 
 enum linnet_status linnet_checkpoint_fingerprint(struct linnet_context *context, const char *path, size_t size,
                                                  char **text) {
-  struct opened o;
-  LINNET_TRY(open_file(context, path, size, &o));
-  const char *found = linnet_safetensors_metadata(&o.file, "fingerprint");
+  struct linnet_checkpoint_file f;
+  LINNET_TRY(open_file(context, path, size, &f));
+  const char *found = linnet_safetensors_metadata(&f.file, "fingerprint");
   *text = found ? linnet_strdup(context, found) : NULL;
   enum linnet_status status = LINNET_OK;
   if (!found)
     status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: not a checkpoint", path);
   else if (!*text)
     status = linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
-  close_file(context, &o);
+  linnet_checkpoint_close(&f);
   return status;
 }

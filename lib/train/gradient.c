@@ -121,6 +121,7 @@ struct step {
   uint64_t seed;
   uint32_t step;
   double scale, consistency;       /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
+  size_t first;                    /* shard of this rank */
   size_t count;                    /* shards of this rank that have utterances */
   size_t order[LINNET_MAX_SHARDS]; /* in which they are processed */
   enum linnet_status status[LINNET_MAX_SHARDS];
@@ -141,7 +142,8 @@ static void order_shards(struct step *step) {
   const struct linnet_batch *batch = step->batch;
   const struct linnet_ranks *ranks = batch->ranks;
   size_t self = linnet_ranks_self(ranks), end = linnet_shards_first(&batch->shards, ranks, self + 1);
-  for (size_t s = linnet_shards_first(&batch->shards, ranks, self); s < end; s++) {
+  step->first = linnet_shards_first(&batch->shards, ranks, self);
+  for (size_t s = step->first; s < end; s++) {
     if (linnet_shard_empty(&batch->shards, s))
       continue;
     size_t at = step->count++;
@@ -237,22 +239,37 @@ static void task_shard(void *user, size_t task, unsigned worker) {
   if (step->status[s] != LINNET_OK)
     return;
   const struct linnet_network *network = step->gradient->network;
-  real *gradient = step->gradient->shards[s];
+  real *gradient = step->gradient->shards[s - step->first];
   network->device->ops->zero(network->device, gradient, network->parameters->size * sizeof *gradient);
   step->status[s] = run_shard(step, s, &step->gradient->workers[worker], gradient);
 }
 
-static enum linnet_status reserve_shards(const struct step *step) {
-  struct linnet_gradient *g = step->gradient;
+static enum linnet_status reserve_shard(struct linnet_gradient *g, size_t i) {
   struct linnet_device *device = g->network->device;
-  for (size_t i = 0; i < step->count; i++) {
-    real **shard = &g->shards[step->order[i]];
-    if (!*shard)
-      *shard = device->ops->alloc(device, g->network->parameters->size * sizeof(real));
-    if (!*shard)
-      return linnet_fail(g->context, LINNET_ERROR_MEMORY, "out of memory for %zu gradients", step->count);
-  }
+  if (!g->shards[i])
+    g->shards[i] = device->ops->alloc(device, g->network->parameters->size * sizeof(real));
+  return g->shards[i] ? LINNET_OK : linnet_fail(g->context, LINNET_ERROR_MEMORY, "out of memory for gradients");
+}
+
+enum linnet_status linnet_gradient_reserve(struct linnet_gradient *g, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    LINNET_TRY(reserve_shard(g, i));
   return LINNET_OK;
+}
+
+/* Memory for the shards of this rank, and for what ranks send. All ranks agree when it grows, so that none is missing
+ * in an exchange. */
+static enum linnet_status reserve_memory(const struct step *step) {
+  struct linnet_gradient *g = step->gradient;
+  const struct linnet_shards *shards = &step->batch->shards;
+  const size_t self = linnet_ranks_self(g->ranks);
+  const size_t count = linnet_shards_first(shards, g->ranks, self + 1) - step->first;
+  for (size_t i = 0; linnet_ranks_count(g->ranks) == 1 && i < step->count; i++)
+    LINNET_TRY(reserve_shard(g, step->order[i]));
+  if (linnet_ranks_count(g->ranks) == 1 || !linnet_exchange_begin(&g->exchange, shards))
+    return LINNET_OK;
+  enum linnet_status status = linnet_gradient_reserve(g, count);
+  return linnet_ranks_agree(g->ranks, status == LINNET_OK ? linnet_exchange_reserve(&g->exchange, shards) : status);
 }
 
 /* --- the step ------------------------------------------------------------------------------------------------------
@@ -269,7 +286,6 @@ static size_t count_labels(const struct linnet_batch *batch) {
 /* The shards of this rank. */
 static enum linnet_status run_shards(struct step *step) {
   struct linnet_gradient *g = step->gradient;
-  LINNET_TRY(reserve_shards(step));
   linnet_workers_run(g->context, g->network, step->count, task_shard, step);
   for (size_t i = 0; i < step->count; i++) {
     size_t s = step->order[i];
@@ -304,6 +320,7 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
   if (batch->views == 2 && labels > 0)
     step.consistency = g->consistency * 2 * step.scale;
   order_shards(&step);
+  LINNET_TRY(reserve_memory(&step));
   enum linnet_status status = run_shards(&step);
   LINNET_TRY(batch->ranks ? linnet_ranks_agree(batch->ranks, status) : status);
   LINNET_TRY(gather_losses(batch));

@@ -11,6 +11,7 @@
 
 #include "model/training/network.h"
 #include "train/batch.h"
+#include "train/exchange.h"
 
 /* --- a thread of it ----------------------------------------------------------------------------------------------- */
 
@@ -50,16 +51,17 @@ struct linnet_gradient {
   struct linnet_context *context;
   const struct linnet_network *network;
   struct linnet_worker *workers;   /* (threads) */
-  real *shards[LINNET_MAX_SHARDS]; /* gradients on the device, allocated when first needed */
-  size_t block;                    /* parameters that one task sums or updates */
+  real *shards[LINNET_MAX_SHARDS]; /* gradients (parameters) on the device, those of this rank's shards in their order;
+                                      allocated when first needed */
+  struct linnet_division division; /* of the parameters: by blocks that one task sums or updates, among the ranks */
   double *squares;                 /* (blocks) on the device: sums of squares; squares[0] gets their sum */
   double total;                    /* squares[0], copied from the device */
   double consistency;              /* weight of the consistency loss in batches of two views; 0 after creation */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
-  real *sum;                  /* after linnet_gradient_compute: the gradient of the parameters of this rank */
-  struct linnet_device_buffer received, sent; /* of sums of other ranks, and of rounded ones */
+  real *sum;                  /* (parameters) after linnet_gradient_compute: the gradient, at this rank's own blocks */
+  struct linnet_exchange exchange; /* zeros with one rank */
 };
 
 struct linnet_gradient_result {
@@ -74,6 +76,10 @@ enum linnet_status linnet_gradient_create(struct linnet_context *context, const 
                                           struct linnet_worker *workers, struct linnet_gradient *gradient);
 void linnet_gradient_release(struct linnet_gradient *gradient);
 
+/* Divides sums and updates among ranks (CPU only). Afterwards gradient->shards[0] exists if there are several: between
+ * steps it is free for other uses. */
+enum linnet_status linnet_gradient_join(struct linnet_gradient *gradient, struct linnet_ranks *ranks, bool rounded);
+
 /* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->sum. The loss of an utterance
  * is that of CTC; of an utterance with two views, it is the mean of theirs plus gradient->consistency times their
  * consistency (ops/consistency.h). Dropout masks depend on (seed, step). As for the update, a device may still be
@@ -82,7 +88,7 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, con
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
 
 /* Updates weights and moments, which are on the device, by that gradient, clipped to a norm (0: not clipped). A
- * gradient that is not finite changes nothing. Moments are those of this rank's parameters only; weights are all. */
+ * gradient that is not finite changes nothing. Weights are whole; moments are divided (division.h). */
 enum linnet_status linnet_gradient_update(struct linnet_gradient *gradient, const struct linnet_update *update,
                                           double clip, real *weights, real *moment1, real *moment2);
 
@@ -96,13 +102,13 @@ enum linnet_status linnet_gradient_finish(struct linnet_gradient *gradient, cons
 enum linnet_status linnet_gradient_prepare_sum(struct linnet_gradient *gradient);
 void linnet_gradient_release_sum(struct linnet_gradient *gradient);
 
-/* The first parameter of rank r. */
-size_t linnet_gradient_first(const struct linnet_gradient *gradient, size_t r);
+/* Allocates the gradients of this rank's first `count` shards. */
+enum linnet_status linnet_gradient_reserve(struct linnet_gradient *gradient, size_t count);
 
 /* Sums the gradients of the shards of all ranks into gradient->sum. */
 enum linnet_status linnet_gradient_sum(struct linnet_gradient *gradient, const struct linnet_batch *batch);
 
-/* Gathers a vector of which each rank has its own parameters. */
+/* Gathers a whole vector of which each rank has its own blocks. */
 enum linnet_status linnet_gradient_gather(const struct linnet_gradient *gradient, real *vector);
 
 #endif

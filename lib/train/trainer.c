@@ -159,77 +159,6 @@ static enum linnet_status read_model_together(struct linnet_trainer *t, const st
   return linnet_ranks_share(&t->ranks, &t->config.causal_chunk, sizeof t->config.causal_chunk);
 }
 
-/* A vector of parameters on the device; on the CPU it is the host's. */
-static real *device_vector(const struct linnet_trainer *t, real *host) {
-  struct linnet_device *device = t->network.device;
-  return device->ops->host ? host : device->ops->alloc(device, t->parameters->size * sizeof(real));
-}
-
-/* The moving average begins with the initial weights. */
-static enum linnet_status create_average(struct linnet_trainer *t) {
-  if (!(t->settings.average_decay > 0))
-    return LINNET_OK;
-  t->average = linnet_calloc(t->context, t->parameters->size, sizeof(real));
-  if (!t->average)
-    return out_of_memory(t->context);
-  memcpy(t->average, t->weights, t->parameters->size * sizeof(real));
-  t->device.average = device_vector(t, t->average);
-  return t->device.average ? LINNET_OK : out_of_memory(t->context);
-}
-
-static enum linnet_status create_weights(struct linnet_trainer *t, const char *initial) {
-  t->weights = linnet_calloc(t->context, t->parameters->size, sizeof(real));
-  t->moment1 = linnet_calloc(t->context, t->parameters->size, sizeof(real));
-  t->moment2 = linnet_calloc(t->context, t->parameters->size, sizeof(real));
-  if (!t->weights || !t->moment1 || !t->moment2)
-    return out_of_memory(t->context);
-  t->device.weights = device_vector(t, t->weights);
-  t->device.moment1 = device_vector(t, t->moment1);
-  t->device.moment2 = device_vector(t, t->moment2);
-  if (!t->device.weights || !t->device.moment1 || !t->device.moment2)
-    return out_of_memory(t->context);
-  LINNET_TRY(linnet_trainer_initial_weights(t, initial));
-  return create_average(t);
-}
-
-enum linnet_status linnet_trainer_download(struct linnet_trainer *t) {
-  struct linnet_device *device = t->network.device;
-  size_t bytes = t->parameters->size * sizeof(real);
-  device->ops->download(device, t->weights, t->device.weights, bytes);
-  device->ops->download(device, t->moment1, t->device.moment1, bytes);
-  device->ops->download(device, t->moment2, t->device.moment2, bytes);
-  if (t->average)
-    device->ops->download(device, t->average, t->device.average, bytes);
-  return device->ops->wait(device, t->context);
-}
-
-enum linnet_status linnet_trainer_collect(struct linnet_trainer *t) {
-  LINNET_TRY(linnet_gradient_gather(&t->gradient, t->device.moment1));
-  LINNET_TRY(linnet_gradient_gather(&t->gradient, t->device.moment2));
-  return t->average ? linnet_gradient_gather(&t->gradient, t->device.average) : LINNET_OK;
-}
-
-/* All ranks begin with the state of rank 0: its checkpoint, or its initial weights. */
-static enum linnet_status share_state(struct linnet_trainer *t) {
-  real *vectors[] = {t->weights, t->moment1, t->moment2, t->average};
-  LINNET_TRY(linnet_ranks_share(&t->ranks, &t->state, sizeof t->state));
-  for (size_t i = 0; i < sizeof vectors / sizeof *vectors && vectors[i]; i++)
-    LINNET_TRY(linnet_ranks_share(&t->ranks, vectors[i], t->parameters->size * sizeof(real)));
-  return LINNET_OK;
-}
-
-/* The way back. */
-static enum linnet_status upload(struct linnet_trainer *t) {
-  struct linnet_device *device = t->network.device;
-  size_t bytes = t->parameters->size * sizeof(real);
-  device->ops->upload(device, t->device.weights, t->weights, bytes);
-  device->ops->upload(device, t->device.moment1, t->moment1, bytes);
-  device->ops->upload(device, t->device.moment2, t->moment2, bytes);
-  if (t->average)
-    device->ops->upload(device, t->device.average, t->average, bytes);
-  return device->ops->wait(device, t->context);
-}
-
 /* --- the corpora -------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status check_labels(struct linnet_trainer *t, const struct linnet_corpus *corpus, size_t u,
@@ -300,14 +229,12 @@ static void prepare_batch(struct linnet_trainer *t, struct linnet_batch *batch) 
 static enum linnet_status create_gradient(struct linnet_trainer *t) {
   LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
   t->gradient.consistency = t->settings.consistency;
-  t->gradient.ranks = &t->ranks;
-  t->gradient.rounded = t->settings.wire_precision == LINNET_BFLOAT16;
-  return LINNET_OK;
+  return linnet_gradient_join(&t->gradient, &t->ranks, t->settings.wire_precision == LINNET_BFLOAT16);
 }
 
-/* What a rank does alone. */
-static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_train_model *model) {
-  LINNET_TRY(create_weights(t, model->initial));
+/* What a rank does alone. Rank 0 opens its checkpoint. */
+static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_train_model *model,
+                                  struct linnet_checkpoint_file *file) {
   LINNET_TRY(measure(t, &t->train, true, &t->train_frames));
   LINNET_TRY(measure(t, &t->dev, false, &t->dev_frames));
   LINNET_TRY(linnet_batches_create(t->context, t->train.num_utterances, &t->batches));
@@ -315,10 +242,17 @@ static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_
   prepare_batch(t, &t->next);
   LINNET_TRY(create_workers(t));
   LINNET_TRY(create_gradient(t));
+  LINNET_TRY(linnet_trainer_create_state(t, model->initial));
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
   linnet_schedule_start(&t->settings, &t->state.schedule);
-  bool found;
-  return is_first(t) ? linnet_trainer_load_checkpoint(t, &found) : LINNET_OK;
+  return is_first(t) ? linnet_trainer_open_checkpoint(t, file) : LINNET_OK;
+}
+
+static enum linnet_status prepare_together(struct linnet_trainer *t, const struct linnet_train_model *model,
+                                           struct linnet_checkpoint_file *file) {
+  LINNET_TRY(linnet_ranks_agree(&t->ranks, prepare(t, model, file)));
+  LINNET_TRY(linnet_fingerprint_compare(&t->ranks, t->fingerprint));
+  return linnet_trainer_share_state(t, file);
 }
 
 /* What results depend on besides the fingerprint of a training. */
@@ -336,10 +270,11 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
                        "several ranks train on the CPU only: not on a GPU yet; omit --device, or start one rank");
   LINNET_TRY(compare_programs(t, model));
   LINNET_TRY(read_model_together(t, model));
-  LINNET_TRY(linnet_ranks_agree(&t->ranks, prepare(t, model)));
-  LINNET_TRY(linnet_fingerprint_compare(&t->ranks, t->fingerprint));
-  LINNET_TRY(share_state(t));
-  return linnet_ranks_agree(&t->ranks, upload(t));
+  struct linnet_checkpoint_file file = {0};
+  enum linnet_status status = prepare_together(t, model, &file);
+  linnet_checkpoint_close(&file);
+  LINNET_TRY(status);
+  return linnet_ranks_agree(&t->ranks, linnet_trainer_upload(t));
 }
 
 /* What the program gives, in structures of this library's size; *t is zeros. */
@@ -394,13 +329,6 @@ uint64_t linnet_trainer_num_steps(const struct linnet_trainer *trainer) {
   return trainer->state.step;
 }
 
-static void release_device(struct linnet_trainer *t) {
-  struct linnet_device *device = t->network.device;
-  void *blocks[] = {t->device.weights, t->device.moment1, t->device.moment2, t->device.average};
-  for (size_t i = 0; device && !device->ops->host && i < sizeof blocks / sizeof *blocks; i++)
-    device->ops->free(device, blocks[i]);
-}
-
 void linnet_trainer_destroy(struct linnet_trainer *t) {
   if (!t)
     return;
@@ -420,10 +348,9 @@ void linnet_trainer_destroy(struct linnet_trainer *t) {
   linnet_batches_destroy(context, &t->batches);
   linnet_parameters_destroy(t->parameters);
   linnet_ranks_release(&t->ranks);
-  release_device(t);
-  void *blocks[] = {t->symbols, t->metadata,    t->cmvn,         t->weights,    t->moment1,         t->moment2,
-                    t->folder,  t->fingerprint, t->train_frames, t->dev_frames, t->worker_contexts, t->average,
-                    t};
+  linnet_trainer_release_state(t);
+  void *blocks[] = {t->symbols,    t->metadata,        t->cmvn, t->folder, t->fingerprint, t->train_frames,
+                    t->dev_frames, t->worker_contexts, t};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(context, blocks[i]);
 }

@@ -1,4 +1,5 @@
-/* The trainer behind <linnet/train.h>: create (trainer.c), the loop (trainer_run.c), its files (trainer_files.c). */
+/* The trainer behind <linnet/train.h>: create (trainer.c), the loop (trainer_run.c), its state
+ * (trainer_state.c) and files (trainer_files.c). */
 #ifndef LINNET_TRAINER_H
 #define LINNET_TRAINER_H
 
@@ -46,9 +47,8 @@ struct linnet_trainer {
   struct linnet_network network;
 
   /* the state */
-  real *weights, *moment1, *moment2; /* (parameters->size), as they are saved and loaded */
-  real *average;                     /* the same, of the weights; NULL if it is off */
-  /* Steps change this rank's part of moments and average only (linnet_gradient_first); weights are those of all. */
+  real *weights;                     /* (parameters->size) */
+  real *moment1, *moment2, *average; /* of this rank's parameters (division.h); average NULL if it is off */
   struct {
     real *weights, *moment1, *moment2, *average; /* as steps read and write them; on the CPU the same */
   } device;
@@ -70,24 +70,42 @@ struct linnet_trainer {
 /* Fills t->weights with those of the model at `path`, or with random ones if it is NULL (initial_weights.c). */
 enum linnet_status linnet_trainer_initial_weights(struct linnet_trainer *t, const char *path);
 
-/* Gathers moments and average from all ranks. */
-enum linnet_status linnet_trainer_collect(struct linnet_trainer *t);
+/* --- weights and the state of the optimiser (trainer_state.c) ----------------------------------------------------- */
 
-/* Copies weights and moments from the device. */
+/* Allocates them, and fills the weights. Needs t->gradient. */
+enum linnet_status linnet_trainer_create_state(struct linnet_trainer *t, const char *initial);
+void linnet_trainer_release_state(struct linnet_trainer *t);
+
+/* Copies weights, moments and average from the device, and to it. */
 enum linnet_status linnet_trainer_download(struct linnet_trainer *t);
+enum linnet_status linnet_trainer_upload(struct linnet_trainer *t);
 
-/* Files in the folder. They contain the weights and moments that were last copied from the device. */
-enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t);
+/* All ranks begin with the state of rank 0: its checkpoint `file`, or, if that is not open, its initial weights. */
+enum linnet_status linnet_trainer_share_state(struct linnet_trainer *t, const struct linnet_checkpoint_file *file);
+
+/* The weights of models, the average if there is one: on the device, and on the host after linnet_trainer_download.
+ * They are valid until the next step or checkpoint. */
+enum linnet_status linnet_trainer_model_weights(struct linnet_trainer *t, const real **on_device, const real **host);
+
+/* Writes a checkpoint of all ranks' state. */
+enum linnet_status linnet_trainer_checkpoint(struct linnet_trainer *t);
+
+/* --- files (trainer_files.c) -------------------------------------------------------------------------------------- */
+
+/* Files in the folder. */
+enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t, linnet_checkpoint_vector_fn *vector,
+                                                  void *user);
 /* Removes temporary files that a killed process left. Replaces a damaged or missing checkpoint by the previous one,
  * with a warning in the log; fails if that is damaged, too. Needs t->parameters. */
 enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t);
-/* Loads the checkpoint; *found says whether there is one. */
-enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found);
+/* Opens the checkpoint, if there is one, and fills t->state. */
+enum linnet_status linnet_trainer_open_checkpoint(struct linnet_trainer *t, struct linnet_checkpoint_file *file);
 /* The configuration that it was made with, if there is one. */
 enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, bool *found,
                                                 struct linnet_config *config);
 /* Writes the epoch's model if it is among the best, and model.safetensors if it is the best. */
-enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, unsigned epoch, double result, bool best);
+enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, const real *weights, unsigned epoch,
+                                              double result, bool best);
 /* Removes the models of epochs that are no longer among the best. Call it after the checkpoint without them is
  * saved. */
 void linnet_trainer_prune_models(struct linnet_trainer *t, unsigned epoch);

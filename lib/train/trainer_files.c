@@ -31,21 +31,17 @@ static enum linnet_status epoch_path(const struct linnet_trainer *t, unsigned ep
 }
 
 static struct linnet_checkpoint checkpoint_of(struct linnet_trainer *t) {
-  return (struct linnet_checkpoint){.size = t->parameters->size,
-                                    .weights = t->weights,
-                                    .moment1 = t->moment1,
-                                    .moment2 = t->moment2,
-                                    .average = t->average,
-                                    .state = &t->state,
-                                    .fingerprint = t->fingerprint};
+  return (struct linnet_checkpoint){
+      .size = t->parameters->size, .averaged = t->average != NULL, .state = &t->state, .fingerprint = t->fingerprint};
 }
 
-enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t) {
+enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t, linnet_checkpoint_vector_fn *vector,
+                                                  void *user) {
   struct path path, previous;
   struct linnet_checkpoint checkpoint = checkpoint_of(t);
   LINNET_TRY(make_path(t, CHECKPOINT, &path));
   LINNET_TRY(make_path(t, PREVIOUS, &previous));
-  return linnet_checkpoint_save(t->context, path.text, previous.text, &checkpoint);
+  return linnet_checkpoint_save(t->context, path.text, previous.text, &checkpoint, vector, user);
 }
 
 static enum linnet_status find_file(const struct linnet_trainer *t, const char *name, struct path *path, bool *found) {
@@ -117,11 +113,12 @@ enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t) {
   return fell_back || status == LINNET_OK ? LINNET_OK : linnet_fail(t->context, status, "%s", why);
 }
 
-enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found) {
+enum linnet_status linnet_trainer_open_checkpoint(struct linnet_trainer *t, struct linnet_checkpoint_file *file) {
   struct path path;
   struct linnet_checkpoint checkpoint = checkpoint_of(t);
-  LINNET_TRY(find_file(t, CHECKPOINT, &path, found));
-  return *found ? linnet_checkpoint_load(t->context, path.text, &checkpoint) : LINNET_OK;
+  bool found;
+  LINNET_TRY(find_file(t, CHECKPOINT, &path, &found));
+  return found ? linnet_checkpoint_open(t->context, path.text, &checkpoint, file) : LINNET_OK;
 }
 
 enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, bool *found,
@@ -137,10 +134,10 @@ enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, 
   return status;
 }
 
-static enum linnet_status save_model(struct linnet_trainer *t, const char *path) {
+static enum linnet_status save_model(struct linnet_trainer *t, const real *weights, const char *path) {
   struct linnet_model_contents contents = {.config = &t->config,
                                            .parameters = t->parameters,
-                                           .weights = t->average ? t->average : t->weights,
+                                           .weights = weights,
                                            .symbols = (const char *const *)t->symbols,
                                            .features = &t->features,
                                            .cmvn = t->cmvn,
@@ -170,17 +167,18 @@ static bool is_kept(const struct linnet_train_state *state, unsigned epoch) {
   return false;
 }
 
-enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, unsigned epoch, double result, bool best) {
+enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, const real *weights, unsigned epoch,
+                                              double result, bool best) {
   struct path path;
   insert_kept(&t->state, t->settings.num_kept_models, epoch, result);
   if (is_kept(&t->state, epoch)) {
     LINNET_TRY(epoch_path(t, epoch, &path));
-    LINNET_TRY(save_model(t, path.text));
+    LINNET_TRY(save_model(t, weights, path.text));
   }
   if (!best)
     return LINNET_OK;
   LINNET_TRY(make_path(t, BEST_MODEL, &path));
-  return save_model(t, path.text);
+  return save_model(t, weights, path.text);
 }
 
 void linnet_trainer_prune_models(struct linnet_trainer *t, unsigned epoch) {

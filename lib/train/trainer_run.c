@@ -42,9 +42,13 @@ static void average_weights(struct linnet_trainer *t) {
     return;
   struct linnet_device *device = t->network.device;
   double step = (double)t->state.step, decay = fmin(t->settings.average_decay, (1 + step) / (10 + step));
-  size_t self = linnet_ranks_self(&t->ranks), first = linnet_gradient_first(&t->gradient, self);
-  device->ops->average(device, linnet_gradient_first(&t->gradient, self + 1) - first, 1 - decay,
-                       t->device.weights + first, t->device.average + first);
+  const struct linnet_division *d = &t->gradient.division;
+  real *own = t->device.average;
+  for (size_t k = 0; k < d->buckets; k++) {
+    const size_t first = linnet_division_first(d, k, d->rank), n = linnet_division_first(d, k, d->rank + 1) - first;
+    device->ops->average(device, n, 1 - decay, t->device.weights + first, own);
+    own += n;
+  }
 }
 
 static enum linnet_status load_batch(struct linnet_trainer *t, size_t step, struct linnet_batch *batch) {
@@ -154,30 +158,14 @@ static bool is_first(const struct linnet_trainer *t) {
   return linnet_ranks_self(&t->ranks) == 0;
 }
 
-/* What rank 0 writes, after linnet_trainer_collect. */
-static enum linnet_status write_checkpoint(struct linnet_trainer *t) {
-  LINNET_TRY(linnet_trainer_download(t));
-  if (is_first(t))
-    LINNET_TRY(linnet_trainer_save_checkpoint(t));
-  t->saved_at = linnet_train_clock();
-  return LINNET_OK;
-}
-
-static enum linnet_status save_checkpoint(struct linnet_trainer *t) {
-  LINNET_TRY(linnet_trainer_collect(t));
-  return linnet_ranks_agree(&t->ranks, write_checkpoint(t));
-}
-
-/* All ranks have what rank 0 writes; *stop is that of any rank. */
+/* What a rank does alone; *stop is its own. */
 static enum linnet_status save_epoch(struct linnet_trainer *t, const struct linnet_train_events *events,
-                                     const struct linnet_train_epoch *report, double measure, bool *stop) {
+                                     const struct linnet_train_epoch *report, double measure, const real *weights,
+                                     bool *stop) {
   LINNET_TRY(linnet_trainer_download(t));
   if (is_first(t))
-    LINNET_TRY(linnet_trainer_save_models(t, t->state.epoch, measure, report->best));
+    LINNET_TRY(linnet_trainer_save_models(t, weights, t->state.epoch, measure, report->best));
   *stop = events->epoch && events->epoch(events->user, report) != 0;
-  LINNET_TRY(write_checkpoint(t));
-  if (is_first(t))
-    linnet_trainer_prune_models(t, t->state.epoch);
   return LINNET_OK;
 }
 
@@ -188,13 +176,13 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   double started = linnet_train_clock();
   struct linnet_evaluation dev;
   const struct linnet_ranks of_steps = t->ranks;
-  LINNET_TRY(linnet_trainer_collect(t));
-  enum linnet_status status = linnet_evaluate(t->context, &t->network, t->workers, &t->ranks,
-                                              t->average ? t->device.average : t->device.weights, &t->dev,
+  const real *on_device, *host;
+  LINNET_TRY(linnet_trainer_model_weights(t, &on_device, &host));
+  enum linnet_status status = linnet_evaluate(t->context, &t->network, t->workers, &t->ranks, on_device, &t->dev,
                                               t->dev_frames, t->settings.num_batch_frames, &dev);
   *stop = status == LINNET_ERROR_CANCELLED;
   if (status != LINNET_OK)
-    return *stop ? save_checkpoint(t) : status;
+    return *stop ? linnet_trainer_checkpoint(t) : status;
   struct linnet_train_epoch report = {
       .epoch = s->epoch + 1,
       .step = s->step,
@@ -217,7 +205,10 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   s->epoch++;
   s->epoch_step = 0;
   s->sums = (struct linnet_epoch_sums){0};
-  LINNET_TRY(linnet_ranks_agree(&t->ranks, save_epoch(t, events, &report, measure, stop)));
+  LINNET_TRY(linnet_ranks_agree(&t->ranks, save_epoch(t, events, &report, measure, host, stop)));
+  LINNET_TRY(linnet_trainer_checkpoint(t));
+  if (is_first(t))
+    linnet_trainer_prune_models(t, t->state.epoch);
   bool none = false;
   return linnet_ranks_vote(&t->ranks, stop, &none);
 }
@@ -237,7 +228,7 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
     bool due = linnet_train_clock() - t->saved_at > t->settings.checkpoint_seconds;
     LINNET_TRY(linnet_ranks_vote(&t->ranks, stop, &due));
     if (*stop || due)
-      LINNET_TRY(save_checkpoint(t));
+      LINNET_TRY(linnet_trainer_checkpoint(t));
     if (*stop)
       return LINNET_OK;
   }

@@ -1,5 +1,7 @@
 /* Training by several ranks, which are threads here: the same bytes for every number of ranks, also when another number
  * continues; a failure of one ends all. */
+#include "allocators.h"
+#include "model/parameters.h"
 #include "small_training.h"
 #include "thread_group.h"
 
@@ -8,6 +10,8 @@ struct rank_thread {
   struct linnet_group own;
   struct run run;
   const char *folder;
+  struct usage usage; /* of memory, if it is counted */
+  size_t held;        /* bytes after the trainer was created */
 };
 
 static void *run_rank(void *user) {
@@ -20,9 +24,9 @@ static void *run_rank(void *user) {
 /* Changes what one rank has; may be NULL. */
 typedef void change_fn(struct rank_thread *thread);
 
-/* Trains with `count` ranks; threads[r].run is afterwards that of rank r. */
-static void train_ranks(const struct run *run, size_t count, const char *folder, change_fn *change, size_t fail_at,
-                        struct rank_thread threads[MAX_RANKS]) {
+/* Runs `body` for `count` ranks; threads[r].run is afterwards that of rank r. */
+static void run_threads(const struct run *run, size_t count, const char *folder, change_fn *change, size_t fail_at,
+                        struct rank_thread threads[MAX_RANKS], void *(*body)(void *thread)) {
   struct thread_group group;
   pthread_t handles[MAX_RANKS];
   thread_group_init(&group, count);
@@ -35,10 +39,15 @@ static void train_ranks(const struct run *run, size_t count, const char *folder,
       change(&threads[r]);
   }
   for (size_t r = 0; r < count; r++)
-    REQUIRE(pthread_create(&handles[r], NULL, run_rank, &threads[r]) == 0, "thread");
+    REQUIRE(pthread_create(&handles[r], NULL, body, &threads[r]) == 0, "thread");
   for (size_t r = 0; r < count; r++)
     pthread_join(handles[r], NULL);
   thread_group_release(&group);
+}
+
+static void train_ranks(const struct run *run, size_t count, const char *folder, change_fn *change, size_t fail_at,
+                        struct rank_thread threads[MAX_RANKS]) {
+  run_threads(run, count, folder, change, fail_at, threads, run_rank);
 }
 
 static void check_all(const struct rank_thread *threads, size_t count, enum linnet_status status, const char *part) {
@@ -86,7 +95,7 @@ static void test_resume(change_fn *interrupt) {
   static const size_t counts[] = {2, 4, 1, 3, 8};
   char whole[64], folder[64];
   struct rank_thread threads[MAX_RANKS];
-  struct run run = make_ranks_run(transformer), again = run;
+  struct run run = make_ranks_run(wide), again = run;
   train(&run, make_folder(whole));
   make_folder(folder);
   size_t parts = 0;
@@ -101,6 +110,66 @@ static void test_resume(change_fn *interrupt) {
   remove_folder(whole);
   remove_folder(folder);
 }
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static void note_held(void *user) {
+  struct rank_thread *t = user;
+  t->held = t->usage.bytes;
+}
+
+static void *create_counted(void *user) {
+  struct rank_thread *t = user;
+  struct linnet_context *context = counting_context(&t->usage);
+  t->run.group = t->own.num_ranks > 1 ? &t->own : NULL;
+  t->run.created = note_held;
+  t->run.created_user = t;
+  t->run.stop_after = 1;
+  train_with(context, &t->run, t->folder);
+  linnet_context_destroy(context);
+  CHECK(t->usage.bytes == 0, "rank %zu: %zu bytes are left", t->own.rank, t->usage.bytes);
+  return NULL;
+}
+
+/* Bytes of a vector of parameters. */
+static size_t vector_bytes(const char *json) {
+  struct linnet_context *context = NULL;
+  struct linnet_config config;
+  struct linnet_parameters *parameters = NULL;
+  linnet_config_default(&config);
+  REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "context");
+  REQUIRE(linnet_config_parse(context, json, "test", &config) == LINNET_OK, "%s", linnet_context_error(context));
+  config.outputs = SYMBOLS;
+  REQUIRE(linnet_parameters_create(context, &config, &parameters) == LINNET_OK, "%s", linnet_context_error(context));
+  const size_t bytes = parameters->size * sizeof(real);
+  linnet_parameters_destroy(parameters);
+  linnet_context_destroy(context);
+  return bytes;
+}
+
+/* Ranks hold all weights and one gradient, but of moments and average, together, as much as one rank alone. */
+static void test_divided_state(void) {
+  enum { RANKS = 4, SMALL = 5000 };
+  const size_t bytes = vector_bytes(wide);
+  struct rank_thread alone, threads[MAX_RANKS];
+  char folder[64];
+  struct run run = make_ranks_run(wide);
+  alone = (struct rank_thread){.own.num_ranks = 1, .run = run, .folder = make_folder(folder)};
+  create_counted(&alone);
+  remove_folder(folder);
+  run_threads(&run, RANKS, make_folder(folder), NULL, 0, threads, create_counted);
+  remove_folder(folder);
+  size_t sum = 0;
+  for (size_t r = 0; r < RANKS; r++)
+    sum += threads[r].held;
+  printf("%zu bytes a vector; one rank holds %zu, of %d ranks the first %zu\n", bytes, alone.held, RANKS,
+         threads[0].held);
+  const double expected = (double)RANKS * (double)(alone.held - 3 * bytes + bytes) + 3.0 * bytes;
+  CHECK(fabs((double)sum - expected) < RANKS * SMALL, "%d ranks hold %zu bytes, not %.0f", RANKS, sum, expected);
+  CHECK(threads[0].held + bytes < alone.held, "rank 0 holds %zu bytes, one rank %zu", threads[0].held, alone.held);
+}
+
+/* --- what is refused ---------------------------------------------------------------------------------------------- */
 
 static void other_rate(struct rank_thread *t) {
   t->run.learning_rate = t->own.rank == 2 ? 2e-2 : 1e-2;
@@ -196,7 +265,7 @@ static void test_settings(void) {
 }
 
 int main(void) {
-  struct run run = make_ranks_run(transformer);
+  struct run run = make_ranks_run(wide);
   test_same_bytes(run);
   run.wire_precision = LINNET_BFLOAT16;
   test_same_bytes(run);
@@ -207,6 +276,7 @@ int main(void) {
   test_same_bytes(run);
   test_resume(stop_one);
   test_resume(cancel_one);
+  test_divided_state();
   test_differences();
   test_failing_operations();
   test_not_finite();
