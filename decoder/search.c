@@ -261,6 +261,7 @@ static enum linnet_status open_search(struct linnet_search *s, const char *const
   LINNET_TRY(copy_names(s, names, num_symbols));
   s->kind = settings->kind;
   s->num_alternatives = settings->num_alternatives;
+  s->blank_penalty = settings->blank_penalty;
   s->calibrated = settings->calibrations != NULL;
   if (s->calibrated)
     s->calibrations = *settings->calibrations;

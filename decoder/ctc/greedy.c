@@ -16,6 +16,7 @@ struct linnet_greedy {
   size_t frame;     /* index of the next row */
   int previous;     /* best symbol of the row before it, the blank at the start */
   double posterior; /* sum over the frames of the last segment */
+  float blank_penalty;
   struct linnet_calibrations calibrations;
 };
 
@@ -46,11 +47,23 @@ enum linnet_status linnet_greedy_set_calibrations(struct linnet_greedy *greedy,
                                   &greedy->calibrations);
 }
 
+enum linnet_status linnet_greedy_set_blank_penalty(struct linnet_greedy *greedy, float penalty) {
+  if (!greedy)
+    return LINNET_ERROR_ARGUMENT;
+  if (!isfinite(penalty))
+    return linnet_fail(greedy->context, LINNET_ERROR_ARGUMENT, "blank penalty %g: must be a number", (double)penalty);
+  if (greedy->frame > 0)
+    return linnet_fail(greedy->context, LINNET_ERROR_STATE,
+                       "the blank penalty cannot change within an utterance: call linnet_greedy_reset first");
+  greedy->blank_penalty = penalty;
+  return LINNET_OK;
+}
+
 /* The first of the largest values; 0 if none is larger than -infinity. A comparison with NaN is false. */
-static int best_symbol(const float *row, int symbols) {
+static int best_symbol(const float *row, int symbols, float blank_penalty) {
   int best = 0;
-  float value = -INFINITY;
-  for (int v = 0; v < symbols; v++)
+  float value = row[0] > -INFINITY ? row[0] - blank_penalty : -INFINITY;
+  for (int v = 1; v < symbols; v++)
     if (row[v] > value) {
       value = row[v];
       best = v;
@@ -79,7 +92,7 @@ static void extend_segment(struct linnet_greedy *greedy, float log_posterior) {
 }
 
 static bool accept_row(struct linnet_greedy *greedy, const float *row) {
-  int symbol = best_symbol(row, greedy->symbols);
+  int symbol = best_symbol(row, greedy->symbols, greedy->blank_penalty);
   if (symbol != 0) {
     if (symbol != greedy->previous && !open_segment(greedy, symbol))
       return false;

@@ -28,6 +28,12 @@ LINNET_API enum linnet_status linnet_greedy_create(struct linnet_context *contex
 LINNET_API enum linnet_status linnet_greedy_set_calibrations(struct linnet_greedy *greedy,
                                                              const struct linnet_calibrations *calibrations);
 
+/* Sets the blank penalty, which the decoder subtracts from the log-posterior of the blank before it compares: above 0
+ * it finds more symbols, below 0 fewer. CTC models give the blank most of the probability, so they delete more symbols
+ * than they insert. 0 in a new object. Confidences are of the posteriors as they are. Call it only between utterances,
+ * as linnet_greedy_set_calibrations. */
+LINNET_API enum linnet_status linnet_greedy_set_blank_penalty(struct linnet_greedy *greedy, float penalty);
+
 /* Takes log_posteriors (frames, symbols), row-major, natural logarithm. The segments do not depend on how the rows are
  * divided into chunks. A linnet_posterior_fn may call it. After LINNET_ERROR_MEMORY reset the object, because it may
  * have taken some of the rows. */

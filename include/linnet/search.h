@@ -48,8 +48,8 @@ enum linnet_search_kind {
 /* The caller may release everything that the settings point to once the search is created. */
 struct linnet_search_settings {
   size_t size;                  /* set by ..._default */
-  enum linnet_search_kind kind; /* default LINNET_SEARCH_GREEDY, which uses `calibrations` and ignores all other
-                                   settings */
+  enum linnet_search_kind kind; /* default LINNET_SEARCH_GREEDY, which uses `calibrations` and `blank_penalty` and
+                                   ignores all other settings */
   size_t num_alternatives;      /* the maximum in a result, at least 1 (default 1) */
   size_t beam;                  /* 0 (default): 50, or num_alternatives if that is more */
   /* The defaults of the next seven are those of beam.h and word_search.h. */
@@ -74,6 +74,8 @@ struct linnet_search_settings {
   struct linnet_source priors;                    /* label priors of the symbols (linnet_priors_load); default: none */
   float prior_scale;                              /* their exponent, 0 to 2 (default 0.5): see beam.h */
   float pronunciation_weight; /* exponent of the probabilities of pronunciations, if the lexicon has them (default 1) */
+  float blank_penalty;        /* only for LINNET_SEARCH_GREEDY: linnet_greedy_set_blank_penalty (default 0). The other
+                                 searches have priors for this purpose */
 };
 
 LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings, size_t size);
@@ -114,7 +116,9 @@ struct linnet_result {
   int is_final;      /* 1: the utterance or segment is complete; 0: this is a partial result */
   size_t num_stable; /* number of words at the start of the best alternative (phones, if there are no words) with
                         which every later result begins; their times may still change */
-  const struct linnet_alternative *alternatives; /* best first */
+  const struct linnet_alternative *alternatives; /* best first; but a partial result of a search for words begins with
+                                                    the best that ends with a complete word, unless its score is more
+                                                    than 5 below the best */
   size_t num_alternatives;                       /* at least 1 */
   double start;   /* where the audio of the result begins, in seconds: 0 before the first endpoint */
   size_t segment; /* number of segments with a final result before this one */

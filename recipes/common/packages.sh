@@ -12,7 +12,7 @@ missing, or if there is no dpkg.
 
   build   compiler, CMake and the libraries that Linnet is built with
   tests   further packages for tests/run.sh
-  recipe  speech synthesisers, audio tools and gnuplot for the recipes
+  recipe  speech synthesisers, audio tools, gnuplot and libpng for the recipes
   cluster GNU parallel, Slurm and GridEngine, for recipes that run parts through them, and for their tests
 
   --list     only print the packages
@@ -27,7 +27,7 @@ packages_of() {
 		echo libsndfile1-dev libsoxr-dev libpopt-dev zlib1g-dev portaudio19-dev
 		;;
 	tests) echo ccache sctk clang-format clang-tidy doxygen shellcheck locales openmpi-bin libopenmpi-dev gnuplot-nox graphviz praat ffmpeg ;;
-	recipe) echo gnuplot-nox flite espeak-ng sox ;;
+	recipe) echo gnuplot-nox flite espeak-ng sox libpng-dev ;;
 	cluster) echo parallel slurm-wlm munge gridengine-master gridengine-exec gridengine-client ;;
 	*)
 		echo "packages.sh: $1: is not a group; see --help" >&2

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
+Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--objective O] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
               [--prune X] [--ship DIR] [--stage N] [--stop-stage N] [--quick]
 
 Makes the recognizer of English that ships (models/english). First installs missing Debian packages and builds linnet,
@@ -21,9 +21,9 @@ unless $LINNET names a linnet command.
   5  a pruned trigram of the words of --data/text/books.txt.xz, their pronunciations, the priors of the phones, and weights
      tuned on the development sets: EXP/words
   6  calibration of word confidences: EXP/words/calibration/model-half.safetensors replaces the copy to ship
-  7  EXP/table.md: error rates on the development sets, and false recognitions in noise; EXP/conditions.md: the same for
-     every sixth utterance under other conditions
-  8  the folder that ships: EXP/english, or --ship, with the tables in its card
+  7  the folder that ships: EXP/english, or --ship
+  8  its card, with EXP/table.md: error rates on the development sets, and false recognitions in noise, and
+     EXP/conditions.md: the same for every sixth utterance under other conditions
 
   --data DIR         speechocean762/, librispeech/{train,dev}/, kathleen/, commonvoice/ (Kaldi data folders), noise/,
                      cmudict/cmudict.dict, text/books.txt.xz
@@ -34,6 +34,8 @@ unless $LINNET names a linnet command.
   --initial FILE     start training from the weights of this model, which must have the same tensors and symbols, and may have
                      fewer layers
   --set KEY=VALUE    set a key of the configuration, as in linnet train
+  --objective O      ctc (default), or ctc-crf: discriminative training with a trigram of the phones of the training data,
+                     EXP/train/phones.bin; start it from a trained model with --initial, and with a small learning_rate
   --epochs N         number of epochs (default: that of the configuration)
   --seed S           seed of training (default 1)
   --jobs J           threads (default: one per processor)
@@ -44,27 +46,28 @@ unless $LINNET names a linnet command.
   --train-cmd TEXT   how to run training: local (default), or a way and its options, such as "slurm --mem 8G --gpus 1": see
                      common/cmd.sh --help
   --prune X          threshold of pruning the trigram (default 2.7e-7: 13.8 MB)
-  --ship DIR         the folder of stage 8 (default EXP/english)
+  --ship DIR         the folder of stage 7 (default EXP/english)
   --stage N          begin with this stage (default 1)
   --stop-stage N     end after this stage (default 8)
   --quick            a tiny network, two epochs, no other conditions, only to see that every stage runs
 END
 }
 
-data='' live='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship=''
+data='' live='' librispeech=() exp=exp/english initial='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship=''
 stage=1 stop_stage=8
-take_options "data live! librispeech+ exp initial set+ epochs seed jobs precision device ranks train-cmd prune ship stage stop-stage" "$@"
+take_options "data live! librispeech+ exp initial set+ objective epochs seed jobs precision device ranks train-cmd prune ship stage stop-stage" "$@"
 check_stages 8
 check_ranks "$ranks"
+case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc or ctc-crf" ;; esac
 check_way --train-cmd "$train_cmd"
-conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1' tuning_beam=200 beam=400
+conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1' tuning_beam=200 beam=400 blank_penalty=0.5
 [ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
-root=$exp prepared=$exp/data name=english shared=''
-[ -z "$live" ] || exp=$exp/live name=english-live shared=../english/
+root=$exp prepared=$exp/data name=english shared='' special=''
+[ -z "$live" ] || exp=$exp/live name=english-live shared=../english/ special=', "endpoint": {}, "partial_interval": 0.06'
 [ -z "$live" ] || [ -z "$quick" ] || set=(model.attention=causal-linear model.convolution_lookahead=1 features.cmvn=running
 	features.max_silence=0 features.edge_silence=0 ${set[@]+"${set[@]}"})
-sets=(speechocean762-dev librispeech-dev commonvoice)
+ship=${ship:-$root/$name} sets=(speechocean762-dev librispeech-dev commonvoice)
 attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
 CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
 see models/english/README.md"
@@ -79,11 +82,21 @@ prepare() {
 	mv "$prepared/speechocean762/dev" "$prepared/speechocean762-dev"
 }
 
+# The n-gram of phones whose sequences CTC-CRF compares with the transcripts. 39 phones have no counts of 1 and 2.
+phone_ngram() {
+	"$linnet" ngram --order 3 --discount-fallback --text <(cut -s -d ' ' -f 2- "$prepared/train/phones") \
+		--binary "$exp/train/phones.bin"
+}
+
 train() {
 	local keys=() key
 	need_file "$prepared/train/phones" "run stage 1 first"
 	for key in ${set[@]+"${set[@]}"}; do keys+=(--set "$key"); done
 	mkdir -p "$exp/train"
+	if [ "$objective" = ctc-crf ]; then
+		[ -e "$exp/train/phones.bin" ] || phone_ngram
+		keys+=(--set "objective=$objective" --set "denominator=$exp/train/phones.bin")
+	fi
 	run_on --ranks "$ranks" "$train_cmd" "$exp/train/train-job" "$linnet" train \
 		--threads "$(threads_of "$ranks" "$train_cmd" "$jobs")" --precision "$precision" \
 		${device:+--device "$device"} --train "$prepared/train" \
@@ -234,25 +247,7 @@ calibrate_words() {
 	calibrate "$exp/calibration/model-half.safetensors" "$exp/words/calibration" text "${search[@]}"
 }
 
-# evaluate FOLDER OPTION...: makes the table of the development sets
-evaluate() {
-	local weight bonus scale some=() name
-	read -r _ weight bonus scale <"$exp/words/tuning"
-	for name in "${sets[@]}"; do some+=("$name=$prepared/$name"); done
-	LINNET=$linnet "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
-		--lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" \
-		--priors "$exp/words/priors.txt" --prior-scale "$scale" --beam "$beam" --threads "$jobs" --out "$exp/$1" "${@:2}"
-}
-
-# Scores all utterances as recorded, and every sixth utterance under other conditions.
-table() {
-	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
-	into "$exp/table.md" evaluate table --noise "$prepared/noise-held-out.scp"
-	[ -n "$quick" ] || into "$exp/conditions.md" evaluate conditions --every 6 --conditions --noise "$prepared/noise-held-out.scp"
-	say "see $exp/table.md and $exp/conditions.md"
-}
-
-# Prints the card with the tables of stage 7, which replace the text between lines "<!-- NAME -->" and "<!-- end -->".
+# Prints the card with the tables, which replace the text between lines "<!-- NAME -->" and "<!-- end -->".
 card() {
 	awk -v folder="$exp" '
 		/^<!-- end -->$/ {inside = 0}
@@ -276,25 +271,40 @@ assemble_language() {
 	install -m 644 "$data/cmudict/LICENSE" "$1/lexicon-licence.txt"
 }
 
-# Makes the folder that ships.
+# Makes the folder that ships, but for its card.
 assemble() {
-	local to=${ship:-$root/$name} weight bonus scale bytes rules=''
-	[ -z "$live" ] || rules=', "endpoint": {}, "partial_interval": 0.1'
+	local to=$ship weight bonus scale bytes
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
 	read -r _ weight bonus scale <"$exp/words/tuning"
 	mkdir -p "$to"
 	install -m 644 "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
 	install -m 644 "$exp/words/priors.txt" "$to"
 	[ -n "$live" ] || assemble_language "$to"
-	into "$to/README.md" card
 	cat >"$to/recognizer.json" <<-END
 		{"model": "phones.safetensors", "search": "words", "lexicon": "${shared}lexicon.txt",
 		 "language_model": "${shared}words.bin", "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam,
-		 "priors": "priors.txt", "prior_scale": $scale$rules}
+		 "priors": "priors.txt", "prior_scale": $scale, "blank_penalty": $blank_penalty$special}
 	END
 	bytes=$(cat "$to"/* | wc -c)
 	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run from stage 5 again"
 	say "$to: $bytes bytes"
+}
+
+# evaluate FOLDER OPTION...: makes the table of the development sets
+evaluate() {
+	local some=() name
+	for name in "${sets[@]}"; do some+=("$name=$prepared/$name"); done
+	LINNET=$linnet "$here/evaluate.sh" --model "$ship" --set "${some[@]}" --lexicon "$exp/words/lexicon.txt" \
+		--noise "$prepared/noise-held-out.scp" ${live:+--endpoints} --threads "$jobs" --out "$exp/$1" "${@:2}"
+}
+
+# Scores all utterances as recorded, and every sixth utterance under other conditions.
+table() {
+	need_file "$ship/recognizer.json" "run stage 7 first"
+	into "$exp/table.md" evaluate table
+	[ -n "$quick" ] || into "$exp/conditions.md" evaluate conditions --every 6 --conditions
+	into "$ship/README.md" card
+	say "see $ship/README.md"
 }
 
 mkdir -p "$exp"
@@ -305,5 +315,5 @@ if runs 3; then choose_final; fi
 if runs 4; then calibrate "$exp/final.safetensors" "$exp/calibration" phones; fi
 if runs 5; then words; fi
 if runs 6; then calibrate_words; fi
-if runs 7; then table; fi
-if runs 8; then assemble; fi
+if runs 7; then assemble; fi
+if runs 8; then table; fi

@@ -223,6 +223,23 @@ tail -n +2 symbols | cut -d' ' -f1 | paste -sd ' ' > lines
   > hyp.transcribe 2> /dev/null
 same 'transcribe with a language model' hyp.lm hyp.transcribe
 cmp -s hyp hyp.lm && fail 'a language model over phones changes nothing'
+# Stored features from a data folder, from an archive, and in a pipe that has no files.
+mkdir stored
+"$linnet" features --out stored/feats.ark --scp stored/feats.scp data 2> /dev/null
+printf 'a a\nb b\n' > stored/utt2spk
+"$linnet" posteriors --model "$model" --data stored --out expected.ark 2> err || fail "stored features: $(cat err)"
+"$linnet" posteriors --model "$model" --features ark:stored/feats.ark --out got.ark 2> err || fail "--features: $(cat err)"
+same '--features' expected.ark got.ark
+"$linnet" decode --symbols symbols ark:expected.ark > expected 2> /dev/null
+"$linnet" features --out - data 2> /dev/null | "$linnet" posteriors --model "$model" --features ark:- --out - 2> /dev/null \
+  | "$linnet" decode --symbols symbols ark:- > got 2> /dev/null || fail 'a pipe'
+same 'a pipe' expected got
+printf 'short [\n1 2 3 ]\n' > short.txt
+check 1 'short: ' posteriors --model "$model" --features ark:short.txt --out got.ark
+check 1 'is a command; if you trust it' posteriors --model "$model" --features 'ark:cat short.txt |' --out got.ark
+check 2 '--features short.txt: takes the place of --data' posteriors --model "$model" --features short.txt --data data --out got.ark
+check 2 "'x.wav' is one argument too many" posteriors --model "$model" --features short.txt --out got.ark x.wav
+
 "$linnet" posteriors --model "$model" --data data --priors priors --text --out scaled.txt 2> /dev/null
 "$linnet" posteriors --model "$model" --data data --text --out plain.txt 2> /dev/null
 # Each symbol has a prior, and their sum is 1. Each row changes by the logarithms of the priors.

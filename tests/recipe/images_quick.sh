@@ -12,6 +12,7 @@ fi
 LINNET_EXPERIMENTS=$(realpath "$1")
 export LINNET_EXPERIMENTS
 recipe=$(realpath "$(dirname "$0")/../../recipes/images/run.sh")
+[[ -e $LINNET_EXPERIMENTS/linnet-images-generate ]] || { echo 'SKIPPED: built without libpng' && exit 77; }
 command -v gnuplot > /dev/null || { echo 'SKIPPED: gnuplot is not installed' && exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -57,6 +57,23 @@ transcribed again --model folder --phones --beam 5
 transcribed expected --model "$phones" --beam 5
 same again expected '--phones with a beam'
 
+# --- the blank penalty: an option, or a key of the folder, whose search for words does not use it
+transcribed plain --model "$phones" --format json
+transcribed expected --model "$phones" --blank-penalty 4 --format json
+cmp -s plain expected && fail 'the blank penalty changes nothing'
+mkdir penalty
+ln -s "$PWD"/folder/* penalty/
+rm penalty/recognizer.json
+sed 's/"beam"/"blank_penalty": 4, "beam"/' folder/recognizer.json > penalty/recognizer.json
+transcribed again --model penalty --phones --format json
+same again expected '"blank_penalty"'
+transcribed again --model penalty --phones --blank-penalty 0 --format json
+same again plain '--blank-penalty 0'
+transcribed again --model penalty
+same again words '"blank_penalty" of a search for words'
+check 2 '--blank-penalty 1: only greedy decoding has it' transcribe --model "$phones" --beam 5 --blank-penalty 1 sound.wav
+check 2 '--blank-penalty nan: must be -100 to 100' transcribe --model "$phones" --blank-penalty nan sound.wav
+
 # --- an option changes its setting in the file, and no other
 transcribed again --model folder --lm others.bin --word-bonus 2
 transcribed expected --model "$phones" "${options[@]}" --lm others.bin --lm-weight 0.8 --word-bonus 2

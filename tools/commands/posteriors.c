@@ -1,11 +1,12 @@
-/* linnet posteriors: writes log-posteriors of audio to Kaldi archives, for `linnet decode` and other decoders. It can
- * divide them by label priors, as the WFST decoders of Kaldi and EESEN expect. */
+/* linnet posteriors: writes log-posteriors of audio or stored features to Kaldi archives, for `linnet decode` and other
+ * decoders. It can divide them by label priors, as the WFST decoders of Kaldi and EESEN expect. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/default_model.h"
 #include "common/inputs.h"
+#include "common/matrix_source.h"
 
 /* The minimum prior of a symbol that was seen: dividing by a smaller one would let the symbol win by noise alone. A
  * symbol with prior 0 was never seen and is impossible: all of its log-posteriors become HTK's logarithm of 0, which
@@ -15,20 +16,23 @@
 
 static struct {
   char *model, *ark, *scp, *priors, *estimate;
+  const char *features;
   double prior_scale;
-  int text;
+  int text, run_commands;
 } options = {.prior_scale = TOOL_NOT_GIVEN};
 
 struct posteriors {
   struct linnet_recognizer *recognizer;
   const struct linnet_model *model; /* of the recognizer */
-  struct inputs inputs;
+  struct inputs inputs;             /* none with --features */
+  struct matrix_source source;      /* of --features */
   struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
   size_t symbols;
   float *log_priors; /* (symbols), scaled: subtracted from the log-posteriors; -LOG_ZERO makes the result LOG_ZERO */
   double *sums;      /* (symbols): of the posteriors, over all frames */
   float *values;     /* (frames, symbols) of one utterance */
   size_t frames, capacity, all_frames; /* capacity in frames */
+  size_t utterances, failures;         /* so far */
 };
 
 /* --- one utterance ------------------------------------------------------------------------------------------------ */
@@ -60,21 +64,43 @@ static int take(void *user, const float *log_posteriors, size_t first, size_t fr
   return 0;
 }
 
-/* False if writing failed. Utterances that fail are reported and skipped. */
-static bool process(struct linnet_context *context, struct posteriors *p, size_t item,
-                    struct linnet_recognizer_stream *stream, size_t *failures) {
-  const char *name = inputs_name(&p->inputs, item);
-  p->frames = 0;
-  linnet_recognizer_stream_reset(stream);
-  if (inputs_recognise(&p->inputs, context, item, stream) != LINNET_OK) {
-    *failures += tool_fail_context(context) != TOOL_INTERRUPTED;
-    return true;
-  }
+/* False if writing failed. */
+static bool put(struct linnet_context *context, struct posteriors *p, const char *name) {
   p->all_frames += p->frames;
   if (!p->writer || linnet_ark_write(p->writer, name, p->values, p->frames, p->symbols) == LINNET_OK)
     return true;
   tool_fail_context(context);
   return false;
+}
+
+static void begin(struct posteriors *p, struct linnet_recognizer_stream *stream) {
+  p->frames = 0;
+  p->utterances++;
+  linnet_recognizer_stream_reset(stream);
+}
+
+/* False if writing failed. Utterances that fail are reported and skipped. */
+static bool process(struct linnet_context *context, struct posteriors *p, size_t item,
+                    struct linnet_recognizer_stream *stream) {
+  begin(p, stream);
+  if (inputs_recognise(&p->inputs, context, item, stream) == LINNET_OK)
+    return put(context, p, inputs_name(&p->inputs, item));
+  p->failures += tool_fail_context(context) != TOOL_INTERRUPTED;
+  return true;
+}
+
+/* The same for stored features. */
+static bool process_features(struct linnet_context *context, struct posteriors *p, const char *key,
+                             const struct linnet_matrix *matrix, struct linnet_recognizer_stream *stream) {
+  begin(p, stream);
+  if (linnet_recognizer_stream_accept_features(stream, matrix->values, matrix->rows, matrix->cols) == LINNET_OK &&
+      linnet_recognizer_stream_finish(stream) == LINNET_OK)
+    return put(context, p, key);
+  if (!tool_interrupted()) {
+    tool_fail("%s: %s", key, linnet_context_error(context));
+    p->failures++;
+  }
+  return true;
 }
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
@@ -89,38 +115,59 @@ static int write_priors(const struct posteriors *p) {
   return tool_output_commit(&output) ? TOOL_OK : TOOL_FAILURE;
 }
 
-static int finish(struct linnet_context *context, const struct posteriors *p, size_t failures) {
+static int finish(struct linnet_context *context, const struct posteriors *p) {
   if (p->all_frames == 0)
     return tool_fail("none of %zu utterances could be used, the first is %s: all failed or are shorter than a frame",
-                     p->inputs.count, inputs_name(&p->inputs, 0));
+                     p->utterances, options.features ? options.features : inputs_name(&p->inputs, 0));
   if (p->writer && linnet_ark_writer_commit(p->writer) != LINNET_OK)
     return tool_fail_context(context);
   if (options.estimate && write_priors(p) != TOOL_OK)
     return TOOL_FAILURE;
-  fprintf(stderr, "%zu utterances, %zu frames, one every %g ms\n", p->inputs.count - failures, p->all_frames,
+  fprintf(stderr, "%zu utterances, %zu frames, one every %g ms\n", p->utterances - p->failures, p->all_frames,
           1000 * linnet_model_frame_seconds(p->model));
-  return failures > 0 ? tool_fail("%zu of %zu utterances failed", failures, p->inputs.count) : TOOL_OK;
+  return p->failures > 0 ? tool_fail("%zu of %zu utterances failed", p->failures, p->utterances) : TOOL_OK;
+}
+
+/* False if reading the archives or writing failed. */
+static bool process_archives(struct linnet_context *context, struct posteriors *p,
+                             struct linnet_recognizer_stream *stream) {
+  struct linnet_matrix matrix = {0};
+  const char *key;
+  enum linnet_status status = LINNET_OK;
+  while (!tool_interrupted() && (status = matrix_source_next(&p->source, &key, &matrix)) == LINNET_OK)
+    if (!process_features(context, p, key, &matrix, stream))
+      break;
+  const bool good = tool_interrupted() || status == LINNET_END;
+  linnet_matrix_release(context, &matrix);
+  matrix_source_close(&p->source);
+  return good;
+}
+
+/* False if writing failed. */
+static bool process_inputs(struct linnet_context *context, struct posteriors *p,
+                           struct linnet_recognizer_stream *stream) {
+  static const struct tool_stages stages = {0.12, 0.97, 1, 1};
+  struct tool_progress progress;
+  bool good = true;
+  tool_progress_start(&progress, "posteriors", "utterances", (double)p->inputs.count);
+  for (size_t i = 0; i < p->inputs.count && good && !tool_interrupted(); i++) {
+    tool_progress_begin(&progress, &stages);
+    good = process(context, p, i, stream);
+    tool_progress_add(&progress, 1);
+  }
+  tool_progress_finish(&progress);
+  return good;
 }
 
 static int process_all(struct linnet_context *context, struct posteriors *p) {
-  static const struct tool_stages stages = {0.12, 0.97, 1, 1};
   struct linnet_recognizer_stream *stream = NULL;
-  struct tool_progress progress;
-  size_t failures = 0;
-  bool good = true;
   if (linnet_recognizer_stream_create(context, p->recognizer, &stream) != LINNET_OK)
     return tool_fail_context(context);
   linnet_recognizer_stream_set_sink(stream, take, p);
   tool_catch_interrupt();
-  tool_progress_start(&progress, "posteriors", "utterances", (double)p->inputs.count);
-  for (size_t i = 0; i < p->inputs.count && good && !tool_interrupted(); i++) {
-    tool_progress_begin(&progress, &stages);
-    good = process(context, p, i, stream, &failures);
-    tool_progress_add(&progress, 1);
-  }
-  tool_progress_finish(&progress);
+  const bool good = (options.features ? process_archives : process_inputs)(context, p, stream);
   linnet_recognizer_stream_destroy(stream);
-  return tool_interrupted() ? TOOL_INTERRUPTED : good ? finish(context, p, failures) : TOOL_FAILURE;
+  return tool_interrupted() ? TOOL_INTERRUPTED : good ? finish(context, p) : TOOL_FAILURE;
 }
 
 /* --- priors ------------------------------------------------------------------------------------------------------- */
@@ -227,6 +274,10 @@ static bool check_options(void) {
   const bool scaled = options.prior_scale != TOOL_NOT_GIVEN;
   if (!options.ark && !options.estimate)
     tool_usage("--out FILE or --estimate-priors FILE is missing");
+  else if (options.features && inputs_are_many())
+    tool_usage("--features %s: takes the place of --data and of files", options.features);
+  else if (options.run_commands && !options.features)
+    tool_usage("--run-commands: needs --features");
   else if (!options.ark && (options.scp || options.text))
     tool_usage("%s: needs --out FILE", options.scp ? "--scp" : "--text");
   else if (scaled && !options.priors)
@@ -239,12 +290,13 @@ static bool check_options(void) {
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
-  struct posteriors p = {.model = NULL};
+  struct posteriors p = {
+      .source = {.context = context, .inputs = &options.features, .count = 1, .run_commands = options.run_commands}};
   int code = TOOL_FAILURE;
   if (!check_options())
     return TOOL_USAGE;
   p.recognizer = tool_open_recognizer(context, path, NULL);
-  if (p.recognizer && inputs_open(&p.inputs, context, p.recognizer, paths, count, &code)) {
+  if (p.recognizer && (options.features || inputs_open(&p.inputs, context, p.recognizer, paths, count, &code))) {
     p.model = linnet_recognizer_model(p.recognizer);
     code = run_job(context, &p);
     inputs_close(&p.inputs);
@@ -273,12 +325,21 @@ int tool_posteriors(int argc, const char **argv) {
       {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "with --priors: their exponent (default 1)", "X"},
       {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0,
        "write the mean posteriors of the symbols, which --priors of all commands takes (default: none)", "FILE"},
+      {"features", 0, POPT_ARG_STRING, &options.features, 0,
+       "read features in sequence from archives, as 'linnet decode' reads posteriors: ark:FILE, ark:- or scp:FILE "
+       "(default: audio, or the data folder)",
+       "INPUT"},
+      {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
+       "run the command of --features 'ark:COMMAND |'; use it only for commands that you trust (default: refuse it)",
+       NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
-  const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
+  const char **paths = NULL;
+  if (parsed)
+    paths = options.features ? tool_arguments(parsed, "", 0, &count) : inputs_arguments(parsed, &count);
   int code = tool_with_recognizer(options.model, paths, count, run);
   poptFreeContext(parsed);
   return code;

@@ -1,6 +1,8 @@
 /* Chooses between the search over symbols and the search for words, and applies the options to a recognizer. */
 #include "search_options.h"
 
+#include <math.h>
+
 #include "default_model.h"
 #include "lattices.h"
 #include "tool.h"
@@ -30,10 +32,14 @@ bool search_options_read(struct linnet_search_settings *settings, bool optional)
 /* --- a recognizer with these options ------------------------------------------------------------------------------ */
 
 static int phones_option;
+static double blank_penalty = TOOL_NOT_GIVEN;
 
 struct poptOption recognizer_options_table[] = {
     {"phones", 0, POPT_ARG_NONE, &phones_option, 0,
      "recognise phones with the model of a recognizer (default: what the recognizer says)", NULL},
+    {"blank-penalty", 0, POPT_ARG_DOUBLE, &blank_penalty, 0,
+     "without a beam, subtract X from the log-posterior of the blank: more phones (default: what the recognizer says)",
+     "X"},
     POPT_TABLEEND};
 
 /* Whether the options ask for words, or for other results of a recognizer. */
@@ -41,12 +47,34 @@ static bool takes_recognizer(const char *path) {
   return !phones_option && tool_names_recognizer(path);
 }
 
+static bool check_blank_penalty(void) {
+  if (search_options_given())
+    tool_usage("--blank-penalty %g: only greedy decoding has it; a search with a beam takes --priors FILE",
+               blank_penalty);
+  else if (!(fabs(blank_penalty) <= 100))
+    tool_usage("--blank-penalty %g: must be -100 to 100", blank_penalty);
+  return !search_options_given() && fabs(blank_penalty) <= 100;
+}
+
 bool recognizer_options_check(const char *path) {
   if (phones_option && word_options_given()) {
     tool_usage("only one of --phones and --words");
     return false;
   }
+  if (blank_penalty != TOOL_NOT_GIVEN && !check_blank_penalty())
+    return false;
   return search_options_check(true, takes_recognizer(path));
+}
+
+/* Greedy decoding takes the penalty also from a recognizer whose search is for words. */
+static void read_blank_penalty(struct recognizer_options *options) {
+  struct linnet_search_settings search;
+  if (options->file) {
+    linnet_recognizer_file_search_settings(options->file, &search);
+    options->search.blank_penalty = search.blank_penalty;
+  }
+  if (blank_penalty != TOOL_NOT_GIVEN)
+    options->search.blank_penalty = (float)blank_penalty;
 }
 
 bool recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path) {
@@ -55,6 +83,7 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
     return false;
   if (takes_recognizer(path))
     linnet_recognizer_file_search_settings(options->file, &options->search);
+  read_blank_penalty(options);
   options->settings.search = &options->search;
   return search_options_read(&options->search, true);
 }

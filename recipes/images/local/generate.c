@@ -1,10 +1,10 @@
 /* Draws images from a model of linnet-images-train, or completes the lower halves of given images, value by value as a
  * recurrent network, and shows them as a picture. */
+#include <png.h>
 #include <string.h>
 
 #include "images.h"
 #include "model/inference/sample.h"
-#include "png.h"
 
 static struct options {
   const char *model, *complete, *out;
@@ -99,6 +99,17 @@ static void draw_images(struct generation *g) {
   linnet_free(g->context, values);
 }
 
+static void write_png(const struct picture *p, const char *path) {
+  png_image image = {.version = PNG_IMAGE_VERSION,
+                     .width = (png_uint_32)p->width,
+                     .height = (png_uint_32)p->height,
+                     .format = p->channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB};
+  FILE *file = experiment_create(path);
+  if (!png_image_write_to_stdio(&image, file, 0, p->pixels, 0, NULL))
+    experiment_die("%s: %s", path, image.message);
+  experiment_finish(file, path);
+}
+
 static void show(const struct generation *g) {
   const size_t size = images_size(&g->drawn), columns = (size_t)options.columns, parts = g->num_given > 0 ? 3 : 1;
   const struct picture p =
@@ -114,7 +125,7 @@ static void show(const struct generation *g) {
     picture_put(&p, &g->drawn, half, row, column);
     picture_put(&p, &g->drawn, g->given.values + i * size, row + 2, column);
   }
-  png_write(options.out, p.pixels, p.height, p.width, p.channels);
+  write_png(&p, options.out);
   linnet_free(g->context, half);
   linnet_free(g->context, p.pixels);
 }

@@ -460,6 +460,7 @@ static void refuse_pronunciations(void) {
 
 static void refuse_decoding(void) {
   REFUSES(linnet_greedy_set_calibrations(NULL, NULL));
+  REFUSES(linnet_greedy_set_blank_penalty(NULL, 0));
 
   REFUSES(linnet_alignment_create(NULL, floats, 1, 1, (void *)&scratch, 1, NULL, (void *)&out));
   REFUSES(linnet_alignment_create(f.context, NULL, 1, 1, (void *)&scratch, 1, NULL, (void *)&out));

@@ -27,7 +27,7 @@ static struct linnet_context *context;
 static struct linnet_lexicon *lexicon;
 static struct linnet_text_normalizer *normalizer;
 
-enum { MAX_MEMBERS = 20, BYTES = 2048, SPARE = 24 };
+enum { MAX_MEMBERS = 24, BYTES = 2048, SPARE = 24 };
 
 /* --- a call that takes each structure ----------------------------------------------------------------------------- */
 
@@ -401,7 +401,9 @@ static const struct structure {
       AT(num_silences),
       AT(calibrations),
       AT(priors),
-      AT(prior_scale)}},
+      AT(prior_scale),
+      AT(pronunciation_weight),
+      AT(blank_penalty)}},
 #undef S
 #define S linnet_text_aligner_settings
     {NULL, sizeof(struct S), 0, fill_text_aligner_settings, call_text_aligner, NULL, {AT(lexicon), AT(g2p), AT(rules)}},

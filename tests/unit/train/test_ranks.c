@@ -2,6 +2,7 @@
  * continues; a failure of one ends all; gradients are exchanged during the backward pass. */
 #include "allocators.h"
 #include "model/parameters.h"
+#include "phone_model.h"
 #include "small_training.h"
 #include "thread_group.h"
 #include "train/gradient.h"
@@ -84,10 +85,22 @@ static void test_same_bytes(struct run run) {
     check_all(threads, counts[i], LINNET_OK, "");
     CHECK(same_model(alone, folder), "%zu ranks give another model", counts[i]);
     for (size_t r = 0; r < counts[i]; r++)
-      CHECK(threads[r].run.last_loss == run.last_loss, "rank %zu of %zu: another loss", r, counts[i]);
+      CHECK(threads[r].run.last_loss == run.last_loss && threads[r].run.last_crf == run.last_crf,
+            "rank %zu of %zu: another loss", r, counts[i]);
     remove_folder(folder);
   }
   remove_folder(alone);
+}
+
+static void test_same_bytes_with_denominator(struct run run) {
+  struct test_random r = {4};
+  float *table = phone_table(&r, SYMBOLS);
+  struct phone_model phones = {SYMBOLS, 2, 0, table};
+  struct linnet_language_model model = phone_language_model(&phones);
+  run.denominator = &model;
+  run.ctc_weight = 0.1;
+  test_same_bytes(run);
+  free(table);
 }
 
 /* One rank asks to stop, in an event or through the context's hook. */
@@ -348,7 +361,7 @@ int main(void) {
   run.consistency = 0.5;
   run.average_decay = 0;
   run.train.masking = MASKED;
-  test_same_bytes(run);
+  test_same_bytes_with_denominator(run);
   test_resume(stop_one);
   test_resume(cancel_one);
   test_divided_state();

@@ -134,6 +134,33 @@ static void test_drop(void) {
   linnet_context_destroy(context);
 }
 
+/* The penalty gives the segments of rows whose blank is that much less probable, with the confidences of the rows as
+ * they are. */
+static void test_blank_penalty(void) {
+  static float rows[MAX_FRAMES * 4], lowered[MAX_FRAMES * 4];
+  const float penalty = 0.625f;
+  struct linnet_context *context = test_context();
+  struct linnet_greedy *greedy;
+  struct linnet_segment plain[MAX_FRAMES], expected[MAX_FRAMES];
+  struct test_random r = {8};
+  fill_rows(&r, rows, MAX_FRAMES * 4);
+  memcpy(lowered, rows, sizeof rows);
+  for (size_t t = 0; t < MAX_FRAMES; t++)
+    lowered[4 * t] -= penalty;
+  const size_t count = decode_plainly(lowered, MAX_FRAMES, 4, expected);
+  REQUIRE(count > decode_plainly(rows, MAX_FRAMES, 4, plain), "the penalty has no effect");
+  REQUIRE(linnet_greedy_create(context, 4, &greedy) == LINNET_OK, "create");
+  CHECK(linnet_greedy_set_blank_penalty(greedy, penalty) == LINNET_OK, "set");
+  accept_in_chunks(greedy, rows, MAX_FRAMES, 4, &r);
+  check_segments(greedy, expected, count, 8);
+  CHECK(linnet_greedy_set_blank_penalty(greedy, 0) == LINNET_ERROR_STATE, "within an utterance");
+  linnet_greedy_reset(greedy);
+  CHECK(linnet_greedy_set_blank_penalty(greedy, NAN) == LINNET_ERROR_ARGUMENT, "not a number");
+  CHECK(linnet_greedy_set_blank_penalty(NULL, 0) == LINNET_ERROR_ARGUMENT, "no decoder");
+  linnet_greedy_destroy(greedy);
+  linnet_context_destroy(context);
+}
+
 static void test_not_finite(void) {
   struct linnet_context *context = test_context();
   struct linnet_greedy *greedy;
@@ -204,6 +231,7 @@ int main(void) {
   test_random_chunks();
   test_growing();
   test_drop();
+  test_blank_penalty();
   test_not_finite();
   test_warm();
   test_arguments();
