@@ -67,6 +67,9 @@ enum linnet_status linnet_endpoint_read(struct linnet_context *context, const st
                        "endpoints: silence_probability is %g, it must be above 0 and at "
                        "most 1",
                        (double)s->silence_probability);
+  if (!(s->restart_seconds >= 0 && s->restart_seconds < INFINITY))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "endpoints: restart_seconds is %g, it must be at least 0",
+                       s->restart_seconds);
   for (size_t i = 0; i < s->num_rules; i++) {
     rules->rules[i] = s->rules[i];
     if (!is_possible(&rules->rules[i]))

@@ -24,6 +24,7 @@ struct linnet_recognizer_stream {
   struct linnet_endpoint *endpoint;            /* NULL: the utterance is one segment */
   uint64_t partial_rows;                       /* rows between partial results; 0: they come after each call */
   uint64_t row;                                /* number of rows of posteriors since the reset */
+  uint64_t network_row;                        /* the first row since the network started */
   size_t segment;                              /* number of segments with a final result */
   const char **shown;                          /* the texts of the best alternative that the hook saw last */
   size_t num_shown, shown_capacity;
@@ -90,6 +91,13 @@ static bool ends_word(void *search_stream) {
   return linnet_search_stream_ends_word(search_stream);
 }
 
+/* Whether the network restarts at an endpoint after the last row. */
+static bool restarts(const struct linnet_recognizer_stream *s) {
+  const struct linnet_endpoint_settings *settings = &s->recognizer->endpoints.settings;
+  const double seconds = (double)(s->row - s->network_row) * linnet_stream_frame_seconds(s->audio);
+  return settings->restart && seconds >= settings->restart_seconds;
+}
+
 /* Ends the segment with the last row, and begins one with the next row. */
 static enum linnet_status end_segment(struct linnet_recognizer_stream *s) {
   LINNET_TRY(linnet_search_stream_finish(s->search));
@@ -97,8 +105,10 @@ static enum linnet_status end_segment(struct linnet_recognizer_stream *s) {
   linnet_search_stream_reset_at(s->search, s->row);
   s->num_shown = 0;
   s->has_new_frames = false;
-  if (s->recognizer->endpoints.settings.restart)
+  if (restarts(s)) {
     linnet_stream_restart_network(s->audio);
+    s->network_row = s->row;
+  }
   return LINNET_OK;
 }
 
@@ -355,7 +365,7 @@ void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
   s->searching = LINNET_OK;
   s->has_new_frames = s->finished = false;
   s->num_shown = s->segment = 0;
-  s->row = 0;
+  s->row = s->network_row = 0;
 }
 
 void linnet_recognizer_stream_destroy(struct linnet_recognizer_stream *s) {

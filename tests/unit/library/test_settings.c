@@ -275,7 +275,7 @@ static const struct structure {
      fill_endpoint_settings,
      call_endpoint,
      NULL,
-     {AT(rules), AT(num_rules), AT(silence_probability), AT(restart)}},
+     {AT(rules), AT(num_rules), AT(silence_probability), AT(restart), AT(restart_seconds)}},
 #undef S
 #define S linnet_fbank_settings
     {"linnet_fbank_settings",
