@@ -1,6 +1,7 @@
 /* A stream of a search: runs one of the three decoders and converts its hypotheses into a result. */
 #include "decoder/output/spans.h"
 #include "decoder/search_parts.h"
+#include "decoder/words/word_beam.h"
 
 struct linnet_search_stream {
   struct linnet_context *context;
@@ -199,13 +200,15 @@ static enum linnet_status collect_beam(struct linnet_search_stream *s) {
   return LINNET_OK;
 }
 
+/* Hypothesis `first` comes before the others. */
 static enum linnet_status collect_words(struct linnet_search_stream *s) {
   struct linnet_word_hypothesis h;
   size_t count = linnet_word_search_num_hypotheses(s->words), maximum = s->search->num_alternatives;
   if (count == 0)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for ranking hypotheses");
+  const size_t first = s->finished ? 0 : linnet_word_search_partial(s->words);
   for (size_t i = 0; i < count && i < maximum; i++) {
-    LINNET_TRY(linnet_word_search_hypothesis(s->words, i, &h));
+    LINNET_TRY(linnet_word_search_hypothesis(s->words, i == 0 ? first : i <= first ? i - 1 : i, &h));
     LINNET_TRY(add_words(s, &h));
   }
   s->result.num_stable = s->finished ? s->alternatives[0].num_words : linnet_word_search_num_stable_words(s->words);

@@ -177,6 +177,11 @@ size_t linnet_word_max_new(const struct linnet_word_search *search);
 /* Makes capacity for `sequences` more sequences; first frees those that no state needs. False without memory. */
 bool linnet_word_reserve(struct linnet_word_search *search, size_t sequences);
 
+/* The index of the hypothesis that a partial result shows: the best that ends with a complete word, unless its score is
+ * far below the best, which is then shown without its incomplete word. Hypotheses must be ranked
+ * (linnet_word_search_num_hypotheses). */
+size_t linnet_word_search_partial(const struct linnet_word_search *search);
+
 /* A new state at a position, in no list yet. */
 struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *search,
                                               struct linnet_word_position position);

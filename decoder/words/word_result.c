@@ -131,6 +131,17 @@ size_t linnet_word_search_num_hypotheses(struct linnet_word_search *search) {
   return rank_results(search) == LINNET_OK ? search->result_count : 0;
 }
 
+/* Natural logarithm. Where a word can still be longer, scores of the hypotheses with and without it often differ by
+ * less than this; larger margins show no more right words in time, and more that are withdrawn (docs/live.md). */
+static const double partial_margin = 5;
+
+size_t linnet_word_search_partial(const struct linnet_word_search *s) {
+  for (size_t i = 0; i < s->result_count && s->ranks[i].score >= s->ranks[0].score - partial_margin; i++)
+    if (s->results[s->ranks[i].parent].complete)
+      return i;
+  return 0;
+}
+
 size_t linnet_word_search_num_stable_words(const struct linnet_word_search *s) {
   uint32_t common = s->now->states[0].position.history;
   for (size_t i = 1; i < s->now->count; i++)

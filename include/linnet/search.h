@@ -116,7 +116,9 @@ struct linnet_result {
   int is_final;      /* 1: the utterance or segment is complete; 0: this is a partial result */
   size_t num_stable; /* number of words at the start of the best alternative (phones, if there are no words) with
                         which every later result begins; their times may still change */
-  const struct linnet_alternative *alternatives; /* best first */
+  const struct linnet_alternative *alternatives; /* best first; but a partial result of a search for words begins with
+                                                    the best that ends with a complete word, unless its score is more
+                                                    than 5 below the best */
   size_t num_alternatives;                       /* at least 1 */
   double start;   /* where the audio of the result begins, in seconds: 0 before the first endpoint */
   size_t segment; /* number of segments with a final result before this one */

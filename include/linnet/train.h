@@ -169,6 +169,7 @@ struct linnet_train_epoch {
   double waiting_seconds;  /* of train_seconds: for other ranks */
   uint64_t num_sent_bytes; /* by this rank, gradients and weights */
   double crf_loss;         /* CTC-CRF loss per label; negative if the loss is that of CTC */
+  double hidden_seconds;   /* of exchange_seconds: while this rank computed */
 };
 
 /* Callbacks that run in the thread of linnet_trainer_run. If one returns non-zero, the trainer saves a checkpoint and

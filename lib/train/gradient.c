@@ -120,10 +120,11 @@ struct step {
   struct linnet_batch *batch;
   uint64_t seed;
   uint32_t step;
-  double scale, consistency;       /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
-  size_t first;                    /* shard of this rank */
-  size_t count;                    /* shards of this rank that have utterances */
-  size_t order[LINNET_MAX_SHARDS]; /* in which they are processed */
+  struct linnet_reduction *reduction; /* NULL with one rank */
+  double scale, consistency;          /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
+  size_t first;                       /* shard of this rank */
+  size_t count;                       /* shards of this rank that have utterances */
+  size_t order[LINNET_MAX_SHARDS];    /* in which they are processed */
   enum linnet_status status[LINNET_MAX_SHARDS];
   unsigned worker[LINNET_MAX_SHARDS];
 };
@@ -221,7 +222,8 @@ static enum linnet_status compute_losses(const struct step *step, struct linnet_
 /* Forward, losses and backward of the sequences that lie at `host`, the first of which is sequence `begin` of the
  * batch. */
 static enum linnet_status run_batch(const struct step *step, struct linnet_worker *worker,
-                                    const struct linnet_host_batch *host, size_t begin, real *gradient) {
+                                    const struct linnet_host_batch *host, size_t begin,
+                                    struct linnet_reduction_shard *reduced, real *gradient) {
   const struct linnet_network *network = step->gradient->network;
   struct linnet_device *device = network->device;
   struct linnet_batch *batch = step->batch;
@@ -231,7 +233,9 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
                                .dropout = network->config->dropout,
                                .seed = step->seed,
                                .step = step->step,
-                               .first_row = batch->offsets[begin]};
+                               .first_row = batch->offsets[begin],
+                               .passed = reduced->reduction ? linnet_reduction_passed : NULL,
+                               .passed_user = reduced};
   LINNET_TRY(device->ops->upload_batch(device, worker->context, host, &shard.features));
   device->ops->spec_augment(device, &shard.pack, &host->masks, shard.features);
   LINNET_TRY(linnet_worker_forward(worker, network, step->weights, &shard));
@@ -240,7 +244,8 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
   return LINNET_OK;
 }
 
-static enum linnet_status run_shard(const struct step *step, size_t s, struct linnet_worker *worker, real *gradient) {
+static enum linnet_status run_shard(const struct step *step, size_t s, struct linnet_worker *worker,
+                                    struct linnet_reduction_shard *reduced, real *gradient) {
   const struct linnet_batch *batch = step->batch;
   size_t begin = first_of(step, s), count = first_of(step, s + 1) - begin, first = batch->offsets[begin];
   size_t columns = batch->config->stack * batch->config->input_dim;
@@ -255,22 +260,24 @@ static enum linnet_status run_shard(const struct step *step, size_t s, struct li
                                    .labels = batch->labels + begin,
                                    .num_labels = batch->num_labels + begin,
                                    .masks = linnet_batch_masks(batch, begin)};
-  enum linnet_status status = run_batch(step, worker, &host, begin, gradient);
+  enum linnet_status status = run_batch(step, worker, &host, begin, reduced, gradient);
   linnet_free(worker->context, offsets);
   return status;
 }
 
 static void task_shard(void *user, size_t task, unsigned worker) {
   struct step *step = user;
-  size_t s = step->order[task];
-  step->worker[s] = worker;
-  step->status[s] = linnet_poll_check(step->gradient->workers[worker].context);
-  if (step->status[s] != LINNET_OK)
-    return;
   const struct linnet_network *network = step->gradient->network;
+  size_t s = step->order[task];
   real *gradient = step->gradient->shards[s - step->first];
+  struct linnet_reduction_shard reduced = linnet_reduction_shard(step->reduction);
+  step->worker[s] = worker;
   network->device->ops->zero(network->device, gradient, network->parameters->size * sizeof *gradient);
-  step->status[s] = run_shard(step, s, &step->gradient->workers[worker], gradient);
+  step->status[s] = linnet_poll_check(step->gradient->workers[worker].context);
+  if (step->status[s] == LINNET_OK)
+    step->status[s] = run_shard(step, s, &step->gradient->workers[worker], &reduced, gradient);
+  if (step->reduction)
+    linnet_reduction_passed(&reduced, 0);
 }
 
 static enum linnet_status reserve_shard(struct linnet_gradient *g, size_t i) {
@@ -312,10 +319,9 @@ static size_t count_labels(const struct linnet_batch *batch) {
   return labels;
 }
 
-/* The shards of this rank. */
-static enum linnet_status run_shards(struct step *step) {
-  struct linnet_gradient *g = step->gradient;
-  linnet_workers_run(g->context, g->network, step->count, task_shard, step);
+/* The first failure in the order of the shards. */
+static enum linnet_status check_shards(const struct step *step) {
+  const struct linnet_gradient *g = step->gradient;
   for (size_t i = 0; i < step->count; i++) {
     size_t s = step->order[i];
     if (step->status[s] != LINNET_OK) {
@@ -324,6 +330,22 @@ static enum linnet_status run_shards(struct step *step) {
     }
   }
   return LINNET_OK;
+}
+
+/* The shards of this rank, and with several ranks the sums over all. */
+static enum linnet_status run_shards(struct step *step) {
+  struct linnet_gradient *g = step->gradient;
+  struct linnet_ranks *ranks = g->ranks;
+  struct linnet_reduction reduction;
+  if (linnet_ranks_count(ranks) == 1) {
+    linnet_workers_run(g->context, g->network, step->count, task_shard, step);
+    return check_shards(step);
+  }
+  step->reduction = &reduction;
+  linnet_reduction_begin(&reduction, g, &step->batch->shards, step->count);
+  linnet_workers_run(g->context, g->network, step->count, task_shard, step);
+  LINNET_TRY(linnet_reduction_finish(&reduction));
+  return linnet_ranks_agree(ranks, check_shards(step));
 }
 
 /* Those of all ranks. */
@@ -351,8 +373,7 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
     step.consistency = g->consistency * 2 * step.scale;
   order_shards(&step);
   LINNET_TRY(reserve_memory(&step));
-  enum linnet_status status = run_shards(&step);
-  LINNET_TRY(batch->ranks ? linnet_ranks_agree(batch->ranks, status) : status);
+  LINNET_TRY(run_shards(&step));
   LINNET_TRY(gather_losses(g, batch));
   return linnet_gradient_sum(g, batch);
 }

@@ -12,7 +12,7 @@
 #include "model/training/network.h"
 #include "ops/denominator.h"
 #include "train/batch.h"
-#include "train/exchange.h"
+#include "train/reduction.h"
 
 /* --- a thread of it ----------------------------------------------------------------------------------------------- */
 
@@ -113,7 +113,15 @@ void linnet_gradient_release_sum(struct linnet_gradient *gradient);
 /* Allocates the gradients of this rank's first `count` shards. */
 enum linnet_status linnet_gradient_reserve(struct linnet_gradient *gradient, size_t count);
 
-/* Sums the gradients of the shards of all ranks into gradient->sum. */
+/* A bucket of the sum over several ranks (reduction.h), in this order: sums within the shards of this rank, the tree
+ * `own`; exchanges what they give, *all is then the tree of all ranks; completes it for this rank's own blocks in
+ * gradient->sum. */
+void linnet_gradient_sum_own(struct linnet_gradient *gradient, size_t bucket, const struct linnet_shard_tree *own);
+enum linnet_status linnet_gradient_exchange(struct linnet_gradient *gradient, size_t bucket,
+                                            const struct linnet_shard_tree *own, struct linnet_shard_tree *all);
+void linnet_gradient_sum_rest(struct linnet_gradient *gradient, size_t bucket, const struct linnet_shard_tree *all);
+
+/* With one rank, sums the gradients of its shards into gradient->sum. With any number, sums the squares. */
 enum linnet_status linnet_gradient_sum(struct linnet_gradient *gradient, const struct linnet_batch *batch);
 
 /* Gathers a whole vector of which each rank has its own blocks. */

@@ -10,7 +10,7 @@ usage() {
 	cat <<'END'
 Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --lm FILE [--lm-weight W --word-bonus B]
                    [--priors FILE --prior-scale X]]
-                   [--every N] [--conditions] [--noise SCP] [--threads J]
+                   [--endpoints] [--every N] [--conditions] [--noise SCP] [--threads J]
 
 Prints a table of phone error rates (greedy decoding), word error rates (of a recognizer's folder, or with --lexicon and
 --lm) with 95 % intervals (over speakers if there are several), and real-time factors: processor seconds per second of audio. First installs missing
@@ -23,6 +23,8 @@ packages and builds linnet, unless $LINNET names a linnet command.
                    no reference of phones
   --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)
   --priors FILE    label priors (linnet posteriors --estimate-priors), --prior-scale (default 0.5)
+  --endpoints      divide recordings at endpoints, where a causal model starts anew: as `linnet listen` does (default: a recording
+                   is one segment)
   --every N        only every Nth utterance of each set (default 1: all)
   --conditions     also measure each set with silence around speech, noise, music, other levels, the band of a telephone
   --noise SCP      clips without speech (lines "ID PATH"), for --conditions and to count false recognitions
@@ -30,8 +32,8 @@ packages and builds linnet, unless $LINNET names a linnet command.
 END
 }
 
-model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 priors='' prior_scale=0.5 beam=200 every=1 conditions='' noise='' threads=$(nproc) set=() out=''
-take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam every conditions! noise threads out set+" "$@"
+model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 priors='' prior_scale=0.5 beam=200 endpoints='' every=1 conditions='' noise='' threads=$(nproc) set=() out=''
+take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam endpoints! every conditions! noise threads out set+" "$@"
 [ ${#set[@]} -gt 0 ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2
@@ -114,8 +116,8 @@ condition_folder() {
 # recognise FOLDER NAME OPTION...: writes FOLDER/NAME.hyp, .log, .time
 recognise() {
 	local base=$1/$2 TIMEFORMAT='%U %S'
-	{ time "$linnet" transcribe --threads "$threads" ${model:+--model "$model"} --data "$1" --output "$base.hyp" "${@:3}" \
-		2>"$base.log"; } 2>"$base.time" || die "$1: not all utterances were recognised: see $base.log"
+	{ time "$linnet" transcribe --threads "$threads" ${model:+--model "$model"} --data "$1" --output "$base.hyp" \
+		${endpoints:+--endpoints} "${@:3}" 2>"$base.log"; } 2>"$base.time" || die "$1: not all utterances were recognised: see $base.log"
 }
 
 # search FOLDER: recognises phones greedily, and words if there is a language model

@@ -63,8 +63,8 @@ check_way --train-cmd "$train_cmd"
 conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1' tuning_beam=200 beam=400 blank_penalty=0.5
 [ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
-root=$exp prepared=$exp/data name=english shared='' special=', "edge_silence": 0.08'
-[ -z "$live" ] || exp=$exp/live name=english-live shared=../english/ special=', "endpoint": {}, "partial_interval": 0.1'
+root=$exp prepared=$exp/data name=english shared='' special=''
+[ -z "$live" ] || exp=$exp/live name=english-live shared=../english/ special=', "endpoint": {}, "partial_interval": 0.06'
 [ -z "$live" ] || [ -z "$quick" ] || set=(model.attention=causal-linear model.convolution_lookahead=1 features.cmvn=running
 	features.max_silence=0 features.edge_silence=0 ${set[@]+"${set[@]}"})
 ship=${ship:-$root/$name} sets=(speechocean762-dev librispeech-dev commonvoice)
@@ -295,7 +295,7 @@ evaluate() {
 	local some=() name
 	for name in "${sets[@]}"; do some+=("$name=$prepared/$name"); done
 	LINNET=$linnet "$here/evaluate.sh" --model "$ship" --set "${some[@]}" --lexicon "$exp/words/lexicon.txt" \
-		--noise "$prepared/noise-held-out.scp" --threads "$jobs" --out "$exp/$1" "${@:2}"
+		--noise "$prepared/noise-held-out.scp" ${live:+--endpoints} --threads "$jobs" --out "$exp/$1" "${@:2}"
 }
 
 # Scores all utterances as recorded, and every sixth utterance under other conditions.

@@ -1,10 +1,11 @@
-/* Kinds of networks for live recognition, of the size of models/english-live with random weights: algorithmic latency,
- * state of a stream, and CPU time per second of audio after 10 seconds, 10 minutes and an hour without an endpoint.
+/* Kinds of networks for live recognition with random weights: algorithmic latency, state of a stream, and CPU time per
+ * second of audio after 10 seconds, 10 minutes and an hour without an endpoint. --network NAME measures one of them.
  *
  * Causal kinds run as recurrences, in blocks of 4 output frames (0.12 s); the latency is that of the look-ahead and of
  * a stack, without the block. The state at a position is allocated and zero, so that it costs the same time and memory
- * as one that was computed. Windows run a network that is not causal as an encoder: for each new piece of audio on the
- * piece, PAST seconds before it and a piece after it; the latency is two pieces, the state is the features. */
+ * as one that was computed. Windows run a network of the size of models/english, which is not causal, as an encoder:
+ * for each new piece of audio on the piece, 3 s before it and a part behind it; the latency is the piece and that part,
+ * the state is the features. bench_windows recognises phones in such windows. */
 #include <linnet/encoder.h>
 
 #include "bench_network.h"
@@ -13,9 +14,9 @@
 enum { BLOCK = 4, FRAMES_PER_SECOND = 100, PIECE = 30, PAST = 300, NUM_POSITIONS = 3 };
 
 #define NETWORK                                                                                                        \
-  "\"norm\": \"pre\", \"stack\": 3, \"layers\": 6, \"width\": 192, \"heads\": 6, \"feed_forward\": 768, "              \
+  "\"norm\": \"pre\", \"stack\": 3, \"width\": 192, \"heads\": 6, \"feed_forward\": 768, "                             \
   "\"position\": \"none\", \"convolution\": 15"
-#define CAUSAL "{" NETWORK ", \"convolution_lookahead\": [2, 1, 1, 1, 1, 1], \"attention\": "
+#define CAUSAL "{" NETWORK ", \"layers\": 6, \"convolution_lookahead\": [2, 1, 1, 1, 1, 1], \"attention\": "
 
 static const struct bench_network causal[] = {
     {"causal linear (elu)", CAUSAL "\"causal-linear\"}"},
@@ -25,9 +26,15 @@ static const struct bench_network causal[] = {
             "\"causal-linear\", \"causal-linear\"]}"},
     {"causal softmax", CAUSAL "\"causal-softmax\"}"},
 };
-static const struct bench_network windows[] = {
-    {"window, linear", "{" NETWORK ", \"attention\": \"linear\"}"},
-    {"window, softmax", "{" NETWORK ", \"attention\": \"softmax\"}"},
+#define WINDOW "{" NETWORK ", \"layers\": 9, \"attention\": "
+
+static const struct {
+  struct bench_network network;
+  size_t ahead; /* frames */
+} windows[] = {
+    {{"window, linear", WINDOW "\"linear\"}"}, 30},
+    {{"window, linear, 1 s ahead", WINDOW "\"linear\"}"}, 100},
+    {{"window, softmax", WINDOW "\"softmax\"}"}, 30},
 };
 static const double positions[NUM_POSITIONS] = {10, 600, 3600}; /* seconds */
 
@@ -102,22 +109,24 @@ struct window {
   struct linnet_context *context;
   struct linnet_encoder *encoder;
   const float *features;
+  size_t frames;
   float *log_posteriors;
 };
 
 static void run_window(void *user) {
   struct window *w = user;
-  bench_check(w->context, linnet_encoder_compute(w->encoder, w->features, PAST + 2 * PIECE, w->log_posteriors));
+  bench_check(w->context, linnet_encoder_compute(w->encoder, w->features, w->frames, w->log_posteriors));
 }
 
-static void measure_window(const struct bench_options *o, const struct bench_network *network) {
+static void measure_window(const struct bench_options *o, const struct bench_network *network, size_t ahead) {
   struct window w = {.context = bench_context(o, 1)};
   struct linnet_model *model = bench_model(w.context, network);
   struct test_random random = {1};
-  const size_t frames = PAST + 2 * PIECE, dim = model->config.input_dim;
+  const size_t frames = PAST + PIECE + ahead, dim = model->config.input_dim;
   float *features = bench_floats(&random, frames * dim);
-  struct row row = {.name = network->name, .latency = 2.0 * PIECE * 1000 / FRAMES_PER_SECOND};
+  struct row row = {.name = network->name, .latency = (double)(PIECE + ahead) * 1000 / FRAMES_PER_SECOND};
   w.features = features;
+  w.frames = frames;
   w.log_posteriors = bench_alloc(frames * BENCH_OUTPUTS * sizeof(float));
   bench_check(w.context, linnet_encoder_create(w.context, model, &w.encoder));
   const double seconds = bench_time(run_window, &w, 0.5) / PIECE * FRAMES_PER_SECOND;
@@ -132,13 +141,19 @@ static void measure_window(const struct bench_options *o, const struct bench_net
   free(features), free(w.log_posteriors);
 }
 
+static bool is_wanted(const struct bench_options *o, const struct bench_network *network) {
+  return !o->network || strcmp(o->network, network->name) == 0;
+}
+
 int main(int argc, char **argv) {
   const struct bench_options o = bench_parse(argc, argv);
   printf("| kind | latency, ms | state: 10 s | 10 min | 1 h | CPU ms a second: 10 s | 10 min | 1 h |\n");
   printf("|---|---|---|---|---|---|---|---|\n");
   for (size_t i = 0; i < sizeof causal / sizeof *causal; i++)
-    measure_causal(&o, &causal[i]);
+    if (is_wanted(&o, &causal[i]))
+      measure_causal(&o, &causal[i]);
   for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
-    measure_window(&o, &windows[i]);
+    if (is_wanted(&o, &windows[i].network))
+      measure_window(&o, &windows[i].network, windows[i].ahead);
   return 0;
 }

@@ -202,8 +202,10 @@ static int train(struct run *run) {
 
 static void report_ranks(const struct run *run) {
   if (train_ranks_group(&ranks))
-    fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s\n", ranks.mpi.group.num_ranks, ranks.mpi.library,
-            run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32");
+    fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s, %s the backward pass\n",
+            ranks.mpi.group.num_ranks, ranks.mpi.library,
+            run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32",
+            ranks.mpi.group.any_thread ? "during" : "after");
 }
 
 /* Everything up to the trainer. Rank 0 alone has the folder. */

@@ -33,11 +33,13 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
     tool_fail("%s: cannot append: %s", log->path, strerror(errno));
     return false;
   }
-  char consistency[40] = "", crf[40] = "", exchange[160] = "";
+  char consistency[40] = "", crf[40] = "", exchange[200] = "";
   if (e->num_ranks > 1)
     snprintf(exchange, sizeof exchange,
-             "\"ranks\": %zu, \"exchange_seconds\": %.3f, \"waiting_seconds\": %.3f, \"sent_bytes\": %llu, ",
-             e->num_ranks, e->exchange_seconds, e->waiting_seconds, (unsigned long long)e->num_sent_bytes);
+             "\"ranks\": %zu, \"exchange_seconds\": %.3f, \"hidden_seconds\": %.3f, \"waiting_seconds\": %.3f, "
+             "\"sent_bytes\": %llu, ",
+             e->num_ranks, e->exchange_seconds, e->hidden_seconds, e->waiting_seconds,
+             (unsigned long long)e->num_sent_bytes);
   if (e->consistency >= 0)
     snprintf(consistency, sizeof consistency, "\"consistency\": %.6f, ", e->consistency);
   if (e->crf_loss >= 0)

@@ -9,8 +9,10 @@
 
 #include "default_model.h"
 
-static const double block_seconds = 0.05;   /* of audio that is recognised at a time */
-static const double partial_interval = 0.1; /* default, in seconds */
+/* Maximum of audio that is recognised at a time. A file by the clock has short pieces, because each waits for its last
+ * sample. A pipe gives what has arrived, and a longer piece only if more of it is there. */
+static const double clocked_piece = 0.02, piece = 0.05; /* seconds */
+static const double partial_interval = 0.06;            /* default, in seconds */
 
 /* --- events ----------------------------------------------------------------------------------------------------- */
 
@@ -143,10 +145,12 @@ double live_rate(const struct live *live) {
 
 /* --- audio ------------------------------------------------------------------------------------------------------ */
 
+static const double longest_wait = 0.05; /* seconds, without a look at interrupts */
+
 /* Waits until the audio so far has been spoken. An interrupt ends the wait. */
 static void wait_for_audio(const struct live *live) {
   for (double left; !tool_interrupted() && (left = live->started + live->taken / live->speed - tool_clock()) > 0;) {
-    const double part = left < block_seconds ? left : block_seconds;
+    const double part = left < longest_wait ? left : longest_wait;
     nanosleep(&(struct timespec){.tv_nsec = (long)(part * 1e9)}, NULL);
   }
 }
@@ -157,11 +161,11 @@ static int report(const struct linnet_context *context, enum linnet_status statu
   return ferror(stdout) ? TOOL_FAILURE : tool_fail("%s", linnet_context_error(context));
 }
 
-static int feed(struct live *live, struct linnet_audio *audio, bool paced, float *samples, size_t block) {
+static int feed(struct live *live, struct linnet_audio *audio, bool paced, float *samples, size_t capacity) {
   enum linnet_status status = LINNET_OK;
   while (status == LINNET_OK && !tool_interrupted()) {
     size_t count = 0;
-    const enum linnet_status read = linnet_audio_read(audio, samples, block, &count);
+    const enum linnet_status read = linnet_audio_read(audio, samples, capacity, &count);
     if (read != LINNET_OK)
       return read == LINNET_END || tool_interrupted() ? TOOL_OK : report(live->reading, read);
     live->taken += (double)count / live_rate(live);
@@ -173,13 +177,14 @@ static int feed(struct live *live, struct linnet_audio *audio, bool paced, float
 }
 
 int live_run(struct live *live, struct linnet_audio *audio, bool paced) {
-  const size_t block = (size_t)(live_rate(live) * block_seconds) + 1;
-  float *samples = malloc(block * sizeof *samples);
+  const double seconds = paced && live->speed > 0 ? clocked_piece : piece;
+  const size_t capacity = (size_t)(live_rate(live) * seconds) + 1;
+  float *samples = malloc(capacity * sizeof *samples);
   if (!samples)
     return tool_fail("out of memory");
   tool_catch_interrupt();
   live->started = tool_clock();
-  int code = feed(live, audio, paced, samples, block);
+  int code = feed(live, audio, paced, samples, capacity);
   if (code == TOOL_OK)
     code = report(live->context, linnet_recognizer_stream_finish(live->stream));
   tool_show_line(NULL);

@@ -1,5 +1,7 @@
 /* The search for words as an object: streaming, memory, determinism, recombination, wrong arguments. test_word_exact
  * compares its results with the definition. */
+#include <linnet/search.h>
+
 #include "allocators.h"
 #include "word_cases.h"
 
@@ -316,6 +318,54 @@ static void test_by_hand(struct linnet_context *context) {
   linnet_symbols_destroy(symbols);
 }
 
+/* --- partial results ---------------------------------------------------------------------------------------------- */
+
+static struct linnet_search *open_partial(struct linnet_context *context, float word_bonus) {
+  static const char *const names[CASE_SYMBOLS] = {"<blk>", "A", "B", "C", "SIL"};
+  static const char text[] = "LONG A B C\nX A\nZ B\n";
+  struct linnet_search *search = NULL;
+  struct linnet_search_settings settings;
+  linnet_search_settings_default(&settings);
+  settings.kind = LINNET_SEARCH_WORDS;
+  settings.num_alternatives = 3;
+  settings.word_bonus = word_bonus;
+  settings.score_threshold = 8;
+  settings.lexicon = (struct linnet_source){"lexicon", text, sizeof text - 1};
+  REQUIRE(linnet_search_create(context, names, CASE_SYMBOLS, &settings, &search) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  return search;
+}
+
+static void check_words(struct linnet_search_stream *stream, bool best, const char *words) {
+  const struct linnet_result *result;
+  char found[64] = "";
+  REQUIRE(linnet_search_stream_result(stream, 1, &result) == LINNET_OK, "no result");
+  const struct linnet_alternative *a = result->alternatives;
+  for (size_t w = 0; w < a->num_words; w++)
+    snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s", w > 0 ? " " : "", a->words[w].text);
+  CHECK(strcmp(found, words) == 0, "'%s', expected '%s'", found, words);
+  CHECK((result->num_alternatives < 2 || a[0].score >= a[1].score) == best, "'%s': order of the alternatives", words);
+  for (size_t i = 2; i < result->num_alternatives; i++)
+    CHECK(a[i - 1].score >= a[i].score, "'%s': order of the others", words);
+}
+
+/* After A B the best hypothesis is inside of LONG. X Z is shown instead if its score, lower by two bonuses, is near. */
+static void test_partial(struct linnet_context *context, float word_bonus, const char *words, bool best) {
+  static const int labels[] = {1, 2, 3};
+  struct linnet_search *search = open_partial(context, word_bonus);
+  struct linnet_search_stream *stream = NULL;
+  float rows[16 * CASE_SYMBOLS];
+  const size_t frames = say(rows, labels, 3);
+  REQUIRE(linnet_search_stream_create(context, search, &stream) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_search_stream_accept(stream, rows, 5) == LINNET_OK, "accept");
+  check_words(stream, best, words);
+  CHECK(linnet_search_stream_accept(stream, rows + 5 * CASE_SYMBOLS, frames - 5) == LINNET_OK, "accept");
+  CHECK(linnet_search_stream_finish(stream) == LINNET_OK, "finish");
+  check_words(stream, true, "LONG");
+  linnet_search_stream_destroy(stream);
+  linnet_search_destroy(search);
+}
+
 /* --- wrong arguments ---------------------------------------------------------------------------------------------- */
 
 static void refuse(struct linnet_context *context, const struct scene *scene, int symbols,
@@ -365,6 +415,8 @@ int main(void) {
   test_recombination(context);
   test_recombination_in_small_beam(context);
   test_by_hand(context);
+  test_partial(context, -2, "X Z", false);
+  test_partial(context, -3, "", true);
   test_arguments(context);
   linnet_context_destroy(context);
   test_warm();
