@@ -154,13 +154,14 @@ struct run {
   const char *initial;  /* path of a model with the initial weights, or NULL */
   double learning_rate; /* 0: 1e-2 */
   struct corpus train, dev;
-  double consistency, average_decay;
+  double consistency, average_decay, ctc_weight;
+  const struct linnet_language_model *denominator; /* NULL: CTC */
   size_t num_shards;
   enum linnet_precision wire_precision;
   const struct linnet_group *group;    /* NULL: one rank */
   void (*created)(void *created_user); /* called when the trainer exists; NULL: not called */
   void *created_user;
-  double first_loss, last_loss, last_consistency;
+  double first_loss, last_loss, last_consistency, last_crf;
   uint64_t steps;
   enum linnet_status status;
   char error[512], log[2048]; /* the log's lines, of this process */
@@ -190,6 +191,7 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
     run->first_loss = epoch->dev_loss;
   run->last_loss = epoch->dev_loss;
   run->last_consistency = epoch->consistency;
+  run->last_crf = epoch->crf_loss;
   return 0;
 }
 
@@ -207,6 +209,8 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.seed = run->model_seed;
   settings.consistency = run->consistency;
   settings.average_decay = run->average_decay;
+  settings.ctc_weight = run->ctc_weight;
+  settings.denominator = run->denominator;
   settings.num_shards = run->num_shards;
   settings.wire_precision = run->wire_precision;
   settings.group = run->group;
@@ -297,6 +301,28 @@ static inline struct linnet_model *load_trained(struct linnet_context *context, 
   snprintf(path, sizeof path, "%s/model.safetensors", folder);
   REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
   return model;
+}
+
+/* Trains as a whole and in parts, which `interrupt` makes end early: the same model. Returns the number of parts. */
+static inline unsigned train_in_parts(const struct run *run, void (*interrupt)(struct run *run, unsigned part)) {
+  char whole[64], parts[64];
+  struct run a = *run, b;
+  train(&a, make_folder(whole));
+  make_folder(parts);
+  unsigned part = 0;
+  do {
+    b = *run;
+    interrupt(&b, ++part);
+    train(&b, parts);
+  } while (b.status == LINNET_ERROR_CANCELLED && part < 200);
+  CHECK(b.status == LINNET_OK, "status %d: %s", b.status, b.error);
+  CHECK(same_model(whole, parts), "the model after %u interruptions differs", part - 1);
+  CHECK(a.last_consistency == b.last_consistency && a.last_crf == b.last_crf,
+        "consistency %g, CTC-CRF %g, after interruptions %g, %g", a.last_consistency, a.last_crf, b.last_consistency,
+        b.last_crf);
+  remove_folder(whole);
+  remove_folder(parts);
+  return part;
 }
 
 #endif

@@ -56,10 +56,15 @@ static inline void thread_group_leave(struct thread_group *g) {
   pthread_mutex_unlock(&g->mutex);
 }
 
+/* The operations that a rank has begun. */
+static inline size_t thread_group_operations(const struct thread_rank *r) {
+  return __atomic_load_n(&r->operations, __ATOMIC_ACQUIRE);
+}
+
 static inline bool thread_group_begin(struct thread_rank *r, const void *data, const size_t *offsets) {
   struct thread_group *g = r->group;
   g->parts[r->rank] = (struct thread_part){data, offsets};
-  if (++r->operations == g->fail_at && r->rank == g->fail_rank)
+  if (__atomic_add_fetch(&r->operations, 1, __ATOMIC_ACQ_REL) == g->fail_at && r->rank == g->fail_rank)
     thread_group_leave(g);
   return thread_group_meet(g);
 }
@@ -113,7 +118,8 @@ static inline struct linnet_group thread_group_of(struct thread_group *g, size_t
                                .rank = rank,
                                .num_ranks = g->num_ranks,
                                .gather = thread_group_gather,
-                               .exchange = thread_group_exchange};
+                               .exchange = thread_group_exchange,
+                               .any_thread = 1};
 }
 
 #endif

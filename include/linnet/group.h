@@ -2,8 +2,8 @@
  *
  * The library is linked with no communication library. A program gives each rank the two operations below, made of
  * MPI, NCCL, gloo, sockets or threads. Both are collective: all ranks call the same operations in the same order. The
- * trainer calls them from the thread that called linnet_trainer_create or linnet_trainer_run, one at a time, with
- * memory of the host.
+ * trainer calls them one at a time, with memory of the host, from the thread that called linnet_trainer_create or
+ * linnet_trainer_run; with `any_thread`, exchanges also come from another thread, while that one computes.
  *
  * The results of a training have the same bytes for every number of ranks (docs/scale.md).
  *
@@ -30,10 +30,15 @@ struct linnet_group {
   int (*gather)(void *user, void *data, const size_t *offsets);
 
   /* Sends bytes send_offsets[r] ... send_offsets[r+1] - 1 of `send` to rank r, and receives those from rank r at
-   * receive_offsets[r]. Both arrays are (num_ranks + 1). Parts may be empty; the part for the caller itself always
-   * is. MPI_Alltoallv. */
+   * receive_offsets[r]. Both arrays are (num_ranks + 1). Parts may be empty. Nothing is sent to the caller itself: its
+   * part of `receive` is empty, its part of `send` need not be. MPI_Alltoallv. */
   int (*exchange)(void *user, const void *send, const size_t *send_offsets, void *receive,
                   const size_t *receive_offsets);
+
+  /* Non-zero: the operations may be called from any thread, one at a time (MPI_THREAD_SERIALIZED). Gradients are then
+   * exchanged during the backward pass. `exchange` should not keep a processor busy while it waits. 0: all operations
+   * come from one thread, and gradients are exchanged after the backward pass. The results have the same bytes. */
+  int any_thread;
 };
 
 #ifdef __cplusplus

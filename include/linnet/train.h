@@ -1,4 +1,4 @@
-/* Training of encoders with CTC. Programs that only recognise do not need this header.
+/* Training of encoders with CTC or CTC-CRF. Programs that only recognise do not need this header.
  *
  * A corpus is a set of callbacks, so that features may come from any source. A trainer runs epochs over it, writes
  * checkpoints and models into a folder, and resumes from the last checkpoint. A run that was interrupted and resumed
@@ -16,6 +16,7 @@
 #include <linnet/context.h>
 #include <linnet/feature_mask.h>
 #include <linnet/group.h>
+#include <linnet/language_model.h>
 #include <linnet/model.h>
 
 #ifdef __cplusplus
@@ -107,6 +108,12 @@ struct linnet_train_settings {
                                            linnet_trainer_create and linnet_trainer_run, with the same arguments but for
                                            its own context, corpora and events. Rank 0 alone reads and writes the
                                            folder. A failure, or a cancelled call, of one rank ends the call on all */
+  const struct linnet_language_model *denominator; /* the loss is that of CTC-CRF (Xiang and Ou 2019), lattice-free MMI
+                                           with the topology of CTC: the language model, whose tokens are the symbols,
+                                           weights the label sequences. linnet_trainer_create reads it; it need not live
+                                           longer. NULL: the loss is that of CTC. Not on a GPU:
+                                           LINNET_ERROR_UNSUPPORTED */
+  double ctc_weight; /* with `denominator`: weight of CTC beside CTC-CRF, 0 to 100, such as 0.1; 0 */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);
@@ -147,7 +154,7 @@ struct linnet_train_step {
 struct linnet_train_epoch {
   unsigned epoch;
   uint64_t step;
-  double train_loss, dev_loss;       /* per label */
+  double train_loss, dev_loss;       /* of CTC, per label */
   double dev_error;                  /* percent; negative without count_errors */
   double learning_rate;              /* at the end of the epoch */
   double train_seconds, dev_seconds; /* wall time; only that of this process if the epoch was resumed */
@@ -161,6 +168,8 @@ struct linnet_train_epoch {
   double exchange_seconds; /* of train_seconds: for sending and receiving gradients and weights */
   double waiting_seconds;  /* of train_seconds: for other ranks */
   uint64_t num_sent_bytes; /* by this rank, gradients and weights */
+  double crf_loss;         /* CTC-CRF loss per label; negative if the loss is that of CTC */
+  double hidden_seconds;   /* of exchange_seconds: while this rank computed */
 };
 
 /* Callbacks that run in the thread of linnet_trainer_run. If one returns non-zero, the trainer saves a checkpoint and

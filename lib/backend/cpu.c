@@ -6,6 +6,7 @@
 #include "ops/causal_linear_attention.h"
 #include "ops/consistency.h"
 #include "ops/ctc.h"
+#include "ops/denominator.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
 #include "ops/feature_map.h"
@@ -49,6 +50,7 @@ static const struct linnet_ops reference = {
     .log_softmax = linnet_log_softmax_reference,
     .ctc = linnet_ctc_reference,
     .consistency = linnet_consistency_reference,
+    .denominator = linnet_denominator_reference,
     .update = linnet_update_reference,
     .sum_of_squares = linnet_sum_of_squares_reference,
     .add = linnet_add_reference,

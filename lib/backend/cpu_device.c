@@ -256,6 +256,29 @@ static void cpu_consistency(struct linnet_device *d, const struct linnet_batch_c
   }
 }
 
+static size_t cpu_denominator_work_bytes(struct linnet_device *d, const struct linnet_batch_denominator *b) {
+  size_t frames = 0;
+  (void)d;
+  for (size_t s = 0; s < b->pack->sequences; s++)
+    frames = linnet_max_size(frames, b->pack->offsets[s + 1] - b->pack->offsets[s]);
+  return linnet_denominator_work_bytes(b->graph, frames);
+}
+
+static void cpu_denominator(struct linnet_device *d, const struct linnet_batch_denominator *b, void *work) {
+  for (size_t s = 0; s < b->pack->sequences; s++) {
+    size_t first = b->pack->offsets[s], row = first * b->graph->symbols;
+    struct linnet_denominator one = {.graph = b->graph,
+                                     .frames = b->pack->offsets[s + 1] - first,
+                                     .logits = b->logits + row,
+                                     .scale = b->scale,
+                                     .gradient_add = b->gradient_add + row};
+    b->loss[s] = b->ctc[s];
+    if (b->ctc[s] != INFINITY)
+      b->loss[s] += kernels(d)->denominator(&one, work) -
+                    linnet_denominator_label_score(b->graph, b->labels[s], b->num_labels[s]);
+  }
+}
+
 static void cpu_sum_of_squares(struct linnet_device *d, size_t n, const real *x, double *sum) {
   *sum = kernels(d)->sum_of_squares(n, x);
 }
@@ -300,6 +323,8 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .ctc_work_bytes = cpu_ctc_work_bytes,
     .ctc = cpu_ctc,
     .consistency = cpu_consistency,
+    .denominator_work_bytes = cpu_denominator_work_bytes,
+    .denominator = cpu_denominator,
     .sum_of_squares = cpu_sum_of_squares,
     .update = cpu_update,
 };

@@ -56,6 +56,19 @@ struct linnet_batch_consistency {
 
 #define LINNET_DEVICE_SLOT(name, arguments, ...) void (*name)(struct linnet_device * device, __VA_ARGS__);
 
+/* The denominator of CTC-CRF of all sequences of a batch, after their CTC. */
+struct linnet_batch_denominator {
+  const struct linnet_pack *pack;
+  const struct linnet_denominator_graph *graph;
+  const int *const *labels;
+  const size_t *num_labels; /* (sequences) */
+  const real *logits;       /* (T, symbols), not normalised */
+  const double *ctc;        /* (sequences): losses of CTC */
+  real scale;               /* the gradient is multiplied by this */
+  real *gradient_add;       /* (T, symbols) with respect to the logits; does not overlap them */
+  double *loss;             /* (sequences): of CTC-CRF; +infinity, and no gradient, where that of CTC is */
+};
+
 struct linnet_device_ops {
   void (*close)(struct linnet_device *d); /* NULL: nothing to do */
   bool host; /* numbers are in host memory; ops run in the calling thread; several threads may call ops at once */
@@ -147,6 +160,9 @@ struct linnet_device_ops {
   size_t (*ctc_work_bytes)(struct linnet_device *d, const struct linnet_batch_ctc *c);
   void (*ctc)(struct linnet_device *d, const struct linnet_batch_ctc *c, void *work);
   void (*consistency)(struct linnet_device *d, const struct linnet_batch_consistency *c);
+  /* NULL: this device has none. */
+  size_t (*denominator_work_bytes)(struct linnet_device *d, const struct linnet_batch_denominator *b);
+  void (*denominator)(struct linnet_device *d, const struct linnet_batch_denominator *b, void *work);
   void (*sum_of_squares)(struct linnet_device *d, size_t n, const real *x, double *sum);
   void (*update)(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares,
                  const struct linnet_update_arrays *a);

@@ -11,7 +11,10 @@
 
 #define CHECKPOINT_FORMATS "linnet-checkpoint-"
 #define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"
+
+/* Sums of losses that a training may lack. */
 #define CONSISTENCY "consistency "
+#define CRF "crf "
 
 enum { STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
 
@@ -21,8 +24,16 @@ static size_t vectors_of(const struct linnet_checkpoint *c) {
   return c->averaged ? LINNET_CHECKPOINT_VECTORS : LINNET_CHECKPOINT_AVERAGE;
 }
 
-/* The state as text: one line of numbers, one line for each kept model, and a line "consistency %a" unless that sum is
- * 0. %a writes doubles exactly. */
+/* Appends a sum to the text of n bytes; returns the bytes of both, negative on failure. */
+static int format_sum(char text[STATE_BYTES], int n, const char *name, double sum) {
+  if (n < 0 || sum == 0)
+    return n;
+  int added = linnet_format(text + n, (size_t)(STATE_BYTES - n), "%s%a\n", name, sum);
+  return added > 0 ? n + added : -1;
+}
+
+/* The state as text: one line of numbers, one line for each kept model, and a line with the name and value of each sum
+ * of a loss besides CTC that is not 0. %a writes doubles exactly. */
 static bool format_state(const struct linnet_train_state *s, char text[STATE_BYTES]) {
   int n = linnet_format(text, STATE_BYTES,
                         "%" PRIu64 " %u %" PRIu64 " %a %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
@@ -33,9 +44,8 @@ static bool format_state(const struct linnet_train_state *s, char text[STATE_BYT
     int added = linnet_format(text + n, (size_t)(STATE_BYTES - n), "%u %a\n", s->kept[i].epoch, s->kept[i].result);
     n = added > 0 ? n + added : -1;
   }
-  if (n > 0 && s->sums.consistency != 0)
-    n = linnet_format(text + n, (size_t)(STATE_BYTES - n), CONSISTENCY "%a\n", s->sums.consistency);
-  return n > 0;
+  n = format_sum(text, n, CONSISTENCY, s->sums.consistency);
+  return format_sum(text, n, CRF, s->sums.crf) > 0;
 }
 
 static bool parse_kept(const char *text, struct linnet_train_state *s) {
@@ -47,10 +57,13 @@ static bool parse_kept(const char *text, struct linnet_train_state *s) {
   return true;
 }
 
-static bool parse_consistency(const char *text, struct linnet_train_state *s) {
-  const char *line = strstr(text, "\n" CONSISTENCY);
-  s->sums.consistency = 0;
-  return !line || linnet_scan(line + 1, CONSISTENCY "%la", &s->sums.consistency) == 1;
+/* `name` is that of format_sum. */
+static bool parse_sum(const char *text, const char *name, double *sum) {
+  const char *line = strchr(text, '\n');
+  *sum = 0;
+  while (line && strncmp(line + 1, name, strlen(name)) != 0)
+    line = strchr(line + 1, '\n');
+  return !line || linnet_scan(line + 1 + strlen(name), "%la", sum) == 1;
 }
 
 static bool parse_state(const char *text, struct linnet_train_state *s) {
@@ -59,7 +72,8 @@ static bool parse_state(const char *text, struct linnet_train_state *s) {
       &s->epoch, &s->epoch_step, &s->schedule.rate, &s->schedule.best, &s->schedule.best_loss, &s->schedule.waiting,
       &s->schedule.stagnant, &s->sums.loss, &s->sums.seconds, &s->sums.labels, &s->sums.frames, &s->sums.infeasible,
       &s->total_seconds, &s->num_kept);
-  return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s) && parse_consistency(text, s);
+  return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s) &&
+         parse_sum(text, CONSISTENCY, &s->sums.consistency) && parse_sum(text, CRF, &s->sums.crf);
 }
 
 static enum linnet_status write_vector(struct linnet_writer *writer, const real *vector, size_t size) {

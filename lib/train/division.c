@@ -9,6 +9,11 @@ size_t linnet_division_blocks(const struct linnet_division *d) {
   return linnet_divide_up(d->size, d->block);
 }
 
+size_t linnet_division_choose_buckets(const struct linnet_division *d) {
+  const size_t buckets = linnet_division_blocks(d) / (2 * d->num_ranks);
+  return buckets == 0 ? 1 : linnet_min_size(buckets, LINNET_MAX_BUCKETS);
+}
+
 size_t linnet_division_length(const struct linnet_division *d, size_t block) {
   return linnet_min_size(d->size - block * d->block, d->block);
 }

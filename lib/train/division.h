@@ -11,6 +11,8 @@
 #include "base/base.h"
 #include "base/real.h"
 
+enum { LINNET_MAX_BUCKETS = 8 };
+
 struct linnet_division {
   size_t size;  /* parameters */
   size_t block; /* parameters of a block; the last block of the buffer may have fewer */
@@ -19,6 +21,9 @@ struct linnet_division {
 };
 
 size_t linnet_division_blocks(const struct linnet_division *d);
+
+/* As many buckets as leave each rank some blocks of each. */
+size_t linnet_division_choose_buckets(const struct linnet_division *d);
 
 /* Parameters of a block. */
 size_t linnet_division_length(const struct linnet_division *d, size_t block);

@@ -36,16 +36,30 @@ static void append_method(char *text, size_t bytes, bool on, const char *key, do
     linnet_format(text + used, bytes - used, "%s=%.9g\n", key, value);
 }
 
+/* Of all probabilities and successors. */
+static uint64_t hash_graph(const struct linnet_denominator_graph *g) {
+  uint64_t hash = mix(0xCBF29CE484222325u, g->weight, g->states * g->columns * sizeof *g->weight);
+  hash = mix(hash, g->next, g->groups * g->columns * sizeof *g->next);
+  hash = mix(hash, g->repeat, g->states * sizeof *g->repeat);
+  return mix(hash, g->finish, g->states * sizeof *g->finish);
+}
+
 /* Methods that are off by default have a line only if they are on, so fingerprints of trainings without them stay the
  * same. */
-static void append_methods(const struct linnet_train_settings *s, char *text, size_t bytes) {
+static void append_methods(const struct linnet_trainer *t, char *text, size_t bytes) {
+  const struct linnet_train_settings *s = &t->settings;
   append_method(text, bytes, s->consistency > 0, "consistency", s->consistency);
   append_method(text, bytes, s->average_decay > 0, "average_decay", s->average_decay);
   append_method(text, bytes, s->num_block_utterances > 0, "shuffle_block", (double)s->num_block_utterances);
   append_method(text, bytes, s->num_shards > 0, "shards", (double)s->num_shards);
-  const size_t used = strlen(text);
+  append_method(text, bytes, s->ctc_weight > 0, "ctc_weight", s->ctc_weight);
+  size_t used = strlen(text);
   if (s->wire_precision == LINNET_BFLOAT16)
     linnet_format(text + used, bytes - used, "wire_precision=bfloat16\n");
+  used = strlen(text);
+  if (t->denominator)
+    linnet_format(text + used, bytes - used, "denominator=%zu arcs, %016" PRIx64 "\n", t->denominator->arcs,
+                  hash_graph(t->denominator));
 }
 
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text) {
@@ -68,7 +82,7 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
         t->dev.num_utterances, hash_corpus(&t->dev, t->dev_frames), s->optimizer, s->schedule, s->learning_rate,
         s->min_learning_rate, s->clip_norm, s->num_batch_frames, s->num_warmup_steps, s->plateau_factor,
         s->plateau_patience, s->seed, s->schedule == LINNET_TRAIN_COSINE ? s->num_epochs : (size_t)0);
-    append_methods(s, *text, BYTES);
+    append_methods(t, *text, BYTES);
   }
   linnet_free(t->context, config);
   linnet_free(t->context, features);

@@ -28,8 +28,8 @@ void linnet_workers_destroy(struct linnet_context *context, struct linnet_worker
   struct linnet_device *device = linnet_device_of(context);
   for (unsigned i = 0; workers && i < linnet_context_num_threads(context); i++) {
     struct linnet_worker *w = &workers[i];
-    void *blocks[] = {w->memory.data,   w->logits.data,  w->loss.data,
-                      w->ctc_work.data, w->dlogits.data, w->consistency.data};
+    void *blocks[] = {w->memory.data,  w->logits.data,      w->loss.data, w->ctc_work.data,
+                      w->dlogits.data, w->consistency.data, w->crf.data,  w->denominator_work.data};
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
       device->ops->free(device, blocks[b]);
     linnet_pass_destroy(w->pass);
@@ -120,10 +120,11 @@ struct step {
   struct linnet_batch *batch;
   uint64_t seed;
   uint32_t step;
-  double scale, consistency;       /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
-  size_t first;                    /* shard of this rank */
-  size_t count;                    /* shards of this rank that have utterances */
-  size_t order[LINNET_MAX_SHARDS]; /* in which they are processed */
+  struct linnet_reduction *reduction; /* NULL with one rank */
+  double scale, consistency;          /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
+  size_t first;                       /* shard of this rank */
+  size_t count;                       /* shards of this rank that have utterances */
+  size_t order[LINNET_MAX_SHARDS];    /* in which they are processed */
   enum linnet_status status[LINNET_MAX_SHARDS];
   unsigned worker[LINNET_MAX_SHARDS];
 };
@@ -172,27 +173,57 @@ static enum linnet_status compare_views(const struct step *step, struct linnet_w
   return LINNET_OK;
 }
 
+/* The denominator of CTC-CRF on the worker's logits and losses of CTC: adds to the gradient (T, outputs), and copies
+ * the losses to the batch. */
+static enum linnet_status add_denominator(const struct step *step, struct linnet_worker *worker,
+                                          const struct linnet_shard *shard, const struct linnet_host_batch *host,
+                                          size_t begin, real *gradient_add) {
+  const struct linnet_network *network = step->gradient->network;
+  struct linnet_device *device = network->device;
+  size_t bytes = shard->pack.sequences * sizeof(double);
+  struct linnet_batch_denominator b = {.pack = &shard->pack,
+                                       .graph = step->gradient->denominator,
+                                       .labels = host->labels,
+                                       .num_labels = host->num_labels,
+                                       .logits = worker->logits.data,
+                                       .ctc = worker->loss.data,
+                                       .scale = (real)step->scale,
+                                       .gradient_add = gradient_add};
+  LINNET_TRY(reserve(worker, network, shard, &worker->crf, bytes));
+  LINNET_TRY(
+      reserve(worker, network, shard, &worker->denominator_work, device->ops->denominator_work_bytes(device, &b)));
+  b.loss = worker->crf.data;
+  device->ops->denominator(device, &b, worker->denominator_work.data);
+  device->ops->download(device, step->batch->crf + begin, b.loss, bytes);
+  return LINNET_OK;
+}
+
 /* The losses of a shard, whose first sequence is sequence `begin` of the batch, from the worker's logits. *gradient
- * becomes the gradient of the logits: in their memory, unless views are compared. */
+ * becomes the gradient of the logits: in their memory, unless there are losses besides CTC. */
 static enum linnet_status compute_losses(const struct step *step, struct linnet_worker *worker,
                                          const struct linnet_shard *shard, const struct linnet_host_batch *host,
                                          size_t begin, real **gradient) {
   const struct linnet_network *network = step->gradient->network;
   struct linnet_device *device = network->device;
   struct linnet_batch *batch = step->batch;
-  const bool compare = step->consistency > 0;
-  if (compare)
+  const struct linnet_denominator_graph *denominator = step->gradient->denominator;
+  const bool compare = step->consistency > 0, beside = compare || denominator;
+  const double scale = denominator ? step->scale * (1 + step->gradient->ctc_weight) : step->scale;
+  if (beside)
     LINNET_TRY(reserve(worker, network, shard, &worker->dlogits, worker->logits.bytes));
-  *gradient = compare ? worker->dlogits.data : worker->logits.data;
-  LINNET_TRY(linnet_worker_ctc(worker, network, shard, host->labels, host->num_labels, step->scale, *gradient));
+  *gradient = beside ? worker->dlogits.data : worker->logits.data;
+  LINNET_TRY(linnet_worker_ctc(worker, network, shard, host->labels, host->num_labels, scale, *gradient));
   device->ops->download(device, batch->loss + begin, worker->loss.data, host->pack.sequences * sizeof *batch->loss);
+  if (denominator)
+    LINNET_TRY(add_denominator(step, worker, shard, host, begin, *gradient));
   return compare ? compare_views(step, worker, shard, begin, *gradient) : LINNET_OK;
 }
 
 /* Forward, losses and backward of the sequences that lie at `host`, the first of which is sequence `begin` of the
  * batch. */
 static enum linnet_status run_batch(const struct step *step, struct linnet_worker *worker,
-                                    const struct linnet_host_batch *host, size_t begin, real *gradient) {
+                                    const struct linnet_host_batch *host, size_t begin,
+                                    struct linnet_reduction_shard *reduced, real *gradient) {
   const struct linnet_network *network = step->gradient->network;
   struct linnet_device *device = network->device;
   struct linnet_batch *batch = step->batch;
@@ -202,7 +233,9 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
                                .dropout = network->config->dropout,
                                .seed = step->seed,
                                .step = step->step,
-                               .first_row = batch->offsets[begin]};
+                               .first_row = batch->offsets[begin],
+                               .passed = reduced->reduction ? linnet_reduction_passed : NULL,
+                               .passed_user = reduced};
   LINNET_TRY(device->ops->upload_batch(device, worker->context, host, &shard.features));
   device->ops->spec_augment(device, &shard.pack, &host->masks, shard.features);
   LINNET_TRY(linnet_worker_forward(worker, network, step->weights, &shard));
@@ -211,7 +244,8 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
   return LINNET_OK;
 }
 
-static enum linnet_status run_shard(const struct step *step, size_t s, struct linnet_worker *worker, real *gradient) {
+static enum linnet_status run_shard(const struct step *step, size_t s, struct linnet_worker *worker,
+                                    struct linnet_reduction_shard *reduced, real *gradient) {
   const struct linnet_batch *batch = step->batch;
   size_t begin = first_of(step, s), count = first_of(step, s + 1) - begin, first = batch->offsets[begin];
   size_t columns = batch->config->stack * batch->config->input_dim;
@@ -226,22 +260,24 @@ static enum linnet_status run_shard(const struct step *step, size_t s, struct li
                                    .labels = batch->labels + begin,
                                    .num_labels = batch->num_labels + begin,
                                    .masks = linnet_batch_masks(batch, begin)};
-  enum linnet_status status = run_batch(step, worker, &host, begin, gradient);
+  enum linnet_status status = run_batch(step, worker, &host, begin, reduced, gradient);
   linnet_free(worker->context, offsets);
   return status;
 }
 
 static void task_shard(void *user, size_t task, unsigned worker) {
   struct step *step = user;
-  size_t s = step->order[task];
-  step->worker[s] = worker;
-  step->status[s] = linnet_poll_check(step->gradient->workers[worker].context);
-  if (step->status[s] != LINNET_OK)
-    return;
   const struct linnet_network *network = step->gradient->network;
+  size_t s = step->order[task];
   real *gradient = step->gradient->shards[s - step->first];
+  struct linnet_reduction_shard reduced = linnet_reduction_shard(step->reduction);
+  step->worker[s] = worker;
   network->device->ops->zero(network->device, gradient, network->parameters->size * sizeof *gradient);
-  step->status[s] = run_shard(step, s, &step->gradient->workers[worker], gradient);
+  step->status[s] = linnet_poll_check(step->gradient->workers[worker].context);
+  if (step->status[s] == LINNET_OK)
+    step->status[s] = run_shard(step, s, &step->gradient->workers[worker], &reduced, gradient);
+  if (step->reduction)
+    linnet_reduction_passed(&reduced, 0);
 }
 
 static enum linnet_status reserve_shard(struct linnet_gradient *g, size_t i) {
@@ -283,10 +319,9 @@ static size_t count_labels(const struct linnet_batch *batch) {
   return labels;
 }
 
-/* The shards of this rank. */
-static enum linnet_status run_shards(struct step *step) {
-  struct linnet_gradient *g = step->gradient;
-  linnet_workers_run(g->context, g->network, step->count, task_shard, step);
+/* The first failure in the order of the shards. */
+static enum linnet_status check_shards(const struct step *step) {
+  const struct linnet_gradient *g = step->gradient;
   for (size_t i = 0; i < step->count; i++) {
     size_t s = step->order[i];
     if (step->status[s] != LINNET_OK) {
@@ -297,12 +332,29 @@ static enum linnet_status run_shards(struct step *step) {
   return LINNET_OK;
 }
 
+/* The shards of this rank, and with several ranks the sums over all. */
+static enum linnet_status run_shards(struct step *step) {
+  struct linnet_gradient *g = step->gradient;
+  struct linnet_ranks *ranks = g->ranks;
+  struct linnet_reduction reduction;
+  if (linnet_ranks_count(ranks) == 1) {
+    linnet_workers_run(g->context, g->network, step->count, task_shard, step);
+    return check_shards(step);
+  }
+  step->reduction = &reduction;
+  linnet_reduction_begin(&reduction, g, &step->batch->shards, step->count);
+  linnet_workers_run(g->context, g->network, step->count, task_shard, step);
+  LINNET_TRY(linnet_reduction_finish(&reduction));
+  return linnet_ranks_agree(ranks, check_shards(step));
+}
+
 /* Those of all ranks. */
-static enum linnet_status gather_losses(struct linnet_batch *batch) {
+static enum linnet_status gather_losses(const struct linnet_gradient *g, struct linnet_batch *batch) {
   struct linnet_ranks *ranks = batch->ranks;
   for (size_t r = 0; ranks && r <= linnet_ranks_count(ranks); r++)
     ranks->offsets[r] = linnet_batch_first(batch, r) * sizeof *batch->loss;
   LINNET_TRY(ranks ? linnet_ranks_gather(ranks, batch->loss) : LINNET_OK);
+  LINNET_TRY(ranks && g->denominator ? linnet_ranks_gather(ranks, batch->crf) : LINNET_OK);
   for (size_t r = 0; ranks && r <= linnet_ranks_count(ranks); r++)
     ranks->offsets[r] = linnet_batch_first(batch, r) / 2 * sizeof *batch->consistency;
   return ranks && batch->views == 2 ? linnet_ranks_gather(ranks, batch->consistency) : LINNET_OK;
@@ -321,9 +373,8 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
     step.consistency = g->consistency * 2 * step.scale;
   order_shards(&step);
   LINNET_TRY(reserve_memory(&step));
-  enum linnet_status status = run_shards(&step);
-  LINNET_TRY(batch->ranks ? linnet_ranks_agree(batch->ranks, status) : status);
-  LINNET_TRY(gather_losses(batch));
+  LINNET_TRY(run_shards(&step));
+  LINNET_TRY(gather_losses(g, batch));
   return linnet_gradient_sum(g, batch);
 }
 
@@ -332,9 +383,12 @@ static void sum_losses(const struct linnet_gradient *g, const struct linnet_batc
   for (size_t i = 0; i < batch->count; i++)
     if (batch->loss[i] == INFINITY)
       result->infeasible++;
-    else
+    else {
       result->loss += batch->loss[i];
+      result->crf += g->denominator ? batch->crf[i] : 0;
+    }
   result->loss /= (double)batch->views;
+  result->crf /= (double)batch->views;
   result->infeasible /= batch->views;
   const bool compared = batch->views == 2 && g->consistency > 0 && result->labels > 0;
   for (size_t i = 0; compared && i < linnet_batch_utterances(batch); i++)
@@ -346,7 +400,7 @@ enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struc
   LINNET_TRY(g->network->device->ops->wait(g->network->device, g->context));
   *result = (struct linnet_gradient_result){.labels = count_labels(batch) / batch->views, .norm = sqrt(g->total)};
   sum_losses(g, batch, result);
-  const bool finite = isfinite(result->loss) && isfinite(result->consistency);
+  const bool finite = isfinite(result->loss) && isfinite(result->consistency) && isfinite(result->crf);
   if (finite && isfinite(result->norm))
     return LINNET_OK;
   return linnet_fail(g->context, LINNET_ERROR_NUMERIC, "%s is not finite", finite ? "the gradient" : "the loss");

@@ -10,8 +10,9 @@
 #define LINNET_GRADIENT_H
 
 #include "model/training/network.h"
+#include "ops/denominator.h"
 #include "train/batch.h"
-#include "train/exchange.h"
+#include "train/reduction.h"
 
 /* --- a thread of it ----------------------------------------------------------------------------------------------- */
 
@@ -22,7 +23,9 @@ struct linnet_worker {
   struct linnet_pass *pass;
   struct linnet_device_buffer memory; /* of the pass */
   struct linnet_device_buffer logits, loss, ctc_work;
-  struct linnet_device_buffer dlogits, consistency; /* if views are compared */
+  struct linnet_device_buffer dlogits;               /* if CTC is not the only loss */
+  struct linnet_device_buffer consistency;           /* if views are compared */
+  struct linnet_device_buffer crf, denominator_work; /* with a denominator */
 };
 
 /* One for each thread of the context. */
@@ -57,6 +60,8 @@ struct linnet_gradient {
   double *squares;                 /* (blocks) on the device: sums of squares; squares[0] gets their sum */
   double total;                    /* squares[0], copied from the device */
   double consistency;              /* weight of the consistency loss in batches of two views; 0 after creation */
+  const struct linnet_denominator_graph *denominator; /* NULL after creation: the loss is that of CTC */
+  double ctc_weight;                                  /* weight of CTC beside CTC-CRF; 0 after creation */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
@@ -69,7 +74,9 @@ struct linnet_gradient_result {
   size_t labels; /* theirs */
   size_t infeasible;
   double consistency; /* summed over utterances, without its weight; 0 if views are not compared */
-  double norm;        /* of the gradient of (loss + weight * consistency) / labels */
+  double crf;         /* CTC-CRF, summed as `loss`; 0 without a denominator */
+  double norm;        /* of the gradient of (loss + weight * consistency) / labels, or with a denominator of (crf +
+                         ctc_weight * loss + weight * consistency) / labels */
 };
 
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
@@ -81,8 +88,9 @@ void linnet_gradient_release(struct linnet_gradient *gradient);
 enum linnet_status linnet_gradient_join(struct linnet_gradient *gradient, struct linnet_ranks *ranks, bool rounded);
 
 /* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->sum. The loss of an utterance
- * is that of CTC; of an utterance with two views, it is the mean of theirs plus gradient->consistency times their
- * consistency (ops/consistency.h). Dropout masks depend on (seed, step). As for the update, a device may still be
+ * is that of CTC, or with a denominator that of CTC-CRF (ops/denominator.h) plus gradient->ctc_weight times CTC; of an
+ * utterance with two views, it is the mean of theirs plus gradient->consistency times their consistency
+ * (ops/consistency.h). Dropout masks depend on (seed, step). As for the update, a device may still be
  * working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
@@ -105,7 +113,15 @@ void linnet_gradient_release_sum(struct linnet_gradient *gradient);
 /* Allocates the gradients of this rank's first `count` shards. */
 enum linnet_status linnet_gradient_reserve(struct linnet_gradient *gradient, size_t count);
 
-/* Sums the gradients of the shards of all ranks into gradient->sum. */
+/* A bucket of the sum over several ranks (reduction.h), in this order: sums within the shards of this rank, the tree
+ * `own`; exchanges what they give, *all is then the tree of all ranks; completes it for this rank's own blocks in
+ * gradient->sum. */
+void linnet_gradient_sum_own(struct linnet_gradient *gradient, size_t bucket, const struct linnet_shard_tree *own);
+enum linnet_status linnet_gradient_exchange(struct linnet_gradient *gradient, size_t bucket,
+                                            const struct linnet_shard_tree *own, struct linnet_shard_tree *all);
+void linnet_gradient_sum_rest(struct linnet_gradient *gradient, size_t bucket, const struct linnet_shard_tree *all);
+
+/* With one rank, sums the gradients of its shards into gradient->sum. With any number, sums the squares. */
 enum linnet_status linnet_gradient_sum(struct linnet_gradient *gradient, const struct linnet_batch *batch);
 
 /* Gathers a whole vector of which each rank has its own blocks. */

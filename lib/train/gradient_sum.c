@@ -23,6 +23,7 @@ enum linnet_status linnet_gradient_join(struct linnet_gradient *g, struct linnet
     return LINNET_OK;
   g->division.rank = linnet_ranks_self(ranks);
   g->division.num_ranks = linnet_ranks_count(ranks);
+  g->division.buckets = linnet_division_choose_buckets(&g->division);
   LINNET_TRY(linnet_exchange_create(g->context, g->network, &g->division, ranks, &g->exchange));
   g->exchange.rounded = rounded;
   return linnet_gradient_reserve(g, 1);
@@ -56,8 +57,7 @@ static void task_own_shards(void *user, size_t task, unsigned worker) {
   linnet_shard_tree_sum(sum->tree, g->network->device, g->rounded, start, n);
 }
 
-/* Sums within the shards of this rank. */
-static void sum_own_shards(struct linnet_gradient *g, size_t bucket, const struct linnet_shard_tree *own) {
+void linnet_gradient_sum_own(struct linnet_gradient *g, size_t bucket, const struct linnet_shard_tree *own) {
   struct sum sum = {g, own, linnet_division_first_block(&g->division, bucket, 0), 0};
   linnet_workers_run(g->context, g->network,
                      linnet_division_first_block(&g->division, bucket, g->division.num_ranks) - sum.block,
@@ -79,23 +79,19 @@ static void task_rest(void *user, size_t task, unsigned worker) {
     memcpy(g->sum + start, result, n * sizeof *result);
 }
 
-/* Completes the tree for the parameters of this rank; begins with all its nodes. */
-static void sum_rest(struct linnet_gradient *g, size_t bucket, const struct linnet_shard_tree *all) {
+enum linnet_status linnet_gradient_exchange(struct linnet_gradient *g, size_t bucket,
+                                            const struct linnet_shard_tree *own, struct linnet_shard_tree *all) {
+  struct linnet_shard_tree merged = *own;
+  linnet_shard_tree_merge(&merged);
+  return linnet_exchange_bucket(&g->exchange, bucket, &merged, all);
+}
+
+void linnet_gradient_sum_rest(struct linnet_gradient *g, size_t bucket, const struct linnet_shard_tree *all) {
   const size_t self = g->division.rank;
   struct sum sum = {g, all, linnet_division_first_block(&g->division, bucket, self),
                     linnet_division_first(&g->division, bucket, self)};
   linnet_workers_run(g->context, g->network, linnet_division_first_block(&g->division, bucket, self + 1) - sum.block,
                      task_rest, &sum);
-}
-
-/* Between several ranks. */
-static enum linnet_status sum_bucket(struct linnet_gradient *g, size_t bucket, const struct linnet_shard_tree *own) {
-  struct linnet_shard_tree merged = *own, all;
-  sum_own_shards(g, bucket, own);
-  linnet_shard_tree_merge(&merged);
-  LINNET_TRY(linnet_exchange_bucket(&g->exchange, bucket, &merged, &all));
-  sum_rest(g, bucket, &all);
-  return LINNET_OK;
 }
 
 /* --- squares ------------------------------------------------------------------------------------------------------ */
@@ -121,16 +117,13 @@ static enum linnet_status sum_squares(struct linnet_gradient *g) {
 }
 
 enum linnet_status linnet_gradient_sum(struct linnet_gradient *g, const struct linnet_batch *batch) {
-  struct linnet_shard_tree own;
-  linnet_shard_tree_begin(&batch->shards, g->ranks, g->division.rank, g->shards, &own);
-  g->sum = g->shards[0];
   if (g->division.num_ranks == 1) {
-    sum_own_shards(g, 0, &own);
+    struct linnet_shard_tree own;
+    linnet_shard_tree_begin(&batch->shards, g->ranks, g->division.rank, g->shards, &own);
+    linnet_gradient_sum_own(g, 0, &own);
     linnet_shard_tree_merge(&own);
     g->sum = own.nodes[0];
   }
-  for (size_t k = g->division.buckets; g->division.num_ranks > 1 && k-- > 0;)
-    LINNET_TRY(sum_bucket(g, k, &own));
   return sum_squares(g);
 }
 

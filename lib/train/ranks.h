@@ -15,6 +15,7 @@ struct linnet_ranks {
   size_t *offsets;           /* (num_ranks + 1), for linnet_ranks_gather */
   unsigned char *votes;      /* (num_ranks, 2), workspace */
   double seconds, waiting;   /* in gather and exchange; in the others, most of which is waiting for slower ranks */
+  double hidden;             /* of `seconds`, while this rank computed */
   uint64_t bytes;            /* that this rank sent in gather and exchange */
 };
 

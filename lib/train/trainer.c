@@ -44,6 +44,9 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   LINNET_TRY(check_range(context, "plateau factor", s->plateau_factor, 1e-3, 1));
   LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
   LINNET_TRY(check_range(context, "consistency", s->consistency, 0, 100));
+  LINNET_TRY(check_range(context, "CTC weight", s->ctc_weight, 0, 100));
+  if (s->ctc_weight > 0 && !s->denominator)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: a CTC weight needs a denominator, for CTC-CRF");
   LINNET_TRY(check_range(context, "average decay", s->average_decay, 0, 0.9999999));
   LINNET_TRY(check_range(context, "shards", (double)s->num_shards, 0, LINNET_MAX_SHARDS));
   if (s->num_shards & (s->num_shards - 1))
@@ -226,9 +229,26 @@ static void prepare_batch(struct linnet_trainer *t, struct linnet_batch *batch) 
   batch->num_shards = t->settings.num_shards;
 }
 
+static enum linnet_status create_denominator(struct linnet_trainer *t) {
+  const struct linnet_language_model *model = t->settings.denominator;
+  t->settings.denominator = NULL;
+  if (!model)
+    return LINNET_OK;
+  LINNET_TRY(linnet_denominator_graph_create(t->context, model, t->config.outputs, (const char *const *)t->symbols,
+                                             &t->denominator));
+  linnet_log(t->context, LINNET_LOG_INFO, "the denominator has %zu arcs", t->denominator->arcs);
+  if (!t->denominator->smooth)
+    linnet_log(t->context, LINNET_LOG_WARNING,
+               "the denominator has probabilities below %g, and will be slow: use a smoother n-gram",
+               (double)LINNET_DENOMINATOR_SMOOTH);
+  return LINNET_OK;
+}
+
 static enum linnet_status create_gradient(struct linnet_trainer *t) {
   LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
   t->gradient.consistency = t->settings.consistency;
+  t->gradient.denominator = t->denominator;
+  t->gradient.ctc_weight = t->settings.ctc_weight;
   return linnet_gradient_join(&t->gradient, &t->ranks, t->settings.wire_precision == LINNET_BFLOAT16);
 }
 
@@ -241,6 +261,7 @@ static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_
   prepare_batch(t, &t->batch);
   prepare_batch(t, &t->next);
   LINNET_TRY(create_workers(t));
+  LINNET_TRY(create_denominator(t));
   LINNET_TRY(create_gradient(t));
   LINNET_TRY(linnet_trainer_create_state(t, model->initial));
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
@@ -268,6 +289,9 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   if (linnet_ranks_count(&t->ranks) > 1 && !linnet_device_of(t->context)->ops->host)
     return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
                        "several ranks train on the CPU only: not on a GPU yet; omit --device, or start one rank");
+  if (t->settings.denominator && !linnet_device_of(t->context)->ops->denominator)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "the denominator of CTC-CRF is not on a GPU yet: omit --device, or train with CTC");
   LINNET_TRY(compare_programs(t, model));
   LINNET_TRY(read_model_together(t, model));
   struct linnet_checkpoint_file file = {0};
@@ -340,6 +364,7 @@ void linnet_trainer_destroy(struct linnet_trainer *t) {
     linnet_free(context, (void *)(uintptr_t)t->metadata[i].value);
   }
   linnet_gradient_release(&t->gradient);
+  linnet_denominator_graph_destroy(context, t->denominator);
   linnet_workers_destroy(context, t->workers);
   if (t->batch.context) {
     linnet_batch_release(&t->batch);

@@ -8,6 +8,7 @@
 #include "model/format/model.h"
 #include "train/batch.h"
 #include "train/checkpoint.h"
+#include "train/denominator_graph.h"
 #include "train/gradient.h"
 
 /* --- evaluation (evaluate.c) -------------------------------------------------------------------------------------- */
@@ -45,6 +46,7 @@ struct linnet_trainer {
   size_t num_metadata;
   struct linnet_parameters *parameters;
   struct linnet_network network;
+  struct linnet_denominator_graph *denominator; /* NULL: trains with CTC alone */
 
   /* the state */
   real *weights;                     /* (parameters->size) */

@@ -131,6 +131,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   average_weights(t);
   s->sums.loss += result.loss;
   s->sums.consistency += result.consistency;
+  s->sums.crf += result.crf;
   s->sums.labels += result.labels;
   s->sums.frames += frames;
   s->sums.infeasible += result.infeasible;
@@ -196,10 +197,12 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .num_frames = (size_t)s->sums.frames,
       .num_infeasible = (size_t)s->sums.infeasible,
       .consistency = t->settings.consistency > 0 ? ratio(s->sums.consistency, (double)s->sums.labels) : -1,
+      .crf_loss = t->denominator ? fmax(0, ratio(s->sums.crf, (double)s->sums.labels)) : -1,
       .num_ranks = linnet_ranks_count(&t->ranks),
       .exchange_seconds = of_steps.seconds,
       .waiting_seconds = of_steps.waiting,
-      .num_sent_bytes = of_steps.bytes};
+      .num_sent_bytes = of_steps.bytes,
+      .hidden_seconds = of_steps.hidden};
   double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
   report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure, report.dev_loss);
   s->epoch++;
@@ -218,7 +221,7 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
   struct linnet_train_state *s = &t->state;
   const struct linnet_order order = {t->settings.seed, s->epoch + 1, t->settings.num_block_utterances};
   linnet_batches_fill(&t->batches, t->train_frames, t->train.num_utterances, t->settings.num_batch_frames, &order);
-  t->ranks.seconds = t->ranks.waiting = 0;
+  t->ranks.seconds = t->ranks.waiting = t->ranks.hidden = 0;
   t->ranks.bytes = 0;
   if (s->epoch_step > t->batches.batches)
     return linnet_fail(t->context, LINNET_ERROR_FORMAT, "%s: the checkpoint is beyond the end of its epoch", t->folder);

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
+Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--objective O] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
               [--prune X] [--ship DIR] [--stage N] [--stop-stage N] [--quick]
 
 Makes the recognizer of English that ships (models/english). First installs missing Debian packages and builds linnet,
@@ -34,6 +34,8 @@ unless $LINNET names a linnet command.
   --initial FILE     start training from the weights of this model, which must have the same tensors and symbols, and may have
                      fewer layers
   --set KEY=VALUE    set a key of the configuration, as in linnet train
+  --objective O      ctc (default), or ctc-crf: discriminative training with a trigram of the phones of the training data,
+                     EXP/train/phones.bin; start it from a trained model with --initial, and with a small learning_rate
   --epochs N         number of epochs (default: that of the configuration)
   --seed S           seed of training (default 1)
   --jobs J           threads (default: one per processor)
@@ -51,16 +53,17 @@ unless $LINNET names a linnet command.
 END
 }
 
-data='' live='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship=''
+data='' live='' librispeech=() exp=exp/english initial='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship=''
 stage=1 stop_stage=8
-take_options "data live! librispeech+ exp initial set+ epochs seed jobs precision device ranks train-cmd prune ship stage stop-stage" "$@"
+take_options "data live! librispeech+ exp initial set+ objective epochs seed jobs precision device ranks train-cmd prune ship stage stop-stage" "$@"
 check_stages 8
 check_ranks "$ranks"
+case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc or ctc-crf" ;; esac
 check_way --train-cmd "$train_cmd"
 conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1' tuning_beam=200 beam=400 blank_penalty=0.5
 [ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
-root=$exp prepared=$exp/data name=english shared='' special=', "edge_silence": 0.08'
+root=$exp prepared=$exp/data name=english shared='' special=''
 [ -z "$live" ] || exp=$exp/live name=english-live shared=../english/ special=', "endpoint": {}, "partial_interval": 0.06'
 [ -z "$live" ] || [ -z "$quick" ] || set=(model.attention=causal-linear model.convolution_lookahead=1 features.cmvn=running
 	features.max_silence=0 features.edge_silence=0 ${set[@]+"${set[@]}"})
@@ -79,11 +82,21 @@ prepare() {
 	mv "$prepared/speechocean762/dev" "$prepared/speechocean762-dev"
 }
 
+# The n-gram of phones whose sequences CTC-CRF compares with the transcripts. 39 phones have no counts of 1 and 2.
+phone_ngram() {
+	"$linnet" ngram --order 3 --discount-fallback --text <(cut -s -d ' ' -f 2- "$prepared/train/phones") \
+		--binary "$exp/train/phones.bin"
+}
+
 train() {
 	local keys=() key
 	need_file "$prepared/train/phones" "run stage 1 first"
 	for key in ${set[@]+"${set[@]}"}; do keys+=(--set "$key"); done
 	mkdir -p "$exp/train"
+	if [ "$objective" = ctc-crf ]; then
+		[ -e "$exp/train/phones.bin" ] || phone_ngram
+		keys+=(--set "objective=$objective" --set "denominator=$exp/train/phones.bin")
+	fi
 	run_on --ranks "$ranks" "$train_cmd" "$exp/train/train-job" "$linnet" train \
 		--threads "$(threads_of "$ranks" "$train_cmd" "$jobs")" --precision "$precision" \
 		${device:+--device "$device"} --train "$prepared/train" \

@@ -1,9 +1,11 @@
 """Training by several ranks on this machine: step time, bytes, and the share of time in communication.
 
     measure_ranks.py LINNET [--ranks 1 2] [--frames 4000] [--batches 2] [--epochs 12] [--peer PYTHON] [--computing SECONDS]
+                     [--links BENCH_RANKS]
 
 Trains the network of recipes/english/conf/conv.json on synthetic features, with one thread per rank, by mpirun. Prints
-one line per number of ranks, and with --peer, a Python that has PyTorch, the same work by peer_ranks.py. Then prints the
+one line per number of ranks; with --links, the program bench_ranks, it first measures latency and bandwidth with the
+largest number of ranks, and then prints beside each step time what the model of the cost says; and with --peer, a Python that has PyTorch, the same work by peer_ranks.py. Then prints the
 table of docs/scale.md: the model of the cost there with the step time of one rank.
 """
 
@@ -21,6 +23,8 @@ import numpy
 MODEL = {"stack": 3, "layers": 6, "norm": "pre", "convolution": 15, "position": "none"}
 NUM_MEL = 40
 PHONES = [f"P{i}" for i in range(41)]
+MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n"]
+SHARDS = 8
 # name, bytes per second and seconds of latency of a rank's link
 LINKS = [("10 Gbit/s", 1.1e9, 30e-6), ("100 Gbit/s", 11e9, 5e-6), ("NVLink", 150e9, 5e-6)]
 
@@ -47,10 +51,10 @@ def train(linnet, work, args, ranks):
     """The fastest epoch of log.jsonl: other programs on the machine disturb it least."""
     exp = work / f"exp-{ranks}"
     config = {"model": MODEL, "features": {"cmvn": "none", "num_mel": NUM_MEL},
-              "training": {"epochs": args.epochs, "batch_frames": args.frames, "keep_models": 0, "shards": 8,
+              "training": {"epochs": args.epochs, "batch_frames": args.frames, "keep_models": 0, "shards": SHARDS,
                            "wire_precision": args.wire}}
     (work / "config.json").write_text(json.dumps(config))
-    command = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", str(ranks), linnet,
+    command = [*MPIRUN, str(ranks), linnet,
                "train", "--mpi", "on", "--threads", "1", "--train", work / "train", "--dev", work / "dev", "--exp", exp,
                "--config", work / "config.json"]
     subprocess.run([str(x) for x in command], check=True, stderr=subprocess.DEVNULL)
@@ -58,14 +62,28 @@ def train(linnet, work, args, ranks):
     steps = lines[-1]["step"] // len(lines)
     best = min(lines[1:] or lines, key=lambda x: x["train_seconds"])
     return {"step": best["train_seconds"] / steps, "exchange": best.get("exchange_seconds", 0) / steps,
+            "hidden": best.get("hidden_seconds", 0) / steps,
             "waiting": best.get("waiting_seconds", 0) / steps, "bytes": best.get("sent_bytes", 0) / steps}
 
 
-def predict(computing, parameters, ranks, bandwidth, latency):
+BLOCK, MAX_BUCKETS = 8192, 8  # lib/train/division.h
+
+
+def measure_links(program, linnet, ranks):
+    """Prints the times of operations; seconds and bytes per second of a link."""
+    module = Path(linnet).resolve().parent.parent / "lib/linnet/linnet-mpi.so"
+    output = subprocess.run([*MPIRUN, str(ranks), program, str(module)], check=True, stdout=subprocess.PIPE, text=True)
+    print(output.stdout, end="", flush=True)
+    _, latency, _, bandwidth = output.stdout.splitlines()[-1].split()
+    return float(latency), float(bandwidth)
+
+
+def predict(computing, parameters, ranks, bandwidth, latency, shards=1):
     """Seconds of a step whose batch has the work of `ranks` batches of one rank. See docs/scale.md."""
-    moved = 2 * 4 * parameters * (ranks - 1) / ranks
-    messages = 2 * (ranks - 1) + 7 * math.log2(ranks)
-    return computing + moved / bandwidth + messages * latency
+    buckets = max(1, min(MAX_BUCKETS, math.ceil(parameters / BLOCK) // (2 * ranks)))
+    part = 4 * parameters * (ranks - 1) / ranks / bandwidth + buckets * (ranks - 1) * latency
+    hidden = min(part * (buckets - 1) / buckets, 2 / 3 * computing / shards)
+    return computing + 2 * part - hidden + 6 * math.log2(ranks) * latency
 
 
 def print_table(computing, parameters):
@@ -84,17 +102,23 @@ def main():
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--wire", default="float32", choices=["float32", "bfloat16"])
     parser.add_argument("--peer")
+    parser.add_argument("--links", metavar="BENCH_RANKS")
     parser.add_argument("--computing", type=float, help="seconds of a step for the table, in place of the measured one")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work, computing = Path(folder), None
         make_data(work / "train", args.batches, args.frames)
         make_data(work / "dev", 1, 1000)
+        link = measure_links(args.links, args.linnet, max(args.ranks)) if args.links and max(args.ranks) > 1 else None
         for ranks in args.ranks:
             r = train(args.linnet, work, args, ranks)
             computing = computing or r["step"]
             print(f"{ranks} ranks: {r['step'] * 1e3:.1f} ms a step, {r['exchange'] * 1e3:.2f} ms in transfers, "
-                  f"{r['waiting'] * 1e3:.2f} ms waiting, {r['bytes'] / 1e6:.2f} MB sent by a rank", flush=True)
+                  f"{r['hidden'] * 1e3:.2f} ms of them hidden, {r['waiting'] * 1e3:.2f} ms waiting, "
+                  f"{r['bytes'] / 1e6:.2f} MB sent by a rank", flush=True)
+            if link and ranks > 1 and args.ranks[0] == 1:
+                step = predict(computing / ranks, 3.39e6, ranks, link[1], link[0], SHARDS // ranks)
+                print(f"  the model says {step * 1e3:.1f} ms, with {computing / ranks * 1e3:.1f} ms of computing")
     for ranks in args.ranks if args.peer else []:
         peer = Path(__file__).with_name("peer_ranks.py")
         subprocess.run([args.peer, str(peer), str(ranks), "--frames", str(args.frames)], check=True)

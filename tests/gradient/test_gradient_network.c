@@ -497,6 +497,35 @@ static void check_counters(struct problem *p) {
         loss, next, other);
 }
 
+/* Gradients as they were when backward said that they are complete. */
+struct passed {
+  const real *gradients;
+  real *seen;
+  size_t first, calls;
+};
+
+static void note_passed(void *user, size_t first) {
+  struct passed *passed = user;
+  CHECK(first < passed->first, "parameter %zu after %zu", first, passed->first);
+  memcpy(passed->seen + first, passed->gradients + first, (passed->first - first) * sizeof(real));
+  passed->first = first;
+  passed->calls++;
+}
+
+static void check_passed(struct problem *p) {
+  const size_t n = p->parameters->size;
+  struct passed passed = {.gradients = p->gradients, .seen = gradient_reals(n), .first = n};
+  struct linnet_shard shard = p->shard;
+  shard.passed = note_passed;
+  shard.passed_user = &passed;
+  memset(p->gradients, 0, n * sizeof *p->gradients);
+  pass(p, &shard, 0, p->logits, p->gradients);
+  CHECK(passed.calls >= p->config.layers, "%s: %zu calls", p->c->name, passed.calls);
+  CHECK(memcmp(passed.seen + passed.first, p->gradients + passed.first, (n - passed.first) * sizeof(real)) == 0,
+        "%s: backward changes gradients that are complete", p->c->name);
+  free(passed.seen);
+}
+
 int main(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct problem p;
@@ -506,6 +535,7 @@ int main(void) {
     check_padding(&p);
     check_shards(&p);
     check_counters(&p);
+    check_passed(&p);
     problem_destroy(&p);
   }
   return test_result();

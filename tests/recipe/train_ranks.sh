@@ -38,9 +38,9 @@ says() { grep -q -e "$2" "$1.log" || fail "$1: no '$2': $(cat "$1.log")"; }
 for n in 3 4; do
   ranks $n "by$n" --batches || fail "$n ranks: $(cat "by$n.log")"
   same "by$n"
-  says "by$n" "$n ranks by .*float32"
+  says "by$n" "$n ranks by .*float32, during the backward pass"
   [[ $(grep -c 'training on' "by$n.log") -eq 1 ]] || fail "several ranks print: $(cat "by$n.log")"
-  grep -q "\"ranks\": $n, \"exchange_seconds\"" "by$n/log.jsonl" || fail "$(cat "by$n/log.jsonl")"
+  grep -q "\"ranks\": $n, \"exchange_seconds\": .*, \"hidden_seconds\"" "by$n/log.jsonl" || fail "$(cat "by$n/log.jsonl")"
 done
 
 # --- a rank that is killed ends all; another number of ranks continues

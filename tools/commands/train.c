@@ -48,11 +48,13 @@ struct run {
   struct linnet_symbols *symbols;
   struct train_corpus *train, *dev;
   struct linnet_cmvn cmvn; /* global */
+  struct train_denominator denominator;
   struct linnet_trainer *trainer;
 };
 
 static void release(struct run *run) {
   linnet_trainer_destroy(run->trainer);
+  train_denominator_free(&run->denominator);
   train_corpus_free(run->train);
   train_corpus_free(run->dev);
   linnet_symbols_destroy(run->symbols);
@@ -91,6 +93,16 @@ static bool load_corpora(struct run *run) {
             train_corpus_hours(run->dev), linnet_symbols_num_symbols(run->symbols));
   return train_corpus_normalise(run->context, run->train, &run->cmvn) &&
          train_corpus_normalise(run->context, run->dev, &run->cmvn);
+}
+
+static bool load_denominator(struct run *run) {
+  const char *path = run->config.denominator;
+  if (!path)
+    return true;
+  if (!train_denominator_load(run->context, path, run->symbols, &run->denominator))
+    return false;
+  run->config.training.denominator = linnet_ngram_language_model(run->denominator.binding);
+  return true;
 }
 
 static bool create_trainer(struct run *run) {
@@ -190,15 +202,18 @@ static int train(struct run *run) {
 
 static void report_ranks(const struct run *run) {
   if (train_ranks_group(&ranks))
-    fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s\n", ranks.mpi.group.num_ranks, ranks.mpi.library,
-            run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32");
+    fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s, %s the backward pass\n",
+            ranks.mpi.group.num_ranks, ranks.mpi.library,
+            run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32",
+            ranks.mpi.group.any_thread ? "during" : "after");
 }
 
 /* Everything up to the trainer. Rank 0 alone has the folder. */
 static bool prepare(struct run *run) {
   const bool first = train_ranks_first(&ranks);
   return train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) &&
-         (!first || (make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) && load_corpora(run);
+         (!first || (make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) && load_corpora(run) &&
+         load_denominator(run);
 }
 
 static int run_all(struct run *run) {

@@ -7,13 +7,14 @@
 
 /* --- keys as table rows ------------------------------------------------------------------------------------------- */
 
-enum key_kind { KEY_DOUBLE, KEY_UNSIGNED, KEY_SIZE, KEY_UINT64, KEY_INT, KEY_CHOICE };
+enum key_kind { KEY_DOUBLE, KEY_UNSIGNED, KEY_SIZE, KEY_UINT64, KEY_INT, KEY_CHOICE, KEY_TEXT };
 
 struct key {
   const char *name;
   enum key_kind kind;
   void *value;
-  const char *const *choices; /* for KEY_CHOICE: names of 0, 1, ...; the value is an int-sized enum */
+  const char *const *choices; /* for KEY_CHOICE: names of 0, 1, ...; the value is an int-sized enum. KEY_TEXT: a char *,
+                                 which is allocated */
 };
 
 static bool store_integer(const struct key *key, json_int_t number) {
@@ -46,6 +47,15 @@ static bool store_choice(const struct key *key, const char *text) {
   return false;
 }
 
+static bool store_text(const struct key *key, const char *text) {
+  char **value = key->value, *copy = text ? strdup(text) : NULL;
+  if (!copy)
+    return false;
+  free(*value);
+  *value = copy;
+  return true;
+}
+
 static bool store(const struct key *key, const json_t *value) {
   if (key->kind == KEY_DOUBLE && json_is_number(value)) {
     *(double *)key->value = json_number_value(value);
@@ -53,6 +63,8 @@ static bool store(const struct key *key, const json_t *value) {
   }
   if (key->kind == KEY_CHOICE)
     return store_choice(key, json_string_value(value));
+  if (key->kind == KEY_TEXT)
+    return store_text(key, json_string_value(value));
   return json_is_integer(value) && store_integer(key, json_integer_value(value));
 }
 
@@ -94,16 +106,35 @@ static bool read_section(const char *path, const char *section, const json_t *ob
 
 static const char *const optimizers[] = {"adam", "radam", NULL};
 static const char *const schedules[] = {"plateau", "cosine", NULL};
+static const char *const objectives[] = {"ctc", "ctc-crf", NULL};
 static const char *const precisions[] = {"float32", "bfloat16", NULL};
+
+/* What belongs to CTC-CRF. */
+static bool check_objective(const char *path, const json_t *object, const struct train_config *config) {
+  if (config->objective == TRAIN_CTC_CRF && config->denominator)
+    return true;
+  if (config->objective == TRAIN_CTC_CRF)
+    tool_fail("%s: training.objective \"ctc-crf\" needs training.denominator, an n-gram over the symbols: linnet ngram",
+              path);
+  else if (config->denominator || json_object_get(object, "ctc_weight"))
+    tool_fail("%s: training.denominator and training.ctc_weight need \"objective\": \"ctc-crf\"", path);
+  else
+    return true;
+  return false;
+}
 
 static bool read_training(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_train_settings *s = &config->training;
+  double ctc_weight = 0.1;
   const struct key keys[] = {{"optimizer", KEY_CHOICE, &s->optimizer, optimizers},
                              {"schedule", KEY_CHOICE, &s->schedule, schedules},
                              {"learning_rate", KEY_DOUBLE, &s->learning_rate, NULL},
                              {"min_learning_rate", KEY_DOUBLE, &s->min_learning_rate, NULL},
                              {"clip_norm", KEY_DOUBLE, &s->clip_norm, NULL},
                              {"consistency", KEY_DOUBLE, &s->consistency, NULL},
+                             {"objective", KEY_CHOICE, &config->objective, objectives},
+                             {"denominator", KEY_TEXT, &config->denominator, NULL},
+                             {"ctc_weight", KEY_DOUBLE, &ctc_weight, NULL},
                              {"average_decay", KEY_DOUBLE, &s->average_decay, NULL},
                              {"batch_frames", KEY_SIZE, &s->num_batch_frames, NULL},
                              {"epochs", KEY_SIZE, &s->num_epochs, NULL},
@@ -118,7 +149,10 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"shards", KEY_SIZE, &s->num_shards, NULL},
                              {"wire_precision", KEY_CHOICE, &s->wire_precision, precisions},
                              {0}};
-  return read_section(path, "training", object, keys);
+  if (!read_section(path, "training", object, keys) || !check_objective(path, object, config))
+    return false;
+  s->ctc_weight = config->objective == TRAIN_CTC_CRF ? ctc_weight : 0;
+  return true;
 }
 
 static bool read_speeds(const char *path, const json_t *list, struct train_config *config) {
@@ -349,5 +383,6 @@ void train_config_free(struct train_config *config) {
   free(config->model);
   free(config->features);
   free(config->noise);
+  free(config->denominator);
   free(config->recipe);
 }

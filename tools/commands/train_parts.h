@@ -4,6 +4,7 @@
 
 #include <linnet/augment.h>
 #include <linnet/lexicon.h>
+#include <linnet/ngram.h>
 #include <linnet/train.h>
 
 #include "common/tool.h"
@@ -20,10 +21,14 @@
 
 enum { MAX_SPEEDS = 8 };
 
+enum train_objective { TRAIN_CTC = 0, TRAIN_CTC_CRF = 1 };
+
 struct train_config {
   char *model, *features; /* JSON text */
   struct linnet_feature_config feature_config;
   struct linnet_train_settings training;
+  enum train_objective objective;
+  char *denominator; /* the file of an n-gram; NULL unless the objective is CTC-CRF */
 
   /* augmentation of training utterances */
   double speeds[MAX_SPEEDS]; /* one is drawn each time */
@@ -75,6 +80,19 @@ struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus);
 double train_corpus_hours(const struct train_corpus *corpus);
 
 void train_corpus_free(struct train_corpus *corpus);
+
+/* --- the denominator of CTC-CRF (train_denominator.c) ------------------------------------------------------------- */
+
+/* An n-gram over the symbols. */
+struct train_denominator {
+  struct linnet_ngram *ngram;
+  struct linnet_ngram_binding *binding;
+};
+
+/* Loads it. False after printing why: also if it lacks a symbol. */
+bool train_denominator_load(struct linnet_context *context, const char *path, const struct linnet_symbols *symbols,
+                            struct train_denominator *denominator);
+void train_denominator_free(struct train_denominator *denominator);
 
 /* --- ranks (train_ranks.c) ---------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #include "mpi_group.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 static int num_ranks, own_rank;
 static int *counts[2], *starts[2]; /* (num_ranks) */
+static pthread_t first_thread;     /* that opened the group */
 static bool failed;
 
 /* --- parts as MPI counts them ------------------------------------------------------------------------------------- */
@@ -52,6 +54,23 @@ static int gather(void *user, void *data, const size_t *offsets) {
                                                             starts[0], type_of(unit), MPI_COMM_WORLD) == MPI_SUCCESS);
 }
 
+/* Waits for a request. Another thread than the first waits while that one computes, so it leaves the processor, but
+ * comes back often: MPI libraries send and receive only when they are called. */
+static bool wait_for(MPI_Request *request) {
+  const struct timespec pause = {0, 20000};
+  int done = 0;
+  if (pthread_equal(pthread_self(), first_thread))
+    return MPI_Wait(request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  for (unsigned calls = 1;; calls++) {
+    if (MPI_Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+      return false;
+    if (done)
+      return true;
+    if (calls % 16 == 0)
+      nanosleep(&pause, NULL);
+  }
+}
+
 static int exchange(void *user, const void *send, const size_t *send_offsets, void *receive,
                     const size_t *receive_offsets) {
   size_t sent = send_offsets[num_ranks], received = receive_offsets[num_ranks];
@@ -60,8 +79,13 @@ static int exchange(void *user, const void *send, const size_t *send_offsets, vo
   if (!convert(send_offsets, unit, 0) || !convert(receive_offsets, unit, 1))
     return finish(false);
   counts[0][own_rank] = counts[1][own_rank] = 0;
-  return finish(MPI_Alltoallv(send, counts[0], starts[0], type_of(unit), receive, counts[1], starts[1], type_of(unit),
-                              MPI_COMM_WORLD) == MPI_SUCCESS);
+  MPI_Request request;
+  const char nothing = 0;
+  if (sent == 0)
+    send = &nothing; /* Open MPI 4.1 takes equal addresses for MPI_IN_PLACE */
+  return finish(MPI_Ialltoallv(send, counts[0], starts[0], type_of(unit), receive, counts[1], starts[1], type_of(unit),
+                               MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
+                wait_for(&request));
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------ */
@@ -76,13 +100,16 @@ static size_t count_local(void) {
   return (size_t)count;
 }
 
+/* Such as "Open MPI v4.1.4", or of "MPICH Version:\t4.0.2\n...", "MPICH Version 4.0.2". */
 static void name_library(char *name, size_t bytes) {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
+  size_t used = 0;
   MPI_Get_library_version(text, &length);
-  text[strcspn(text, ",\n")] = '\0';
-  strncpy(name, text, bytes - 1);
-  name[bytes - 1] = '\0';
+  for (size_t i = 0; text[i] && !strchr(",\n", text[i]) && used + 1 < bytes; i++)
+    if (text[i] != ':')
+      name[used++] = text[i] == '\t' ? ' ' : text[i];
+  name[used] = '\0';
 }
 
 /* Arrays for two sides of an operation. */
@@ -102,16 +129,18 @@ __attribute__((visibility("default"))) mpi_group_close_fn linnet_mpi_close;
 int linnet_mpi_open(struct mpi_group *group) {
   int provided;
   memset(group, 0, sizeof *group);
-  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     return 1;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
   MPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
+  first_thread = pthread_self();
   group->group = (struct linnet_group){.size = sizeof group->group,
                                        .rank = (size_t)own_rank,
                                        .num_ranks = (size_t)num_ranks,
                                        .gather = gather,
-                                       .exchange = exchange};
+                                       .exchange = exchange,
+                                       .any_thread = provided >= MPI_THREAD_SERIALIZED};
   group->num_local = count_local();
   name_library(group->library, sizeof group->library);
   return allocate() ? 0 : 1;

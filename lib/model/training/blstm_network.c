@@ -198,6 +198,7 @@ static void backward(struct linnet_pass *pass, const void *dlogits) {
   linnet_linear_backward(pass, &pass->network->parameters->output, b->layers[layers - 1].out, dlogits, dy, false);
   for (size_t l = layers; l-- > 0;) {
     backward_layer(pass, l, layer_input(pass, l), dy, l > 0 ? dx : NULL);
+    linnet_pass_passed(pass, pass->network->parameters->lstm[l][0].weight_ih);
     if (l > 0)
       linnet_pass_dropout(pass, linnet_layer_site(l), pass->width, dx, NULL, dy);
   }

@@ -28,6 +28,9 @@ struct linnet_shard {
   uint64_t seed;                  /* of the dropout masks ... */
   uint32_t step;
   uint64_t first_row; /* ... and where the shard begins in the whole batch */
+  /* backward calls it after each layer: the gradients from parameter `first` on are complete. NULL: nobody asks. */
+  void (*passed)(void *user, size_t first);
+  void *passed_user;
 };
 
 static inline size_t linnet_shard_frames(const struct linnet_shard *shard) {

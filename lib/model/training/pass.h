@@ -39,6 +39,12 @@ struct linnet_dropout linnet_pass_mask(const struct linnet_pass *pass, uint32_t 
 void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const void *x,
                          const void *residual, void *y);
 
+/* In backward: the gradients from parameter `first` on are complete. */
+static inline void linnet_pass_passed(const struct linnet_pass *pass, size_t first) {
+  if (pass->shard->passed)
+    pass->shard->passed(pass->shard->passed_user, first);
+}
+
 static inline real *linnet_take_reals(struct linnet_arena *arena, size_t rows, size_t width) {
   size_t count;
   return linnet_arena_take(arena, linnet_mul_size(rows, width, &count) ? count : SIZE_MAX, sizeof(real));

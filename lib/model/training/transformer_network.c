@@ -271,6 +271,10 @@ static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
   }
 }
 
+static size_t first_parameter(const struct linnet_sublayer *s) {
+  return s->first.weight < s->norm.gain ? s->first.weight : s->norm.gain;
+}
+
 /* Backward of the input, from its gradient in `narrow`. */
 static void backward_input(struct linnet_pass *pass) {
   const struct linnet_parameters *p = pass->network->parameters;
@@ -290,8 +294,10 @@ static void backward(struct linnet_pass *pass, const void *dlogits) {
   linnet_linear_backward(pass, &p->output, norm_before(pass, t->count, &n) ? n.y : running(t, t->count), dlogits, d,
                          false);
   run_back(pass, t->count, d, NULL, d);
-  for (size_t i = t->count; i-- > 0;)
+  for (size_t i = t->count; i-- > 0;) {
     backward_sublayer(pass, i, d);
+    linnet_pass_passed(pass, first_parameter(t->sublayers[i].sublayer));
+  }
   backward_input(pass);
 }
 

@@ -8,6 +8,7 @@
 #include "ops/attention.h"
 #include "ops/consistency.h"
 #include "ops/ctc.h"
+#include "ops/denominator.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
 #include "ops/feature_map.h"
@@ -18,7 +19,9 @@
 #include "ops/lstm.h"
 #include "ops/optimizer.h"
 #include "ops/vector.h"
+#include "phone_model.h"
 #include "test.h"
+#include "train/denominator_graph.h"
 
 /* --- Products */
 
@@ -173,6 +176,46 @@ static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
   error = worst(error, guards_hold(&work) ? 0 : INFINITY);
   RELEASE(logits, in_place, gradient, expected, work);
   free(label), free(double_work);
+  return error;
+}
+
+static struct linnet_denominator_graph *some_graph(struct test_random *r, struct linnet_context *context) {
+  struct phone_model m = {2 + some_size(r, 20), 1 + (unsigned)test_below(r, 3), test_below(r, 4), NULL};
+  struct linnet_denominator_graph *graph = NULL;
+  m.symbols = test_below(r, 10) ? m.symbols : 2 + test_below(r, 60);
+  m.table = phone_table(r, m.symbols);
+  struct linnet_language_model model = phone_language_model(&m);
+  CHECK(linnet_denominator_graph_create(context, &model, m.symbols, NULL, &graph) == LINNET_OK, "%s",
+        linnet_context_error(context));
+  free((void *)(uintptr_t)m.table);
+  return graph;
+}
+
+/* Random graphs; logits that are flat or peaked, with impossible symbols and rows without a distribution. */
+static double test_denominator(const struct linnet_ops *ops, struct test_random *r) {
+  static const float scales[] = {1, 10, 40};
+  struct linnet_context *context = test_context();
+  struct linnet_denominator_graph *graph = some_graph(r, context);
+  size_t frames = some_size(r, graph->arcs < 3000 ? 60 : 5), n = frames * graph->symbols;
+  struct buffer logits = buffer_scaled(r, n, scales[test_below(r, 3)]);
+  buffer_odd_logits(r, &logits, -1e30f, 200);
+  struct buffer expected = buffer_random(r, n), gradient = buffer_copy(r, &expected);
+  size_t bytes = linnet_denominator_work_bytes(graph, frames);
+  struct buffer work = buffer_poisoned(r, bytes / sizeof(float) + 2);
+  double *double_work = malloc(bytes);
+  struct linnet_denominator d = {graph, frames, logits.x, 0.7f, expected.x};
+  double sum = linnet_denominator_reference(&d, double_work);
+  void *aligned = (void *)(((uintptr_t)work.x + 7) & ~(uintptr_t)7);
+  d.gradient_add = gradient.x;
+  double error = ctc_difference(ops->denominator(&d, aligned), sum);
+  error = worst(error, buffer_error(&gradient, &expected));
+  d.gradient_add = NULL;
+  error = worst(error, ctc_difference(ops->denominator(&d, aligned), sum));
+  error = worst(error, guards_hold(&work) ? 0 : INFINITY);
+  RELEASE(logits, expected, gradient, work);
+  free(double_work);
+  linnet_denominator_graph_destroy(context, graph);
+  linnet_context_destroy(context);
   return error;
 }
 
@@ -750,6 +793,7 @@ static const struct {
     {"gemm", test_gemm, 1e-5, 400},
     {"ctc", test_ctc, 1e-5, 400},
     {"consistency", test_consistency, 1e-5, 200},
+    {"denominator", test_denominator, 1e-5, 100},
     {"layernorm", test_layernorm, 5e-5, 200}, /* narrow rows with little variance magnify rounding */
     {"log_softmax", test_log_softmax, 1e-6, 200},
     {"glu", test_glu, 5e-6, 200},

@@ -1,9 +1,11 @@
 /* Training by several ranks, which are threads here: the same bytes for every number of ranks, also when another number
- * continues; a failure of one ends all. */
+ * continues; a failure of one ends all; gradients are exchanged during the backward pass. */
 #include "allocators.h"
 #include "model/parameters.h"
+#include "phone_model.h"
 #include "small_training.h"
 #include "thread_group.h"
+#include "train/gradient.h"
 
 struct rank_thread {
   struct thread_group *group;
@@ -12,6 +14,8 @@ struct rank_thread {
   const char *folder;
   struct usage usage; /* of memory, if it is counted */
   size_t held;        /* bytes after the trainer was created */
+  struct linnet_network network;
+  struct linnet_reduction reduction;
 };
 
 static void *run_rank(void *user) {
@@ -23,6 +27,11 @@ static void *run_rank(void *user) {
 
 /* Changes what one rank has; may be NULL. */
 typedef void change_fn(struct rank_thread *thread);
+
+/* Ranks whose operations must come from one thread. */
+static void one_thread(struct rank_thread *t) {
+  t->own.any_thread = 0;
+}
 
 /* Runs `body` for `count` ranks; threads[r].run is afterwards that of rank r. */
 static void run_threads(const struct run *run, size_t count, const char *folder, change_fn *change, size_t fail_at,
@@ -72,14 +81,26 @@ static void test_same_bytes(struct run run) {
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     run.threads = 1 + (unsigned)i % 2;
     run.steps = 0;
-    train_ranks(&run, counts[i], make_folder(folder), NULL, 0, threads);
+    train_ranks(&run, counts[i], make_folder(folder), counts[i] == 4 ? one_thread : NULL, 0, threads);
     check_all(threads, counts[i], LINNET_OK, "");
     CHECK(same_model(alone, folder), "%zu ranks give another model", counts[i]);
     for (size_t r = 0; r < counts[i]; r++)
-      CHECK(threads[r].run.last_loss == run.last_loss, "rank %zu of %zu: another loss", r, counts[i]);
+      CHECK(threads[r].run.last_loss == run.last_loss && threads[r].run.last_crf == run.last_crf,
+            "rank %zu of %zu: another loss", r, counts[i]);
     remove_folder(folder);
   }
   remove_folder(alone);
+}
+
+static void test_same_bytes_with_denominator(struct run run) {
+  struct test_random r = {4};
+  float *table = phone_table(&r, SYMBOLS);
+  struct phone_model phones = {SYMBOLS, 2, 0, table};
+  struct linnet_language_model model = phone_language_model(&phones);
+  run.denominator = &model;
+  run.ctc_weight = 0.1;
+  test_same_bytes(run);
+  free(table);
 }
 
 /* One rank asks to stop, in an event or through the context's hook. */
@@ -131,16 +152,21 @@ static void *create_counted(void *user) {
   return NULL;
 }
 
-/* Bytes of a vector of parameters. */
-static size_t vector_bytes(const char *json) {
-  struct linnet_context *context = NULL;
+static struct linnet_parameters *make_parameters(struct linnet_context *context, const char *json) {
   struct linnet_config config;
   struct linnet_parameters *parameters = NULL;
   linnet_config_default(&config);
-  REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "context");
   REQUIRE(linnet_config_parse(context, json, "test", &config) == LINNET_OK, "%s", linnet_context_error(context));
   config.outputs = SYMBOLS;
   REQUIRE(linnet_parameters_create(context, &config, &parameters) == LINNET_OK, "%s", linnet_context_error(context));
+  return parameters;
+}
+
+/* Bytes of a vector of parameters. */
+static size_t vector_bytes(const char *json) {
+  struct linnet_context *context = NULL;
+  REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "context");
+  struct linnet_parameters *parameters = make_parameters(context, json);
   const size_t bytes = parameters->size * sizeof(real);
   linnet_parameters_destroy(parameters);
   linnet_context_destroy(context);
@@ -167,6 +193,68 @@ static void test_divided_state(void) {
   const double expected = (double)RANKS * (double)(alone.held - 3 * bytes + bytes) + 3.0 * bytes;
   CHECK(fabs((double)sum - expected) < RANKS * SMALL, "%d ranks hold %zu bytes, not %.0f", RANKS, sum, expected);
   CHECK(threads[0].held + bytes < alone.held, "rank 0 holds %zu bytes, one rank %zu", threads[0].held, alone.held);
+}
+
+/* --- exchange during the backward pass ---------------------------------------------------------------------------- */
+
+/* Two shards, one a rank, whose gradients are numbers. */
+static void begin_gradient(struct rank_thread *t, struct linnet_context *context, struct linnet_parameters *parameters,
+                           struct linnet_ranks *ranks, struct linnet_gradient *gradient) {
+  static const struct linnet_shards shards = {2, {0, 1, 2}};
+  struct linnet_network *network = &t->network;
+  *network = (struct linnet_network){linnet_device_of(context), NULL, parameters};
+  REQUIRE(linnet_ranks_create(context, &t->own, ranks) == LINNET_OK, "ranks");
+  REQUIRE(linnet_gradient_create(context, network, NULL, gradient) == LINNET_OK, "gradient");
+  REQUIRE(linnet_gradient_join(gradient, ranks, false) == LINNET_OK, "join");
+  CHECK(linnet_exchange_begin(&gradient->exchange, &shards), "memory is already there");
+  REQUIRE(linnet_exchange_reserve(&gradient->exchange, &shards) == LINNET_OK, "memory");
+  CHECK(!linnet_exchange_begin(&gradient->exchange, &shards), "memory is missing");
+  for (size_t i = 0; i < parameters->size; i++)
+    gradient->shards[0][i] = (real)(i % 1000) + (real)t->own.rank;
+  linnet_reduction_begin(&t->reduction, gradient, &shards, 1);
+}
+
+/* A bucket is exchanged although the shard has not passed those before. */
+static void pass_buckets(struct rank_thread *t, const struct linnet_division *d) {
+  struct linnet_reduction_shard shard = linnet_reduction_shard(&t->reduction);
+  for (size_t k = d->buckets; k-- > 0;) {
+    linnet_reduction_passed(&shard, linnet_division_first(d, k, 0) + 1);
+    CHECK(thread_group_operations(t->own.user) == d->buckets - 1 - k, "bucket %zu was sent too early", k);
+    linnet_reduction_passed(&shard, linnet_division_first(d, k, 0));
+    for (int i = 0; i < 10000 && thread_group_operations(t->own.user) < d->buckets - k; i++)
+      usleep(1000);
+    CHECK(thread_group_operations(t->own.user) == d->buckets - k, "bucket %zu was not sent", k);
+  }
+}
+
+static void *overlap(void *user) {
+  struct rank_thread *t = user;
+  struct linnet_context *context = NULL;
+  struct linnet_parameters *parameters = NULL;
+  struct linnet_ranks ranks;
+  struct linnet_gradient gradient;
+  REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "context");
+  parameters = make_parameters(context, wide);
+  begin_gradient(t, context, parameters, &ranks, &gradient);
+  CHECK(gradient.division.buckets > 1, "one bucket");
+  pass_buckets(t, &gradient.division);
+  CHECK(linnet_reduction_finish(&t->reduction) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(ranks.hidden > 0 && ranks.hidden <= ranks.seconds, "%g of %g seconds are hidden", ranks.hidden, ranks.seconds);
+  for (size_t i = 0; i < linnet_division_own_blocks(&gradient.division); i++) {
+    const size_t first = linnet_division_own_block(&gradient.division, i) * gradient.division.block;
+    CHECK(gradient.sum[first + 1] == (real)(2 * ((first + 1) % 1000) + 1), "parameter %zu", first + 1);
+  }
+  linnet_gradient_release(&gradient);
+  linnet_ranks_release(&ranks);
+  linnet_parameters_destroy(parameters);
+  linnet_context_destroy(context);
+  return NULL;
+}
+
+static void test_overlap(void) {
+  struct rank_thread threads[MAX_RANKS];
+  const struct run run = make_ranks_run(wide);
+  run_threads(&run, 2, "", NULL, 0, threads, overlap);
 }
 
 /* --- what is refused ---------------------------------------------------------------------------------------------- */
@@ -273,10 +361,11 @@ int main(void) {
   run.consistency = 0.5;
   run.average_decay = 0;
   run.train.masking = MASKED;
-  test_same_bytes(run);
+  test_same_bytes_with_denominator(run);
   test_resume(stop_one);
   test_resume(cancel_one);
   test_divided_state();
+  test_overlap();
   test_differences();
   test_failing_operations();
   test_not_finite();

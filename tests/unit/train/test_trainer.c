@@ -18,27 +18,6 @@ static void test_learning_and_threads(const struct network *network) {
   remove_folder(three);
 }
 
-/* Trains as a whole and in parts, which `interrupt` makes end early: the same model. Returns the number of parts. */
-static unsigned train_in_parts(const struct run *run, void (*interrupt)(struct run *run, unsigned part)) {
-  char whole[64], parts[64];
-  struct run a = *run, b;
-  train(&a, make_folder(whole));
-  make_folder(parts);
-  unsigned part = 0;
-  do {
-    b = *run;
-    interrupt(&b, ++part);
-    train(&b, parts);
-  } while (b.status == LINNET_ERROR_CANCELLED && part < 200);
-  CHECK(b.status == LINNET_OK, "status %d: %s", b.status, b.error);
-  CHECK(same_model(whole, parts), "the model after %u interruptions differs", part - 1);
-  CHECK(a.last_consistency == b.last_consistency, "consistency %g, after interruptions %g", a.last_consistency,
-        b.last_consistency);
-  remove_folder(whole);
-  remove_folder(parts);
-  return part;
-}
-
 static void stop_after_three_steps(struct run *run, unsigned part) {
   (void)part;
   run->stop_after = 3;
