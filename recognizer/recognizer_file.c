@@ -67,9 +67,10 @@ static const struct linnet_json_key rule_keys[] = {RULE_KEY(speech, FLAG), RULE_
                                                    RULE_KEY(length, DOUBLE)};
 static const struct linnet_json_table rule_table = {"a rule of endpoint", rule_keys,
                                                     sizeof rule_keys / sizeof *rule_keys};
-static const struct linnet_json_key setting_keys[] = {
-    {.key = "rules"}, SETTING_KEY(silence_probability, FLOAT), SETTING_KEY(restart, FLAG),
-    SETTING_KEY(restart_seconds, DOUBLE)};
+static const struct linnet_json_key setting_keys[] = {{.key = "rules"},
+                                                      SETTING_KEY(silence_probability, FLOAT),
+                                                      SETTING_KEY(restart, FLAG),
+                                                      SETTING_KEY(restart_seconds, DOUBLE)};
 static const struct linnet_json_table setting_table = {"endpoint", setting_keys,
                                                        sizeof setting_keys / sizeof *setting_keys};
 

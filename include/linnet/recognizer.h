@@ -88,7 +88,7 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0},
  *    "partial_interval": 0.1,
  *    "endpoint": {"rules": [{"speech": true, "word": true, "silence": 0.2, "quiet": 0.35}, {"length": 20}],
- *                 "silence_probability": 0.5, "restart": true}}
+ *                 "silence_probability": 0.5, "restart": true, "restart_seconds": 6}}
  *
  * Lengths of silence replace those of the model's features. "confidence" and "word_confidence" are calibrations
  * (calibration.h) that replace those of the model. "endpoint" may be empty: {} asks for endpoints with the default

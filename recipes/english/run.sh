@@ -64,7 +64,7 @@ conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0
 [ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
 root=$exp prepared=$exp/data name=english shared='' special=''
-[ -z "$live" ] || exp=$exp/live name=english-live shared=../english/ special=', "endpoint": {}, "partial_interval": 0.06'
+[ -z "$live" ] || exp=$exp/live name=english-live shared=../english/ special=', "endpoint": {"restart_seconds": 6}, "partial_interval": 0.06'
 [ -z "$live" ] || [ -z "$quick" ] || set=(model.attention=causal-linear model.convolution_lookahead=1 features.cmvn=running
 	features.max_silence=0 features.edge_silence=0 ${set[@]+"${set[@]}"})
 ship=${ship:-$root/$name} sets=(speechocean762-dev librispeech-dev commonvoice)

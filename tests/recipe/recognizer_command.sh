@@ -59,12 +59,12 @@ same again expected '--phones with a beam'
 
 # --- the blank penalty: an option, or a key of the folder, whose search for words does not use it
 transcribed plain --model "$phones" --format json
-transcribed expected --model "$phones" --blank-penalty 4 --format json
+transcribed expected --model "$phones" --blank-penalty 50 --format json
 cmp -s plain expected && fail 'the blank penalty changes nothing'
 mkdir penalty
 ln -s "$PWD"/folder/* penalty/
 rm penalty/recognizer.json
-sed 's/"beam"/"blank_penalty": 4, "beam"/' folder/recognizer.json > penalty/recognizer.json
+sed 's/"beam"/"blank_penalty": 50, "beam"/' folder/recognizer.json > penalty/recognizer.json
 transcribed again --model penalty --phones --format json
 same again expected '"blank_penalty"'
 transcribed again --model penalty --phones --blank-penalty 0 --format json

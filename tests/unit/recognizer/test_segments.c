@@ -146,6 +146,34 @@ static void test_alone(const char *name, size_t count) {
   linnet_recognizer_destroy(plain);
 }
 
+/* A network restarts at endpoints that are restart_seconds after its last start: at all of them, at none, at some. */
+static void test_restart_seconds(void) {
+  static const struct {
+    const char *seconds, *same, *other;
+  } cases[] = {{"0.001", "words.json", "going_on.json"},
+               {"1e6", "going_on.json", "words.json"},
+               {"1", NULL, "words.json"},
+               {"1", NULL, "going_on.json"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char json[512];
+    snprintf(json, sizeof json,
+             "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"restart_seconds\": %s, \"rules\": " RULES "}}",
+             cases[i].seconds);
+    save_text(FOLDER, "later.json", json);
+    test_chunks("later.json");
+    struct linnet_recognizer *recognizer = load(cases[i].other);
+    watch(recognizer, 800, &other);
+    CHECK(strcmp(first.text, other.text) != 0, "restart_seconds %s: as %s", cases[i].seconds, cases[i].other);
+    linnet_recognizer_destroy(recognizer);
+    if (!cases[i].same)
+      continue;
+    recognizer = load(cases[i].same);
+    watch(recognizer, 800, &other);
+    CHECK(strcmp(first.text, other.text) == 0, "restart_seconds %s: not as %s", cases[i].seconds, cases[i].same);
+    linnet_recognizer_destroy(recognizer);
+  }
+}
+
 /* --- a day -------------------------------------------------------------------------------------------------------- */
 
 /* Rows of which the search makes the same words at every time of a recording; times are exact to a microsecond. */
@@ -248,6 +276,7 @@ static void test_refused(void) {
                {"\"endpoint\": {\"rules\": [{\"speech\": 1}]}", "speech"},
                {"\"endpoint\": {\"rules\": [{\"length\": 1}, {\"speech\": true}]}", "rule 2 needs"},
                {"\"endpoint\": {\"restart\": 2}", "restart"},
+               {"\"endpoint\": {\"restart_seconds\": -1}", "restart_seconds is -1"},
                {"\"endpoint\": {\"silence_probability\": 2}", "silence_probability is 2"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct linnet_recognizer *recognizer = NULL;
@@ -271,6 +300,7 @@ int main(void) {
   test_chunks("whole.json");
   test_alone("prompt_words.json", 0);
   test_alone("prompt_going_on.json", 1);
+  test_restart_seconds();
   test_day();
   test_stopped();
   test_silence();
