@@ -40,8 +40,9 @@ struct linnet_endpoint_settings {
   int restart; /* 1 (default): an endpoint also restarts a causal model. Its state then never stands for more audio than
                   the longest segment, as in training; the positions and the sums of linear attention would otherwise
                   leave the range that the model knows. 0: the state continues. Other models ignore it */
-  double restart_seconds; /* with `restart`: only endpoints this long after the last restart do so, because a network
-                             that has just started knows neither the speaker nor the noise (default 0) */
+  double restart_seconds; /* with `restart`: endpoints restart the model only if its last start is at least this long
+                             ago, because a model that has just started knows neither the speaker nor the noise
+                             (default 0) */
 };
 
 LINNET_API void linnet_endpoint_settings_default(struct linnet_endpoint_settings *settings, size_t size);

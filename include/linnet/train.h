@@ -113,7 +113,7 @@ struct linnet_train_settings {
                                            weights the label sequences. linnet_trainer_create reads it; it need not live
                                            longer. NULL: the loss is that of CTC. Not on a GPU:
                                            LINNET_ERROR_UNSUPPORTED */
-  double ctc_weight; /* with `denominator`: weight of CTC beside CTC-CRF, 0 to 100, such as 0.1; 0 */
+  double ctc_weight; /* with `denominator`: weight of CTC beside CTC-CRF, 0 to 100, such as 0.1 (default 0) */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);

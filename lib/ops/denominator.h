@@ -43,8 +43,8 @@ struct linnet_denominator {
   size_t frames;
   const real *logits; /* (frames, graph->symbols), not normalised */
   real scale;         /* the gradient is multiplied by this */
-  real
-      *gradient_add; /* (frames, graph->symbols) with respect to the logits; does not overlap them; NULL: no gradient */
+  real *gradient_add; /* (frames, graph->symbols): the gradient with respect to the logits is added. NULL: no gradient;
+                         it must not overlap the logits */
 };
 
 size_t linnet_denominator_work_bytes(const struct linnet_denominator_graph *graph, size_t frames);

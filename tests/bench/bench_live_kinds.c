@@ -3,9 +3,9 @@
  *
  * Causal kinds run as recurrences, in blocks of 4 output frames (0.12 s); the latency is that of the look-ahead and of
  * a stack, without the block. The state at a position is allocated and zero, so that it costs the same time and memory
- * as one that was computed. Windows run a network of the size of models/english, which is not causal, as an encoder:
- * for each new piece of audio on the piece, 3 s before it and a part behind it; the latency is the piece and that part,
- * the state is the features. bench_windows recognises phones in such windows. */
+ * as one that was computed. Windows run a network of the size of models/english, which is not causal, as an encoder
+ * on each new piece of audio, the 3 s before it, and the audio up to `ahead` after it. The latency is the length of the
+ * piece and of what comes after it; the state is the features. bench_windows recognises phones in such windows. */
 #include <linnet/encoder.h>
 
 #include "bench_network.h"

@@ -3,10 +3,11 @@
  *
  *   mpirun -n 2 bench_ranks MODULE         MODULE: lib/linnet/linnet-mpi.so of the build
  *
- * Rank 0 prints for each size the fastest of several calls, in wall time: an exchange in which each rank sends so many
- * bytes, divided among the others, by the main thread and by another one as in training, and a gather in which each
- * rank has so many. Then a line "latency SECONDS bandwidth BYTES_PER_SECOND" of exchanges: the minimum time of the
- * smallest size, and the largest size by its time beyond that. Wall times of a busy machine say nothing. */
+ * Rank 0 prints a line for each number of bytes, with the wall time of the fastest of several calls: of an exchange in
+ * which each rank sends these bytes, divided among the other ranks, called by the main thread and by another thread as
+ * in training; and of a gather in which each rank has these bytes. The last line is "latency SECONDS bandwidth
+ * BYTES_PER_SECOND" of exchanges: the time of the smallest size, and the largest size divided by what its time exceeds
+ * that. Wall times of a busy machine say nothing. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

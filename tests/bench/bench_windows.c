@@ -3,10 +3,10 @@
  *
  *   bench_windows MODEL DATA [--piece S] [--past S] [--ahead S] [--statistics heard|window|utterance] [--every N]
  *
- * For each piece of audio (default 0.3 s) the encoder runs on the piece, the audio before it (3 s) and behind it
- * (0.3 s); the posteriors of the piece remain. A piece of 0 is the whole utterance. CMVN has the statistics of all
- * audio that was heard at the end of the window (default), of the window alone, or of the utterance, which nobody knows
- * while it is spoken. `max_silence` and `edge_silence` do not apply. */
+ * The encoder runs on each piece of audio (default 0.3 s) together with the audio before it (--past, 3 s) and after it
+ * (--ahead, 0.3 s); the posteriors of the piece remain. A piece of 0 is the whole utterance. CMVN has the statistics of
+ * all audio that was heard at the end of the window (default), of the window alone, or of the utterance, which nobody
+ * knows while it is spoken. `max_silence` and `edge_silence` do not apply. */
 #include <linnet/cmvn.h>
 #include <linnet/encoder.h>
 #include <linnet/fbank.h>

@@ -18,8 +18,10 @@ bool train_denominator_load(struct linnet_context *context, const char *path, co
                             struct train_denominator *d) {
   size_t missing = 0;
   if (linnet_ngram_load(context, path, &d->ngram) != LINNET_OK ||
-      linnet_ngram_bind_symbols(context, d->ngram, symbols, &missing, &d->binding) != LINNET_OK)
-    return tool_fail_context(context) == TOOL_OK;
+      linnet_ngram_bind_symbols(context, d->ngram, symbols, &missing, &d->binding) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
   if (missing > 0)
     report_missing(d->ngram, path, symbols, missing);
   return missing == 0;

@@ -48,12 +48,13 @@ static bool takes_recognizer(const char *path) {
 }
 
 static bool check_blank_penalty(void) {
-  if (search_options_given())
-    tool_usage("--blank-penalty %g: only greedy decoding has it; a search with a beam takes --priors FILE",
-               blank_penalty);
-  else if (!(fabs(blank_penalty) <= 100))
-    tool_usage("--blank-penalty %g: must be -100 to 100", blank_penalty);
-  return !search_options_given() && fabs(blank_penalty) <= 100;
+  const bool greedy = !search_options_given();
+  if (greedy && fabs(blank_penalty) <= 100)
+    return true;
+  tool_usage(greedy ? "--blank-penalty %g: must be -100 to 100"
+                    : "--blank-penalty %g: only greedy decoding has it; a search with a beam takes --priors FILE",
+             blank_penalty);
+  return false;
 }
 
 bool recognizer_options_check(const char *path) {
