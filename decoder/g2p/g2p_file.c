@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/reader.h"
 #include "decoder/g2p/g2p.h"
 #include "decoder/ngram/ngram_builder.h"
@@ -42,11 +43,7 @@ static const char *const SPECIAL_WORDS[G2P_SPECIAL_WORDS] = {"</s>", "<s>", "<un
 _Static_assert((int)NGRAM_MAX_ORDER == (int)COUNTS, "the header has a count for each order");
 
 uint64_t linnet_g2p_checksum(const void *data, size_t bytes) {
-  const unsigned char *at = data;
-  uint64_t sum = UINT64_C(0xCBF29CE484222325);
-  for (size_t i = 0; i < bytes; i++)
-    sum = (sum ^ at[i]) * UINT64_C(0x100000001B3);
-  return sum;
+  return linnet_hash(LINNET_HASH_START, data, bytes);
 }
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */

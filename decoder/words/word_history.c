@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/numbers.h"
 #include "decoder/ctc/beam_fusion.h"
 #include "decoder/words/hotwords.h"
@@ -99,13 +100,9 @@ bool linnet_history_same(const struct linnet_history *h, uint32_t a, uint32_t b)
          (!h->model || memcmp(state_of(h, a), state_of(h, b), h->model->state_bytes) == 0);
 }
 
-/* FNV-1a. */
 uint64_t linnet_history_hash(const struct linnet_history *h, uint32_t node) {
-  uint64_t hash = 0xCBF29CE484222325u ^ h->items[node].hotword_state;
-  const unsigned char *state = h->model ? state_of(h, node) : NULL;
-  for (size_t i = 0; h->model && i < h->model->state_bytes; i++)
-    hash = (hash ^ state[i]) * 0x100000001B3u;
-  return hash;
+  const uint64_t hash = LINNET_HASH_START ^ h->items[node].hotword_state;
+  return h->model ? linnet_hash(hash, state_of(h, node), h->model->state_bytes) : hash;
 }
 
 void linnet_history_score(const struct linnet_history *h, uint32_t node, bool ended, double *language, double *score) {

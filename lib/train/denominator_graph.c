@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/hash.h"
 #include "base/numbers.h"
 #include "base/settings.h"
 
@@ -22,16 +23,10 @@ struct rows {
   size_t num_slots;
 };
 
-static size_t hash_bytes(const unsigned char *data, size_t bytes) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (size_t i = 0; i < bytes; i++)
-    hash = (hash ^ data[i]) * 0x100000001B3u;
-  return (size_t)(hash ^ hash >> 29);
-}
-
 /* The slot of a row: its own, or the free one for it. */
 static size_t find_slot(const struct rows *r, const unsigned char *row) {
-  size_t slot = hash_bytes(row, r->bytes) & (r->num_slots - 1);
+  const uint64_t hash = linnet_hash(LINNET_HASH_START, row, r->bytes);
+  size_t slot = (size_t)(hash ^ hash >> 29) & (r->num_slots - 1);
   while (r->slots[slot] != NONE && memcmp(r->data + r->slots[slot] * r->bytes, row, r->bytes) != 0)
     slot = (slot + 1) & (r->num_slots - 1);
   return slot;

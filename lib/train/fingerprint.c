@@ -5,26 +5,19 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/hash.h"
 #include "model/format/feature_config.h"
-
-/* FNV-1a, 64 bits. */
-static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
-  const unsigned char *byte = data;
-  for (size_t i = 0; i < bytes; i++)
-    hash = (hash ^ byte[i]) * 0x100000001B3u;
-  return hash;
-}
 
 /* Of ids, lengths and labels. */
 static uint64_t hash_corpus(const struct linnet_corpus *corpus, const size_t *frames) {
-  uint64_t hash = 0xCBF29CE484222325u;
+  uint64_t hash = LINNET_HASH_START;
   for (size_t u = 0; u < corpus->num_utterances; u++) {
     const char *id = corpus->id(corpus->user, u);
     size_t count = 0;
     const int *labels = corpus->labels(corpus->user, u, &count);
-    hash = mix(hash, id, strlen(id) + 1);
-    hash = mix(hash, &frames[u], sizeof frames[u]);
-    hash = mix(hash, labels, count * sizeof *labels);
+    hash = linnet_hash(hash, id, strlen(id) + 1);
+    hash = linnet_hash(hash, &frames[u], sizeof frames[u]);
+    hash = linnet_hash(hash, labels, count * sizeof *labels);
   }
   return hash;
 }
@@ -38,10 +31,10 @@ static void append_method(char *text, size_t bytes, bool on, const char *key, do
 
 /* Of all probabilities and successors. */
 static uint64_t hash_graph(const struct linnet_denominator_graph *g) {
-  uint64_t hash = mix(0xCBF29CE484222325u, g->weight, g->states * g->columns * sizeof *g->weight);
-  hash = mix(hash, g->next, g->groups * g->columns * sizeof *g->next);
-  hash = mix(hash, g->repeat, g->states * sizeof *g->repeat);
-  return mix(hash, g->finish, g->states * sizeof *g->finish);
+  uint64_t hash = linnet_hash(LINNET_HASH_START, g->weight, g->states * g->columns * sizeof *g->weight);
+  hash = linnet_hash(hash, g->next, g->groups * g->columns * sizeof *g->next);
+  hash = linnet_hash(hash, g->repeat, g->states * sizeof *g->repeat);
+  return linnet_hash(hash, g->finish, g->states * sizeof *g->finish);
 }
 
 /* Methods that are off by default have a line only if they are on, so fingerprints of trainings without them stay the
