@@ -199,7 +199,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .num_infeasible = (size_t)s->sums.infeasible,
       .consistency = t->settings.consistency > 0 ? ratio(s->sums.consistency, (double)s->sums.labels) : -1,
       .crf_loss = t->denominator ? fmax(0, ratio(s->sums.crf, (double)s->sums.labels)) : -1,
-      .distillation = t->settings.teacher ? ratio(s->sums.distillation, (double)s->sums.labels) : -1,
+      .distillation = t->settings.teacher ? fmax(0, ratio(s->sums.distillation, (double)s->sums.labels)) : -1,
       .num_ranks = linnet_ranks_count(&t->ranks),
       .exchange_seconds = of_steps.seconds,
       .waiting_seconds = of_steps.waiting,
