@@ -124,6 +124,7 @@ struct linnet_train_settings {
                                          KL(teacher || student) is added to the loss. Filterbank, stack and symbols must
                                          be those of the training. It must outlive the trainer. NULL: none. Not on a
                                          GPU: LINNET_ERROR_UNSUPPORTED */
+  const char *teacher_source;         /* its file, for messages; may be NULL */
   double teacher_weight;              /* with `teacher`: weight of that loss, above 0 to 100, such as 0.5 (default 0) */
 };
 

@@ -6,18 +6,22 @@
 #include "base/hash.h"
 #include "train/trainer.h"
 
+static const char *source_of(const struct linnet_trainer *t) {
+  return t->settings.teacher_source ? t->settings.teacher_source : "training";
+}
+
 static enum linnet_status check_symbols(const struct linnet_trainer *t, const struct linnet_model *teacher) {
   if (teacher->config.outputs != t->config.outputs)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
-                       "the teacher has %zu symbols, the training %zu: give the training the symbols of the teacher "
-                       "(linnet info --symbols), or take another teacher",
-                       teacher->config.outputs, t->config.outputs);
+                       "%s: the teacher has %zu symbols, the training %zu: give the training the symbols of the "
+                       "teacher (linnet info --symbols), or take another teacher",
+                       source_of(t), teacher->config.outputs, t->config.outputs);
   for (size_t i = 0; i < t->config.outputs; i++)
     if (strcmp(t->symbols[i], teacher->symbols[i]) != 0)
       return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
-                         "symbol %zu of the teacher is %s, that of the training is %s: give the training the symbols "
-                         "of the teacher (linnet info --symbols), in their order",
-                         i, teacher->symbols[i], t->symbols[i]);
+                         "%s: symbol %zu of the teacher is %s, that of the training is %s: give the training the "
+                         "symbols of the teacher (linnet info --symbols), in their order",
+                         source_of(t), i, teacher->symbols[i], t->symbols[i]);
   return LINNET_OK;
 }
 
@@ -25,9 +29,9 @@ static enum linnet_status check_number(const struct linnet_trainer *t, const cha
   if (teacher == own)
     return LINNET_OK;
   return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
-                     "%s of the teacher is %g, that of the training is %g: train with the value of the teacher, or "
-                     "take another teacher",
-                     key, teacher, own);
+                     "%s: %s of the teacher is %g, that of the training is %g: train with the value of the teacher, "
+                     "or take another teacher",
+                     source_of(t), key, teacher, own);
 }
 
 /* Frames of both must be of the same time and the same bands; their normalisation may differ. */
@@ -55,7 +59,8 @@ enum linnet_status linnet_trainer_create_teacher(struct linnet_trainer *t) {
     return LINNET_OK;
   if (model->config.output != LINNET_OUTPUT_POSTERIORS || linnet_config_reads_tokens(&model->config))
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
-                       "the teacher is not a model of posteriors over symbols from features of audio");
+                       "%s: the teacher is not a model of posteriors over symbols from features of audio",
+                       source_of(t));
   LINNET_TRY(check_symbols(t, model));
   LINNET_TRY(check_frames(t, model));
   t->teacher = (struct linnet_teacher){.network = {t->network.device, &model->config, model->parameters},

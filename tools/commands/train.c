@@ -111,6 +111,7 @@ static bool load_teacher(struct run *run) {
   if (!run->config.teacher)
     return true;
   run->config.training.teacher = run->teacher = train_teacher_load(run->context, run->config.teacher);
+  run->config.training.teacher_source = run->config.teacher;
   if (run->teacher)
     train_corpus_set_teacher(run->train, run->teacher);
   return run->teacher;
