@@ -175,10 +175,10 @@ static enum linnet_status read_features(const struct loading *l, struct linnet_c
   struct linnet_batch *b = l->batch;
   const struct linnet_corpus *corpus = l->corpus;
   const size_t capacity = b->slots[i + 1] - b->slots[i];
-  float *own = b->raw + b->slots[i] * b->config->input_dim, *teacher = own + b->slots[b->end] * b->config->input_dim;
+  float *own = b->raw + b->slots[i] * b->config->input_dim;
   if (b->taught)
-    return corpus->both_features(corpus->user, context, b->utterances[i], l->epoch, own, teacher, capacity,
-                                 &b->frames[i]);
+    return corpus->both_features(corpus->user, context, b->utterances[i], l->epoch, own,
+                                 own + b->slots[b->end] * b->config->input_dim, capacity, &b->frames[i]);
   return corpus->features(corpus->user, context, b->utterances[i], l->epoch, own, capacity, &b->frames[i]);
 }
 

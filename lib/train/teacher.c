@@ -66,6 +66,7 @@ enum linnet_status linnet_trainer_create_teacher(struct linnet_trainer *t) {
   t->teacher = (struct linnet_teacher){.network = {t->network.device, &model->config, model->parameters},
                                        .weights = model->weights,
                                        .weight = t->settings.teacher_weight};
+  t->settings.teacher_source = NULL;
   return linnet_workers_create(t->context, &t->teacher.network, &t->teacher.workers);
 }
 
