@@ -23,7 +23,7 @@ or through sudo. All output is in build/check and build/logs. With ccache, commo
 
   --quick   1 and 2 only
   --full    all tests in 3, all random cases in 4 but those of the emulated device, and the clang analyzer in 2
-  --jobs N  processes at a time (default: one per processor)
+  --jobs N  processes at a time (default: one per processor), and one more where tests run, some of which wait
 
 The last line is "N passed, N failed, N skipped", in tests and steps; the exit code is 0 if none failed. Tests on real
 speech look for it in the folder that LINNET_DATA names (default ../shared/data, see docs/building.md) and are skipped
@@ -107,7 +107,8 @@ configure_and_build() {
 # run_tests NAME WHAT OPTIONS...: runs the tests of a build and counts each of them.
 run_tests() {
 	local log=$logs/$1-tests.log what=$2 since=$SECONDS status=0 counts
-	ctest --test-dir "$check/$1" --output-on-failure --no-tests=error --parallel "$jobs" "${@:3}" \
+	# One more than processors, because some tests mostly wait.
+	ctest --test-dir "$check/$1" --output-on-failure --no-tests=error --parallel $((jobs + 1)) "${@:3}" \
 		>"$log" 2>&1 </dev/null || status=$?
 	# Lines such as " 3/25 Test #16: name ....   Passed    0.16 sec"; a line without a known result counts as failed.
 	read -r -a counts < <(awk '
