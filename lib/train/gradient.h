@@ -26,6 +26,7 @@ struct linnet_worker {
   struct linnet_device_buffer dlogits;               /* if CTC is not the only loss */
   struct linnet_device_buffer consistency;           /* if views are compared */
   struct linnet_device_buffer crf, denominator_work; /* with a denominator */
+  struct linnet_device_buffer distillation;          /* with a teacher */
 };
 
 /* One for each thread of the context. */
@@ -48,6 +49,16 @@ enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct 
                                      const struct linnet_shard *shard, const int *const *labels,
                                      const size_t *num_labels, double scale, real *gradient);
 
+/* --- a teacher ---------------------------------------------------------------------------------------------------- */
+
+/* A fixed network, whose posteriors the trained one approaches. */
+struct linnet_teacher {
+  struct linnet_network network;
+  const real *weights;
+  struct linnet_worker *workers; /* (threads) */
+  double weight;                 /* of the distillation loss */
+};
+
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
 struct linnet_gradient {
@@ -62,6 +73,7 @@ struct linnet_gradient {
   double consistency;              /* weight of the consistency loss in batches of two views; 0 after creation */
   const struct linnet_denominator_graph *denominator; /* NULL after creation: the loss is that of CTC */
   double ctc_weight;                                  /* weight of CTC beside CTC-CRF; 0 after creation */
+  const struct linnet_teacher *teacher;               /* NULL after creation: none; otherwise batches are taught */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
@@ -73,10 +85,11 @@ struct linnet_gradient_result {
   double loss;   /* summed over feasible utterances; of two views, the mean */
   size_t labels; /* theirs */
   size_t infeasible;
-  double consistency; /* summed over utterances, without its weight; 0 if views are not compared */
-  double crf;         /* CTC-CRF, summed as `loss`; 0 without a denominator */
-  double norm;        /* of the gradient of (loss + weight * consistency) / labels, or with a denominator of (crf +
-                         ctc_weight * loss + weight * consistency) / labels */
+  double consistency;  /* summed over utterances, without its weight; 0 if views are not compared */
+  double crf;          /* CTC-CRF, summed as `loss`; 0 without a denominator */
+  double distillation; /* summed over utterances, without its weight; of two views, the mean; 0 without a teacher */
+  double norm;         /* of the gradient of (loss + weight * consistency + weight * distillation) / labels; with a
+                          denominator, crf + ctc_weight * loss is in place of loss */
 };
 
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
@@ -90,7 +103,8 @@ enum linnet_status linnet_gradient_join(struct linnet_gradient *gradient, struct
 /* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->sum. The loss of an utterance
  * is that of CTC, or with a denominator that of CTC-CRF (ops/denominator.h) plus gradient->ctc_weight times CTC; of an
  * utterance with two views, it is the mean of theirs plus gradient->consistency times their consistency
- * (ops/consistency.h). Dropout masks depend on (seed, step). As for the update, a device may still be
+ * (ops/consistency.h). With a teacher its weight times the distillation loss (ops/distillation.h), of two views the
+ * mean, is added. Dropout masks depend on (seed, step). As for the update, a device may still be
  * working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
