@@ -156,12 +156,14 @@ struct run {
   struct corpus train, dev;
   double consistency, average_decay, ctc_weight;
   const struct linnet_language_model *denominator; /* NULL: CTC */
+  size_t intermediate_ctc;
+  double intermediate_weight; /* 0: the default */
   size_t num_shards;
   enum linnet_precision wire_precision;
   const struct linnet_group *group;    /* NULL: one rank */
   void (*created)(void *created_user); /* called when the trainer exists; NULL: not called */
   void *created_user;
-  double first_loss, last_loss, last_consistency, last_crf;
+  double first_loss, last_loss, last_consistency, last_crf, last_intermediate;
   uint64_t steps;
   enum linnet_status status;
   char error[512], log[2048]; /* the log's lines, of this process */
@@ -192,6 +194,7 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   run->last_loss = epoch->dev_loss;
   run->last_consistency = epoch->consistency;
   run->last_crf = epoch->crf_loss;
+  run->last_intermediate = epoch->intermediate_loss;
   return 0;
 }
 
@@ -211,6 +214,9 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.average_decay = run->average_decay;
   settings.ctc_weight = run->ctc_weight;
   settings.denominator = run->denominator;
+  settings.intermediate_ctc = run->intermediate_ctc;
+  if (run->intermediate_weight != 0)
+    settings.intermediate_weight = run->intermediate_weight;
   settings.num_shards = run->num_shards;
   settings.wire_precision = run->wire_precision;
   settings.group = run->group;
@@ -320,6 +326,8 @@ static inline unsigned train_in_parts(const struct run *run, void (*interrupt)(s
   CHECK(a.last_consistency == b.last_consistency && a.last_crf == b.last_crf,
         "consistency %g, CTC-CRF %g, after interruptions %g, %g", a.last_consistency, a.last_crf, b.last_consistency,
         b.last_crf);
+  CHECK(a.last_intermediate == b.last_intermediate, "intermediate CTC %g, after interruptions %g", a.last_intermediate,
+        b.last_intermediate);
   remove_folder(whole);
   remove_folder(parts);
   return part;

@@ -66,6 +66,7 @@ struct linnet_batch {
   size_t *num_labels;       /* (count) */
   double *loss;             /* (count): negative log likelihoods, set by the code that computes them */
   double *crf;              /* (count): CTC-CRF losses, set by the code that computes them */
+  double *intermediate;     /* (count): CTC losses after a layer, set by the code that computes them */
   double *consistency;      /* (count / views): consistency losses, set by the code that computes them */
 
   size_t num_masks;                  /* of each sequence; 0 in validation */

@@ -85,7 +85,8 @@ static void test_same_bytes(struct run run) {
     check_all(threads, counts[i], LINNET_OK, "");
     CHECK(same_model(alone, folder), "%zu ranks give another model", counts[i]);
     for (size_t r = 0; r < counts[i]; r++)
-      CHECK(threads[r].run.last_loss == run.last_loss && threads[r].run.last_crf == run.last_crf,
+      CHECK(threads[r].run.last_loss == run.last_loss && threads[r].run.last_crf == run.last_crf &&
+                threads[r].run.last_intermediate == run.last_intermediate,
             "rank %zu of %zu: another loss", r, counts[i]);
     remove_folder(folder);
   }
@@ -356,6 +357,7 @@ int main(void) {
   struct run run = make_ranks_run(wide);
   test_same_bytes(run);
   run.wire_precision = LINNET_BFLOAT16;
+  run.intermediate_ctc = 1;
   test_same_bytes(run);
   run = make_ranks_run(blstm);
   run.consistency = 0.5;
