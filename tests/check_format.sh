@@ -8,7 +8,7 @@ version=14
 cd "$(dirname "$0")/.."
 formatter=''
 for program in clang-format-$version clang-format; do
-	if "$program" --version 2>/dev/null | grep -q "version $version\."; then
+	if [[ $("$program" --version 2>/dev/null) == *"version $version."* ]]; then
 		formatter=$program
 		break
 	fi

@@ -40,7 +40,7 @@ shift
 
 tidy=''
 for program in clang-tidy-$version clang-tidy; do
-	if "$program" --version 2>/dev/null | grep -q "version $version\."; then
+	if [[ $("$program" --version 2>/dev/null) == *"version $version."* ]]; then
 		tidy=$program
 		break
 	fi

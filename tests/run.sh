@@ -104,10 +104,11 @@ configure_and_build() {
 	cmake --preset "$2" -B "$1" "${launchers[@]}" "${@:3}" && cmake --build "$1" --parallel "$jobs"
 }
 
-# run_tests NAME WHAT OPTIONS...: runs the tests of a build and counts each of them.
+# run_tests NAME WHAT OPTIONS...: runs the tests of a build and counts each of them. One more test than processors runs at
+# a time, because some wait for a cluster or a clock.
 run_tests() {
 	local log=$logs/$1-tests.log what=$2 since=$SECONDS status=0 counts
-	ctest --test-dir "$check/$1" --output-on-failure --no-tests=error --parallel "$jobs" "${@:3}" \
+	ctest --test-dir "$check/$1" --output-on-failure --no-tests=error --parallel $((jobs + 1)) "${@:3}" \
 		>"$log" 2>&1 </dev/null || status=$?
 	# Lines such as " 3/25 Test #16: name ....   Passed    0.16 sec"; a line without a known result counts as failed.
 	read -r -a counts < <(awk '

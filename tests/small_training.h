@@ -23,6 +23,8 @@ struct corpus {
   char ids[UTTERANCES][32];
   size_t poisoned; /* this utterance's features are infinite; SIZE_MAX: none */
   enum masking masking;
+  float teacher_offset; /* added to the features for a teacher */
+  bool untaught;        /* there are none */
 };
 
 static inline void make_corpus(struct corpus *c, uint64_t seed) {
@@ -96,6 +98,16 @@ static inline enum linnet_status corpus_features(void *user, struct linnet_conte
   return LINNET_OK;
 }
 
+/* Features for a teacher. */
+static inline enum linnet_status corpus_both_features(void *user, struct linnet_context *context, size_t u,
+                                                      uint64_t epoch, float *features, float *teacher, size_t capacity,
+                                                      size_t *frames) {
+  enum linnet_status status = corpus_features(user, context, u, epoch, features, capacity, frames);
+  for (size_t i = 0; status == LINNET_OK && i < *frames * DIM; i++)
+    teacher[i] = features[i] + ((const struct corpus *)user)->teacher_offset;
+  return status;
+}
+
 static inline struct linnet_corpus callbacks(struct corpus *c) {
   return (struct linnet_corpus){.size = sizeof(struct linnet_corpus),
                                 .user = c,
@@ -104,6 +116,7 @@ static inline struct linnet_corpus callbacks(struct corpus *c) {
                                 .frames = corpus_frames,
                                 .labels = corpus_labels,
                                 .features = corpus_features,
+                                .both_features = c->untaught ? NULL : corpus_both_features,
                                 .num_masks = c->masking == MASKED ? MASKS : 0,
                                 .masks = corpus_masks};
 }
@@ -157,13 +170,15 @@ struct run {
   double consistency, average_decay, ctc_weight;
   const struct linnet_language_model *denominator; /* NULL: CTC */
   size_t intermediate_ctc;
-  double intermediate_weight; /* 0: the default */
+  double intermediate_weight;         /* 0: the default */
+  const struct linnet_model *teacher; /* NULL: none */
+  double teacher_weight;
   size_t num_shards;
   enum linnet_precision wire_precision;
   const struct linnet_group *group;    /* NULL: one rank */
   void (*created)(void *created_user); /* called when the trainer exists; NULL: not called */
   void *created_user;
-  double first_loss, last_loss, last_consistency, last_crf, last_intermediate;
+  double first_loss, last_loss, last_consistency, last_crf, last_distillation, last_intermediate;
   uint64_t steps;
   enum linnet_status status;
   char error[512], log[2048]; /* the log's lines, of this process */
@@ -195,6 +210,7 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   run->last_consistency = epoch->consistency;
   run->last_crf = epoch->crf_loss;
   run->last_intermediate = epoch->intermediate_loss;
+  run->last_distillation = epoch->distillation;
   return 0;
 }
 
@@ -217,6 +233,8 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.intermediate_ctc = run->intermediate_ctc;
   if (run->intermediate_weight != 0)
     settings.intermediate_weight = run->intermediate_weight;
+  settings.teacher = run->teacher;
+  settings.teacher_weight = run->teacher_weight;
   settings.num_shards = run->num_shards;
   settings.wire_precision = run->wire_precision;
   settings.group = run->group;
@@ -323,9 +341,10 @@ static inline unsigned train_in_parts(const struct run *run, void (*interrupt)(s
   } while (b.status == LINNET_ERROR_CANCELLED && part < 200);
   CHECK(b.status == LINNET_OK, "status %d: %s", b.status, b.error);
   CHECK(same_model(whole, parts), "the model after %u interruptions differs", part - 1);
-  CHECK(a.last_consistency == b.last_consistency && a.last_crf == b.last_crf,
-        "consistency %g, CTC-CRF %g, after interruptions %g, %g", a.last_consistency, a.last_crf, b.last_consistency,
-        b.last_crf);
+  CHECK(a.last_consistency == b.last_consistency && a.last_crf == b.last_crf &&
+            a.last_distillation == b.last_distillation,
+        "consistency %g, CTC-CRF %g, distillation %g, after interruptions %g, %g, %g", a.last_consistency, a.last_crf,
+        a.last_distillation, b.last_consistency, b.last_crf, b.last_distillation);
   CHECK(a.last_intermediate == b.last_intermediate, "intermediate CTC %g, after interruptions %g", a.last_intermediate,
         b.last_intermediate);
   remove_folder(whole);

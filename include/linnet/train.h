@@ -68,6 +68,11 @@ struct linnet_corpus {
   /* Optional: announces utterances of a later batch, for which this rank will call features(), so that a corpus on a
    * disk or in a network can read ahead. It is called from the thread of linnet_trainer_run and must return at once. */
   void (*prefetch)(void *user, const size_t *utterances, size_t count, uint64_t epoch);
+
+  /* For training with a teacher (linnet_train_settings.teacher): does what features() does, and writes the same frames,
+   * equally augmented, into `teacher` (*frames, num_mel), normalised as the teacher expects. */
+  enum linnet_status (*both_features)(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
+                                      float *features, float *teacher, size_t capacity, size_t *frames);
 };
 
 enum linnet_train_optimizer { LINNET_TRAIN_ADAM = 0, LINNET_TRAIN_RADAM = 1 };
@@ -113,7 +118,14 @@ struct linnet_train_settings {
                                            weights the label sequences. linnet_trainer_create reads it; it need not live
                                            longer. NULL: the loss is that of CTC. Not on a GPU:
                                            LINNET_ERROR_UNSUPPORTED */
-  double ctc_weight;       /* with `denominator`: weight of CTC beside CTC-CRF, 0 to 100, such as 0.1 (default 0) */
+  double ctc_weight; /* with `denominator`: weight of CTC beside CTC-CRF, 0 to 100, such as 0.1 (default 0) */
+  const struct linnet_model *teacher; /* a fixed model, whose posteriors the trained one approaches (knowledge
+                                         distillation, Hinton et al. 2015): for each output frame,
+                                         KL(teacher || student) is added to the loss. Filterbank, stack and symbols must
+                                         be those of the training. It must outlive the trainer. NULL: none. Not on a
+                                         GPU: LINNET_ERROR_UNSUPPORTED */
+  const char *teacher_source;         /* its file, for messages; may be NULL */
+  double teacher_weight;              /* with `teacher`: weight of that loss, above 0 to 100, such as 0.5 (default 0) */
   size_t intermediate_ctc; /* CTC also after this number of layers (Lee and Watanabe 2021), with the same output layer:
                               1 to one less than the network has; 0: off. Transformers, and not on a GPU:
                               LINNET_ERROR_UNSUPPORTED */
@@ -174,6 +186,7 @@ struct linnet_train_epoch {
   uint64_t num_sent_bytes;  /* by this rank, gradients and weights */
   double crf_loss;          /* CTC-CRF loss per label; negative if the loss is that of CTC */
   double hidden_seconds;    /* of exchange_seconds: while this rank computed */
+  double distillation;      /* distillation loss per label, without its weight; negative without a teacher */
   double intermediate_loss; /* CTC loss per label after the layer `intermediate_ctc`, without its weight; negative if it
                                is off */
 };
@@ -192,9 +205,9 @@ struct linnet_train_events {
 struct linnet_trainer;
 
 /* Creates a trainer that writes into `folder`, which must exist. If the folder has a checkpoint, training continues
- * from it. Settings, model and corpora must then be the same; otherwise LINNET_ERROR_STATE, which names the difference.
- * A checkpoint has a checksum. If the checkpoint is damaged or missing, training continues from the one before,
- * checkpoint-previous.safetensors, with a warning in the log, and the damaged file is renamed to
+ * from it. Settings, model, teacher and corpora must then be the same; otherwise LINNET_ERROR_STATE, which names the
+ * difference. A checkpoint has a checksum. If the checkpoint is damaged or missing, training continues from the one
+ * before, checkpoint-previous.safetensors, with a warning in the log, and the damaged file is renamed to
  * checkpoint-damaged.safetensors. If there is no intact checkpoint, the status is LINNET_ERROR_FORMAT.
  * LINNET_ERROR_UNSUPPORTED for checkpoints of versions without a checksum. The trainer removes temporary files of a
  * process that was killed, so that only one trainer may use a folder. It copies all arguments except the corpora's

@@ -8,6 +8,7 @@
 #include "ops/ctc.h"
 #include "ops/denominator.h"
 #include "ops/depthwise_conv.h"
+#include "ops/distillation.h"
 #include "ops/dropout.h"
 #include "ops/feature_map.h"
 #include "ops/gemm.h"
@@ -50,6 +51,7 @@ static const struct linnet_ops reference = {
     .log_softmax = linnet_log_softmax_reference,
     .ctc = linnet_ctc_reference,
     .consistency = linnet_consistency_reference,
+    .distillation = linnet_distillation_reference,
     .denominator = linnet_denominator_reference,
     .update = linnet_update_reference,
     .sum_of_squares = linnet_sum_of_squares_reference,

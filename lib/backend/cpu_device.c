@@ -256,6 +256,20 @@ static void cpu_consistency(struct linnet_device *d, const struct linnet_batch_c
   }
 }
 
+static void cpu_distillation(struct linnet_device *d, const struct linnet_batch_distillation *b) {
+  const size_t *offsets = b->pack->offsets;
+  for (size_t s = 0; s < b->pack->sequences; s++) {
+    size_t row = offsets[s] * b->symbols;
+    struct linnet_distillation one = {.frames = offsets[s + 1] - offsets[s],
+                                      .symbols = b->symbols,
+                                      .teacher = b->teacher + offsets[s - s % b->views] / b->views * b->symbols,
+                                      .student = b->logits + row,
+                                      .scale = b->scale,
+                                      .gradient_add = b->gradient_add + row};
+    b->loss[s] = kernels(d)->distillation(&one);
+  }
+}
+
 static size_t cpu_denominator_work_bytes(struct linnet_device *d, const struct linnet_batch_denominator *b) {
   size_t frames = 0;
   (void)d;
@@ -323,6 +337,7 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .ctc_work_bytes = cpu_ctc_work_bytes,
     .ctc = cpu_ctc,
     .consistency = cpu_consistency,
+    .distillation = cpu_distillation,
     .denominator_work_bytes = cpu_denominator_work_bytes,
     .denominator = cpu_denominator,
     .sum_of_squares = cpu_sum_of_squares,

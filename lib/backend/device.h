@@ -54,6 +54,19 @@ struct linnet_batch_consistency {
   double *loss;       /* (sequences / 2), not scaled */
 };
 
+/* Distillation of all sequences of a batch. The teacher has one sequence for each utterance, whose views all follow it:
+ * its rows are those of the first view of each. */
+struct linnet_batch_distillation {
+  const struct linnet_pack *pack;
+  size_t views; /* sequences of an utterance, equally long */
+  size_t symbols;
+  const real *teacher; /* (T / views, symbols), not normalised, as the next */
+  const real *logits;  /* (T, symbols) */
+  real scale;          /* the gradient is multiplied by this */
+  real *gradient_add;  /* (T, symbols) with respect to the logits; does not overlap them */
+  double *loss;        /* (sequences), not scaled */
+};
+
 #define LINNET_DEVICE_SLOT(name, arguments, ...) void (*name)(struct linnet_device * device, __VA_ARGS__);
 
 /* The denominator of CTC-CRF of all sequences of a batch, after their CTC. */
@@ -160,6 +173,8 @@ struct linnet_device_ops {
   size_t (*ctc_work_bytes)(struct linnet_device *d, const struct linnet_batch_ctc *c);
   void (*ctc)(struct linnet_device *d, const struct linnet_batch_ctc *c, void *work);
   void (*consistency)(struct linnet_device *d, const struct linnet_batch_consistency *c);
+  /* NULL: this device has none. */
+  void (*distillation)(struct linnet_device *d, const struct linnet_batch_distillation *b);
   /* NULL: this device has none. */
   size_t (*denominator_work_bytes)(struct linnet_device *d, const struct linnet_batch_denominator *b);
   void (*denominator)(struct linnet_device *d, const struct linnet_batch_denominator *b, void *work);

@@ -12,20 +12,12 @@
 
 #include <math.h>
 
-/* The logarithm of the sum of exponentials. */
-static double log_sum(size_t symbols, const real *x) {
-  double largest = -INFINITY, sum = 0;
-  for (size_t k = 0; k < symbols; k++)
-    largest = x[k] > largest ? x[k] : largest;
-  for (size_t k = 0; k < symbols; k++)
-    sum += exp(x[k] - largest);
-  return largest + log(sum);
-}
+#include "ops/log_softmax.h"
 
 static double compare_frame(const struct linnet_consistency *c, size_t t) {
   const real *a = c->a + t * c->symbols, *b = c->b + t * c->symbols;
   real *da = c->gradient_a_add + t * c->symbols, *db = c->gradient_b_add + t * c->symbols;
-  double sum = 0, shift_a = log_sum(c->symbols, a), shift_b = log_sum(c->symbols, b);
+  double sum = 0, shift_a = linnet_log_sum(c->symbols, a), shift_b = linnet_log_sum(c->symbols, b);
   for (size_t k = 0; k < c->symbols; k++) {
     double log_a = a[k] - shift_a, log_b = b[k] - shift_b, difference = exp(log_a) - exp(log_b);
     sum += difference == 0 ? 0 : difference * (log_a - log_b);

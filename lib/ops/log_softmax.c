@@ -1,6 +1,17 @@
 /* Reference of log-softmax. */
 #include "ops/log_softmax.h"
 
+#include <math.h>
+
+double linnet_log_sum(size_t width, const real *x) {
+  double largest = -INFINITY, sum = 0;
+  for (size_t c = 0; c < width; c++)
+    largest = x[c] > largest ? x[c] : largest;
+  for (size_t c = 0; c < width; c++)
+    sum += exp(x[c] - largest);
+  return largest + log(sum);
+}
+
 void linnet_log_softmax_reference(size_t rows, size_t width, const real *x, real *y) {
   for (size_t t = 0; t < rows; t++, x += width, y += width) {
     real largest = x[0], sum = 0;

@@ -4,6 +4,9 @@
 
 #include "ops/pack.h"
 
+/* The logarithm of the sum of the exponentials of a row. */
+double linnet_log_sum(size_t width, const real *x);
+
 /* Rows of `width`; y may be x. */
 void linnet_log_softmax_reference(size_t rows, size_t width, const real *x, real *y);
 

@@ -86,9 +86,9 @@ void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *contex
 }
 
 void linnet_batch_release(struct linnet_batch *batch) {
-  void *blocks[] = {batch->offsets, batch->features,    batch->labels,      batch->num_labels, batch->loss,
-                    batch->crf,     batch->consistency, batch->raw,         batch->slots,      batch->frames,
-                    batch->status,  batch->masks,       batch->intermediate};
+  void *blocks[] = {batch->offsets, batch->features,     batch->labels,      batch->num_labels,  batch->loss,
+                    batch->crf,     batch->distillation, batch->consistency, batch->raw,         batch->slots,
+                    batch->frames,  batch->status,       batch->masks,       batch->intermediate};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(batch->context, blocks[i]);
   linnet_batch_init(batch, batch->context, batch->config);
@@ -104,9 +104,10 @@ static bool reserve_sequences(struct linnet_batch *b, size_t count) {
   size_t n = count + count / 2 + 1;
   bool good = REPLACE(b->context, b->offsets, n) && REPLACE(b->context, b->labels, n) &&
               REPLACE(b->context, b->num_labels, n) && REPLACE(b->context, b->loss, n) &&
-              REPLACE(b->context, b->crf, n) && REPLACE(b->context, b->intermediate, n) &&
-              REPLACE(b->context, b->consistency, n) && REPLACE(b->context, b->slots, n) &&
-              REPLACE(b->context, b->frames, n) && REPLACE(b->context, b->status, n);
+              REPLACE(b->context, b->crf, n) && REPLACE(b->context, b->distillation, n) &&
+              REPLACE(b->context, b->intermediate, n) && REPLACE(b->context, b->consistency, n) &&
+              REPLACE(b->context, b->slots, n) && REPLACE(b->context, b->frames, n) &&
+              REPLACE(b->context, b->status, n);
   b->sequence_capacity = good ? n - 1 : 0;
   return good;
 }
@@ -170,15 +171,25 @@ static void load_masks(const struct loading *l, size_t i, size_t view) {
     fit_mask(b->config, b->frames[i], &masks[m]);
 }
 
+/* Reads the features of utterance i, and those for a teacher. */
+static enum linnet_status read_features(const struct loading *l, struct linnet_context *context, size_t i) {
+  struct linnet_batch *b = l->batch;
+  const struct linnet_corpus *corpus = l->corpus;
+  const size_t capacity = b->slots[i + 1] - b->slots[i];
+  float *own = b->raw + b->slots[i] * b->config->input_dim;
+  if (b->taught)
+    return corpus->both_features(corpus->user, context, b->utterances[i], l->epoch, own,
+                                 own + b->slots[b->end] * b->config->input_dim, capacity, &b->frames[i]);
+  return corpus->features(corpus->user, context, b->utterances[i], l->epoch, own, capacity, &b->frames[i]);
+}
+
 static void load_utterance(void *user, size_t task, unsigned worker) {
   const struct loading *l = user;
   struct linnet_batch *b = l->batch;
   const size_t i = b->begin + task;
   struct linnet_context *context = l->contexts ? l->contexts[worker] : b->context;
-  size_t capacity = b->slots[i + 1] - b->slots[i];
   b->frames[i] = 0;
-  b->status[i] = l->corpus->features(l->corpus->user, context, b->utterances[i], l->epoch,
-                                     b->raw + b->slots[i] * b->config->input_dim, capacity, &b->frames[i]);
+  b->status[i] = read_features(l, context, i);
   for (size_t v = 0; v < b->views && b->status[i] == LINNET_OK && b->num_masks > 0; v++)
     load_masks(l, i, v);
 }
@@ -186,10 +197,13 @@ static void load_utterance(void *user, size_t task, unsigned worker) {
 static void stack_utterance(void *user, size_t task, unsigned worker) {
   struct linnet_batch *b = user;
   const size_t i = b->begin + task, first = i * b->views;
+  const float *raw = b->raw + b->slots[i] * b->config->input_dim;
   (void)worker;
   for (size_t s = first; s < first + b->views && b->frames[i] > 0; s++)
-    linnet_stack_frames(b->config, b->raw + b->slots[i] * b->config->input_dim, b->frames[i],
-                        linnet_batch_features(b, s));
+    linnet_stack_frames(b->config, raw, b->frames[i], linnet_batch_features(b, s));
+  if (b->taught && b->frames[i] > 0)
+    linnet_stack_frames(b->config, raw + b->slots[b->end] * b->config->input_dim, b->frames[i],
+                        linnet_batch_teacher_features(b, i));
 }
 
 static void for_each(struct linnet_batch *b, struct linnet_context *const *contexts, linnet_task_fn body, void *user) {
@@ -257,7 +271,7 @@ static enum linnet_status out_of_memory(const struct linnet_batch *b, size_t fra
 static size_t own_rows(const struct linnet_batch *b) {
   size_t rows = 0;
   for (size_t i = b->begin; i < b->end; i++)
-    rows += b->views * linnet_stacked_frames(b->config, b->frames[i]);
+    rows += (b->views + b->taught) * linnet_stacked_frames(b->config, b->frames[i]);
   return rows;
 }
 
@@ -271,7 +285,7 @@ static enum linnet_status load_own(struct linnet_batch *b, const struct linnet_c
   if (!reserve_masks(b, b->count))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for the masks of %zu utterances", count);
   locate(b, corpus, nominal, epoch);
-  if (!reserve_raw(b, b->slots[b->end]))
+  if (!reserve_raw(b, (1 + b->taught) * b->slots[b->end]))
     return out_of_memory(b, b->slots[b->end]);
   struct loading loading = {b, corpus, epoch, contexts};
   for_each(b, contexts, load_utterance, &loading);
@@ -308,6 +322,11 @@ size_t linnet_batch_utterances(const struct linnet_batch *b) {
 real *linnet_batch_features(const struct linnet_batch *b, size_t s) {
   size_t rows = b->offsets[s] - b->offsets[b->begin * b->views];
   return b->features + rows * b->config->stack * b->config->input_dim;
+}
+
+real *linnet_batch_teacher_features(const struct linnet_batch *b, size_t i) {
+  const size_t rows = (b->offsets[i * b->views] - b->offsets[b->begin * b->views]) / b->views;
+  return linnet_batch_features(b, b->end * b->views) + rows * b->config->stack * b->config->input_dim;
 }
 
 size_t linnet_batch_first(const struct linnet_batch *b, size_t r) {

@@ -46,33 +46,38 @@ void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, s
 
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
 
-/* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. A rank
- * has only those of its shards, but knows the frames of all. One object is reused from batch to batch. */
+/* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. For a
+ * teacher, it also has their features as the teacher expects them, which nobody masks. A rank has only those of its
+ * shards, but knows the frames of all. One object is reused from batch to batch. */
 
 struct linnet_batch {
   struct linnet_context *context;
   const struct linnet_config *config;
   size_t views;               /* sequences of each utterance, which differ in masks and dropout only: 1 after
-                                 linnet_batch_init; set it before loading, as the next two */
-  size_t count;               /* sequences: those of an utterance follow each other */
+                                 linnet_batch_init; set it before loading, as the next three */
+  bool taught;                /* features for a teacher are loaded, too: false after linnet_batch_init */
   struct linnet_ranks *ranks; /* NULL after linnet_batch_init: this rank alone loads all */
   size_t num_shards;          /* 0 after linnet_batch_init: by the frames */
   struct linnet_shards shards;
   size_t begin, end;        /* the utterances of this rank's shards, which it has loaded */
+  size_t count;             /* sequences: those of an utterance follow each other */
   const size_t *utterances; /* (count / views), indices into the corpus; the caller's */
   size_t *offsets;          /* (count + 1), in output frames */
-  real *features;           /* (rows, stack * input_dim), from row offsets[begin * views] on */
+  real *features;           /* (rows, stack * input_dim), from row offsets[begin * views] on; then those for a teacher,
+                               one sequence for each utterance */
   const int **labels;       /* (count) */
   size_t *num_labels;       /* (count) */
   double *loss;             /* (count): negative log likelihoods, set by the code that computes them */
   double *crf;              /* (count): CTC-CRF losses, set by the code that computes them */
   double *intermediate;     /* (count): CTC losses after a layer, set by the code that computes them */
+  double *distillation;     /* (count): distillation losses, set by the code that computes them */
   double *consistency;      /* (count / views): consistency losses, set by the code that computes them */
 
   size_t num_masks;                  /* of each sequence; 0 in validation */
   struct linnet_feature_mask *masks; /* (count, num_masks), set from begin * views to end * views */
 
-  float *raw; /* features as the corpus gives them, utterance i from frame slots[i] on */
+  /* Features as the corpus gives them, utterance i from frame slots[i] on; for a teacher slots[end] frames later. */
+  float *raw;
   size_t *slots, *frames;
   enum linnet_status *status;            /* of each utterance's features */
   size_t sequence_capacity;              /* sequences */
@@ -101,6 +106,9 @@ size_t linnet_batch_utterances(const struct linnet_batch *batch);
 
 /* The features of sequence s, which this rank has loaded. */
 real *linnet_batch_features(const struct linnet_batch *batch, size_t s);
+
+/* The features of utterance i for a teacher, if the batch is taught. */
+real *linnet_batch_teacher_features(const struct linnet_batch *batch, size_t i);
 
 /* The masks of the sequences from `first` on, as ops take them. */
 struct linnet_masks linnet_batch_masks(const struct linnet_batch *batch, size_t first);

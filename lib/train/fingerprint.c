@@ -48,9 +48,13 @@ static void append_methods(const struct linnet_trainer *t, char *text, size_t by
   append_method(text, bytes, s->ctc_weight > 0, "ctc_weight", s->ctc_weight);
   append_method(text, bytes, s->intermediate_ctc > 0, "intermediate_ctc", (double)s->intermediate_ctc);
   append_method(text, bytes, s->intermediate_ctc > 0, "intermediate_weight", s->intermediate_weight);
+  append_method(text, bytes, s->teacher_weight > 0, "teacher_weight", s->teacher_weight);
   size_t used = strlen(text);
   if (s->wire_precision == LINNET_BFLOAT16)
     linnet_format(text + used, bytes - used, "wire_precision=bfloat16\n");
+  used = strlen(text);
+  if (s->teacher)
+    linnet_format(text + used, bytes - used, "teacher=%016" PRIx64 "\n", linnet_teacher_hash(s->teacher));
   used = strlen(text);
   if (t->denominator)
     linnet_format(text + used, bytes - used, "denominator=%zu arcs, %016" PRIx64 "\n", t->denominator->arcs,

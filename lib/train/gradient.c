@@ -28,9 +28,9 @@ void linnet_workers_destroy(struct linnet_context *context, struct linnet_worker
   struct linnet_device *device = linnet_device_of(context);
   for (unsigned i = 0; workers && i < linnet_context_num_threads(context); i++) {
     struct linnet_worker *w = &workers[i];
-    void *blocks[] = {w->memory.data,   w->logits.data,           w->loss.data,
-                      w->ctc_work.data, w->dlogits.data,          w->consistency.data,
-                      w->crf.data,      w->denominator_work.data, w->intermediate.data};
+    void *blocks[] = {w->memory.data,       w->logits.data,      w->loss.data, w->ctc_work.data,
+                      w->dlogits.data,      w->consistency.data, w->crf.data,  w->denominator_work.data,
+                      w->distillation.data, w->intermediate.data};
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
       device->ops->free(device, blocks[b]);
     linnet_pass_destroy(w->pass);
@@ -137,6 +137,7 @@ struct step {
   uint32_t step;
   struct linnet_reduction *reduction; /* NULL with one rank */
   double scale, consistency;          /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
+  double distillation;                /* the same of a sequence's distillation */
   size_t first;                       /* shard of this rank */
   size_t count;                       /* shards of this rank that have utterances */
   size_t order[LINNET_MAX_SHARDS];    /* in which they are processed */
@@ -213,6 +214,49 @@ static enum linnet_status add_denominator(const struct step *step, struct linnet
   return LINNET_OK;
 }
 
+/* Forward of the teacher over the utterances of a shard; its worker's logits get the result. */
+static enum linnet_status run_teacher(const struct step *step, struct linnet_worker *worker,
+                                      const struct linnet_shard *shard, size_t begin, struct linnet_worker *own) {
+  const struct linnet_teacher *teacher = step->gradient->teacher;
+  const size_t views = step->batch->views, count = shard->pack.sequences / views;
+  size_t *offsets = linnet_alloc(worker->context, count + 1, sizeof *offsets);
+  if (!offsets)
+    return linnet_fail(worker->context, LINNET_ERROR_MEMORY, "out of memory for a shard");
+  for (size_t i = 0; i <= count; i++)
+    offsets[i] = shard->pack.offsets[i * views] / views;
+  const struct linnet_shard utterances = {.pack = {count, offsets},
+                                          .features = linnet_batch_teacher_features(step->batch, begin / views),
+                                          .forward_only = true};
+  enum linnet_status status = linnet_worker_forward(own, &teacher->network, teacher->weights, &utterances);
+  if (status != LINNET_OK)
+    linnet_copy_error(worker->context, own->context);
+  linnet_free(worker->context, offsets);
+  return status;
+}
+
+/* Compares the sequences of a shard on the worker's logits with the teacher: adds to the gradient (T, outputs), and
+ * copies the losses to the batch. */
+static enum linnet_status follow_teacher(const struct step *step, struct linnet_worker *worker,
+                                         const struct linnet_shard *shard, size_t begin, real *gradient_add) {
+  const struct linnet_gradient *g = step->gradient;
+  struct linnet_device *device = g->network->device;
+  struct linnet_worker *own = &g->teacher->workers[worker - g->workers];
+  const size_t bytes = shard->pack.sequences * sizeof(double);
+  LINNET_TRY(run_teacher(step, worker, shard, begin, own));
+  LINNET_TRY(reserve(worker, g->network, shard, &worker->distillation, bytes));
+  struct linnet_batch_distillation b = {.pack = &shard->pack,
+                                        .views = step->batch->views,
+                                        .symbols = g->network->config->outputs,
+                                        .teacher = own->logits.data,
+                                        .logits = worker->logits.data,
+                                        .scale = (real)step->distillation,
+                                        .gradient_add = gradient_add,
+                                        .loss = worker->distillation.data};
+  device->ops->distillation(device, &b);
+  device->ops->download(device, step->batch->distillation + begin, b.loss, bytes);
+  return LINNET_OK;
+}
+
 /* CTC on the logits of the intermediate output, which become their gradient; copies the losses to the batch. */
 static enum linnet_status compute_intermediate(const struct step *step, struct linnet_worker *worker,
                                                const struct linnet_shard *shard, const struct linnet_host_batch *host,
@@ -241,7 +285,8 @@ static enum linnet_status compute_losses(const struct step *step, struct linnet_
   struct linnet_device *device = network->device;
   struct linnet_batch *batch = step->batch;
   const struct linnet_denominator_graph *denominator = step->gradient->denominator;
-  const bool compare = step->consistency > 0, beside = compare || denominator;
+  const bool compare = step->consistency > 0, follow = step->distillation > 0;
+  const bool beside = compare || follow || denominator;
   const double scale = denominator ? step->scale * (1 + step->gradient->ctc_weight) : step->scale;
   if (beside)
     LINNET_TRY(reserve(worker, network, shard, &worker->dlogits, worker->logits.bytes));
@@ -250,6 +295,8 @@ static enum linnet_status compute_losses(const struct step *step, struct linnet_
   device->ops->download(device, batch->loss + begin, worker->loss.data, host->pack.sequences * sizeof *batch->loss);
   if (denominator)
     LINNET_TRY(add_denominator(step, worker, shard, host, begin, *gradient));
+  if (follow)
+    LINNET_TRY(follow_teacher(step, worker, shard, begin, *gradient));
   return compare ? compare_views(step, worker, shard, begin, *gradient) : LINNET_OK;
 }
 
@@ -392,6 +439,7 @@ static enum linnet_status gather_losses(const struct linnet_gradient *g, struct 
   LINNET_TRY(ranks ? linnet_ranks_gather(ranks, batch->loss) : LINNET_OK);
   LINNET_TRY(ranks && g->denominator ? linnet_ranks_gather(ranks, batch->crf) : LINNET_OK);
   LINNET_TRY(ranks && g->intermediate ? linnet_ranks_gather(ranks, batch->intermediate) : LINNET_OK);
+  LINNET_TRY(ranks && g->teacher ? linnet_ranks_gather(ranks, batch->distillation) : LINNET_OK);
   for (size_t r = 0; ranks && r <= linnet_ranks_count(ranks); r++)
     ranks->offsets[r] = linnet_batch_first(batch, r) / 2 * sizeof *batch->consistency;
   return ranks && batch->views == 2 ? linnet_ranks_gather(ranks, batch->consistency) : LINNET_OK;
@@ -408,6 +456,8 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
                       .scale = 1 / (double)(labels > 0 ? labels : 1)};
   if (batch->views == 2 && labels > 0)
     step.consistency = g->consistency * 2 * step.scale;
+  if (g->teacher && labels > 0)
+    step.distillation = g->teacher->weight * step.scale;
   order_shards(&step);
   LINNET_TRY(reserve_memory(&step));
   LINNET_TRY(run_shards(&step));
@@ -432,6 +482,8 @@ static void sum_losses(const struct linnet_gradient *g, const struct linnet_batc
   const bool compared = batch->views == 2 && g->consistency > 0 && result->labels > 0;
   for (size_t i = 0; compared && i < linnet_batch_utterances(batch); i++)
     result->consistency += batch->consistency[i];
+  for (size_t i = 0; g->teacher && result->labels > 0 && i < batch->count; i++)
+    result->distillation += batch->distillation[i] / (double)batch->views;
 }
 
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struct linnet_batch *batch,
@@ -440,7 +492,7 @@ enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struc
   *result = (struct linnet_gradient_result){.labels = count_labels(batch) / batch->views, .norm = sqrt(g->total)};
   sum_losses(g, batch, result);
   const bool finite = isfinite(result->loss) && isfinite(result->consistency) && isfinite(result->crf) &&
-                      isfinite(result->intermediate);
+                      isfinite(result->distillation) && isfinite(result->intermediate);
   if (finite && isfinite(result->norm))
     return LINNET_OK;
   return linnet_fail(g->context, LINNET_ERROR_NUMERIC, "%s is not finite", finite ? "the gradient" : "the loss");

@@ -26,6 +26,7 @@ struct linnet_worker {
   struct linnet_device_buffer dlogits;               /* if CTC is not the only loss */
   struct linnet_device_buffer consistency;           /* if views are compared */
   struct linnet_device_buffer crf, denominator_work; /* with a denominator */
+  struct linnet_device_buffer distillation;          /* with a teacher */
   struct linnet_device_buffer intermediate;          /* losses, with an intermediate output */
 };
 
@@ -49,6 +50,16 @@ enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct 
                                      const struct linnet_shard *shard, const int *const *labels,
                                      const size_t *num_labels, double scale, real *gradient);
 
+/* --- a teacher ---------------------------------------------------------------------------------------------------- */
+
+/* A fixed network, whose posteriors the trained one approaches. */
+struct linnet_teacher {
+  struct linnet_network network;
+  const real *weights;
+  struct linnet_worker *workers; /* (threads) */
+  double weight;                 /* of the distillation loss */
+};
+
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
 struct linnet_gradient {
@@ -65,6 +76,7 @@ struct linnet_gradient {
   double ctc_weight;                                  /* weight of CTC beside CTC-CRF; 0 after creation */
   bool intermediate;                                  /* whether there is CTC after a layer; false after creation */
   double intermediate_weight;
+  const struct linnet_teacher *teacher; /* NULL after creation: none; otherwise batches are taught */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
@@ -79,8 +91,9 @@ struct linnet_gradient_result {
   double consistency;  /* summed over utterances, without its weight; 0 if views are not compared */
   double crf;          /* CTC-CRF, summed as `loss`; 0 without a denominator */
   double intermediate; /* CTC after a layer, summed as `loss`, without its weight; 0 without it */
-  double norm;         /* of the gradient of (loss + weight * consistency) / labels, or with a denominator of (crf +
-                          ctc_weight * loss + weight * consistency) / labels; each with weight * intermediate */
+  double distillation; /* summed over utterances, without its weight; of two views, the mean; 0 without a teacher */
+  double norm; /* of the gradient of (loss + weight * consistency + weight * distillation + weight * intermediate) /
+                  labels; with a denominator, crf + ctc_weight * loss is in place of loss */
 };
 
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
@@ -97,7 +110,8 @@ void linnet_gradient_set_intermediate(struct linnet_gradient *gradient, size_t l
 /* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->sum. The loss of an utterance
  * is that of CTC, or with a denominator that of CTC-CRF (ops/denominator.h) plus gradient->ctc_weight times CTC; of an
  * utterance with two views, it is the mean of theirs plus gradient->consistency times their consistency
- * (ops/consistency.h). With an intermediate output, each sequence adds gradient->intermediate_weight times CTC on its
+ * (ops/consistency.h). With a teacher its weight times the distillation loss (ops/distillation.h), of two views the
+ * mean, is added. With an intermediate output, each sequence adds gradient->intermediate_weight times CTC on its
  * logits. Dropout masks depend on (seed, step). As for the update, a device may still be
  * working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,

@@ -48,6 +48,9 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   LINNET_TRY(check_range(context, "CTC weight", s->ctc_weight, 0, 100));
   if (s->ctc_weight > 0 && !s->denominator)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: a CTC weight needs a denominator, for CTC-CRF");
+  LINNET_TRY(check_range(context, "teacher weight", s->teacher_weight, 0, 100));
+  if ((s->teacher_weight > 0) != (s->teacher != NULL))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: a teacher and a weight of it above 0 go together");
   LINNET_TRY(check_range(context, "intermediate weight", s->intermediate_weight, 0, 100));
   LINNET_TRY(check_range(context, "average decay", s->average_decay, 0, 0.9999999));
   LINNET_TRY(check_range(context, "shards", (double)s->num_shards, 0, LINNET_MAX_SHARDS));
@@ -245,6 +248,7 @@ static enum linnet_status create_workers(struct linnet_trainer *t) {
 static void prepare_batch(struct linnet_trainer *t, struct linnet_batch *batch) {
   linnet_batch_init(batch, t->context, &t->config);
   batch->views = t->settings.consistency > 0 ? 2 : 1;
+  batch->taught = t->settings.teacher != NULL;
   batch->ranks = &t->ranks;
   batch->num_shards = t->settings.num_shards;
 }
@@ -270,6 +274,7 @@ static enum linnet_status create_gradient(struct linnet_trainer *t) {
   t->gradient.denominator = t->denominator;
   t->gradient.ctc_weight = t->settings.ctc_weight;
   linnet_gradient_set_intermediate(&t->gradient, t->settings.intermediate_ctc, t->settings.intermediate_weight);
+  t->gradient.teacher = t->settings.teacher ? &t->teacher : NULL;
   return linnet_gradient_join(&t->gradient, &t->ranks, t->settings.wire_precision == LINNET_BFLOAT16);
 }
 
@@ -283,6 +288,7 @@ static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_
   prepare_batch(t, &t->next);
   LINNET_TRY(create_workers(t));
   LINNET_TRY(create_denominator(t));
+  LINNET_TRY(linnet_trainer_create_teacher(t));
   LINNET_TRY(create_gradient(t));
   LINNET_TRY(linnet_trainer_create_state(t, model->initial));
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
@@ -313,6 +319,9 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   if (t->settings.denominator && !linnet_device_of(t->context)->ops->denominator)
     return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
                        "the denominator of CTC-CRF is not on a GPU yet: omit --device, or train with CTC");
+  if (t->settings.teacher && !linnet_device_of(t->context)->ops->distillation)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "training with a teacher is not on a GPU yet: omit --device, or training.teacher");
   LINNET_TRY(compare_programs(t, model));
   LINNET_TRY(read_model_together(t, model));
   struct linnet_checkpoint_file file = {0};
@@ -334,6 +343,9 @@ static enum linnet_status read_arguments(struct linnet_trainer *t, const struct 
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
                        "linnet_trainer_create: a pointer or callback in a structure is NULL");
   LINNET_TRY(check_settings(t->context, &t->settings));
+  if (t->settings.teacher && !t->train.both_features)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_trainer_create: a teacher needs the corpus's both_features, which is NULL");
   LINNET_TRY(linnet_ranks_create(t->context, t->settings.group, &t->ranks));
   t->settings.group = NULL;
   return LINNET_OK;
@@ -386,6 +398,7 @@ void linnet_trainer_destroy(struct linnet_trainer *t) {
   }
   linnet_gradient_release(&t->gradient);
   linnet_denominator_graph_destroy(context, t->denominator);
+  linnet_workers_destroy(context, t->teacher.workers);
   linnet_workers_destroy(context, t->workers);
   if (t->batch.context) {
     linnet_batch_release(&t->batch);

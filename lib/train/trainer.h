@@ -11,6 +11,16 @@
 #include "train/denominator_graph.h"
 #include "train/gradient.h"
 
+/* --- the teacher (teacher.c) -------------------------------------------------------------------------------------- */
+
+struct linnet_trainer;
+
+/* Fills t->teacher from t->settings, after checking that its frames and symbols are those of the training. */
+enum linnet_status linnet_trainer_create_teacher(struct linnet_trainer *t);
+
+/* A number that almost surely differs from that of another teacher. */
+uint64_t linnet_teacher_hash(const struct linnet_model *model);
+
 /* --- evaluation (evaluate.c) -------------------------------------------------------------------------------------- */
 
 /* Loss and error rate over a corpus, without dropout and without gradients. */
@@ -47,6 +57,7 @@ struct linnet_trainer {
   struct linnet_parameters *parameters;
   struct linnet_network network;
   struct linnet_denominator_graph *denominator; /* NULL: trains with CTC alone */
+  struct linnet_teacher teacher;                /* zeros unless settings.teacher */
 
   /* the state */
   real *weights;                     /* (parameters->size) */

@@ -87,7 +87,7 @@ tune() {
 	done
 }
 
-best() { sort -s -g -k 3,3 "$out/tuning.$1" | sed q; }
+best() { sort -s -g -k 3,3 "$out/tuning.$1" | sed -n 1p; }
 
 find_sclite() {
 	sclite=()

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--objective O] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
+Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--teacher FILE] [--set KEY=VALUE...] [--objective O] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
               [--prune X] [--ship DIR] [--stage N] [--stop-stage N] [--quick]
 
 Makes the recognizer of English that ships (models/english). First installs missing Debian packages and builds linnet,
@@ -33,6 +33,8 @@ unless $LINNET names a linnet command.
   --exp DIR          folder for all results (default exp/english)
   --initial FILE     start training from the weights of this model, which must have the same tensors and symbols, and may have
                      fewer layers
+  --teacher FILE     with --live: the model also learns from the posteriors of this one, such as the offline model,
+                     EXP/final.safetensors
   --set KEY=VALUE    set a key of the configuration, as in linnet train
   --objective O      ctc (default), or ctc-crf: discriminative training with a trigram of the phones of the training data,
                      EXP/train/phones.bin; start it from a trained model with --initial, and with a small learning_rate
@@ -53,13 +55,14 @@ unless $LINNET names a linnet command.
 END
 }
 
-data='' live='' librispeech=() exp=exp/english initial='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship=''
+data='' live='' librispeech=() exp=exp/english initial='' teacher='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship=''
 stage=1 stop_stage=8
-take_options "data live! librispeech+ exp initial set+ objective epochs seed jobs precision device ranks train-cmd prune ship stage stop-stage" "$@"
+take_options "data live! librispeech+ exp initial teacher set+ objective epochs seed jobs precision device ranks train-cmd prune ship stage stop-stage" "$@"
 check_stages 8
 check_ranks "$ranks"
 case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc or ctc-crf" ;; esac
 check_way --train-cmd "$train_cmd"
+[ -z "$teacher" ] || [ -n "$live" ] || die "--teacher FILE: needs --live"
 conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1' tuning_beam=200 beam=400 blank_penalty=0.5
 [ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
@@ -97,6 +100,7 @@ train() {
 		[ -e "$exp/train/phones.bin" ] || phone_ngram
 		keys+=(--set "objective=$objective" --set "denominator=$exp/train/phones.bin")
 	fi
+	[ -z "$teacher" ] || keys+=(--set "teacher=$teacher")
 	run_on --ranks "$ranks" "$train_cmd" "$exp/train/train-job" "$linnet" train \
 		--threads "$(threads_of "$ranks" "$train_cmd" "$jobs")" --precision "$precision" \
 		${device:+--device "$device"} --train "$prepared/train" \

@@ -46,34 +46,45 @@ void launch(const char *kernel, dim3 grid, dim3 block, std::size_t shared_bytes,
 /* --- tensor cores: the fragments of PTX ISA, "Matrix fragments for mma.m16n8k8" and "mma.m16n8k16" ---------------- */
 
 namespace {
-/* Operand k of a row of a, or of a column of b, whose registers four lanes have. */
-double operand_of(const std::uint32_t (&lanes)[4][MAX_WORDS], unsigned packed, unsigned word, unsigned k) {
-  const std::uint32_t bits = lanes[k % (4 * packed) / packed][word];
-  if (packed == 1 && (bits & 0x1fff) != 0)
+typedef std::uint32_t registers[MAX_WORDS];
+
+/* An operand of a register; in bfloat16 the first is in the lower half. */
+template <unsigned PACKED> double operand_of(std::uint32_t bits, unsigned which) {
+  if (PACKED == 1 && (bits & 0x1fff) != 0)
     fail("an operand that is not rounded to TF32");
-  return __int_as_float((int)(packed == 1 ? bits : k % 2 ? bits & 0xffff0000 : bits << 16));
+  return __int_as_float((int)(PACKED == 1 ? bits : which ? bits & 0xffff0000 : bits << 16));
+}
+
+/* Adds to an element of the upper and of the lower half the products in order of k. Four lanes have the registers of a
+ * row of a, and of a column of b. */
+template <unsigned PACKED>
+void add_products(float *upper, float *lower, const registers (&of_row)[4], const registers (&of_column)[4]) {
+  double sums[2] = {*upper, *lower};
+  for (unsigned second = 0; second < 2; second++)
+    for (unsigned lane = 0; lane < 4; lane++)
+      for (unsigned which = 0; which < PACKED; which++) {
+        const double right = operand_of<PACKED>(of_column[lane][4 + second], which);
+        for (unsigned half = 0; half < 2; half++)
+          sums[half] += operand_of<PACKED>(of_row[lane][2 * second + half], which) * right;
+      }
+  *upper = (float)sums[0], *lower = (float)sums[1];
 }
 } // namespace
 
 void mma(unsigned packed, float *upper, float *lower, const std::uint32_t *a, const std::uint32_t *b) {
-  const unsigned lane = thread_index.x % 32, row = lane / 4, column = lane % 4 * 2, depth = 8 * packed;
-  const std::uint32_t own[MAX_WORDS] = {a[0], a[1], a[2], a[3], b[0], b[1]};
-  std::uint32_t of_row[4][MAX_WORDS], of_column[2][4][MAX_WORDS];
+  const unsigned lane = thread_index.x % 32, row = lane / 4, column = lane % 4 * 2;
+  const registers own = {a[0], a[1], a[2], a[3], b[0], b[1]};
+  registers of_row[4], of_column[4];
   give(own, MAX_WORDS);
-  for (unsigned t = 0; t < 4; t++) {
+  for (unsigned t = 0; t < 4; t++)
     take(4 * row + t, of_row[t], MAX_WORDS);
-    for (unsigned c = 0; c < 2; c++)
-      take(4 * (column + c) + t, of_column[c][t], MAX_WORDS);
-  }
   for (unsigned c = 0; c < 2; c++) {
-    double sums[2] = {upper[c], lower[c]};
-    for (unsigned k = 0; k < depth; k++) {
-      const unsigned behind = k / (4 * packed); /* whether in the first or the second registers */
-      const double right = operand_of(of_column[c], packed, 4 + behind, k);
-      for (unsigned half = 0; half < 2; half++)
-        sums[half] += operand_of(of_row, packed, 2 * behind + half, k) * right;
-    }
-    upper[c] = (float)sums[0], lower[c] = (float)sums[1];
+    for (unsigned t = 0; t < 4; t++)
+      take(4 * (column + c) + t, of_column[t], MAX_WORDS);
+    if (packed == 1)
+      add_products<1>(upper + c, lower + c, of_row, of_column);
+    else
+      add_products<2>(upper + c, lower + c, of_row, of_column);
   }
 }
 } // namespace emulate

@@ -1,7 +1,7 @@
-/* The gradient of a step of training with two views of each utterance, from loaded batch to parameters, against central
- * differences, in double, without and with CTC on an intermediate output. The loss that is differentiated has constant
- * targets (the posteriors before any step) and is computed here from its definition, with masks and dropout of their
- * own in each view, and an utterance whose labels do not fit. */
+/* The gradient of a step of training with two views of each utterance, with a teacher, and with CTC on an
+ * intermediate output, from loaded batch to parameters, against central differences, in double. The loss that is
+ * differentiated has constant targets (the posteriors before any step) and is computed here from its definition, with
+ * masks and dropout of their own in each view, and an utterance whose labels do not fit. */
 #include "gradient.h"
 #include "train/gradient.h"
 
@@ -28,6 +28,15 @@ static enum linnet_status features_of(void *user, struct linnet_context *context
   return LINNET_OK;
 }
 
+/* The teacher's are twice those of the student. */
+static enum linnet_status both_features_of(void *user, struct linnet_context *context, size_t u, uint64_t epoch,
+                                           float *x, float *teacher, size_t capacity, size_t *frames) {
+  enum linnet_status status = features_of(user, context, u, epoch, x, capacity, frames);
+  for (size_t i = 0; i < *frames * DIM; i++)
+    teacher[i] = 2 * x[i];
+  return status;
+}
+
 static void masks_of(void *user, size_t u, uint64_t epoch, unsigned view, size_t frames,
                      struct linnet_feature_mask *masks) {
   (void)user, (void)epoch;
@@ -43,7 +52,9 @@ struct problem {
   struct linnet_worker *workers;
   struct linnet_gradient gradient;
   struct linnet_batch batch;
+  struct linnet_teacher teacher;
   real *weights, *targets; /* targets (T, OUTPUTS): log-posteriors before any step */
+  real *taught;            /* (T, OUTPUTS): log-posteriors of the teacher */
 };
 
 static void configure(struct linnet_config *config, size_t layers) {
@@ -67,6 +78,7 @@ static void load(struct problem *p) {
                                  .num_utterances = UTTERANCES,
                                  .labels = labels_of,
                                  .features = features_of,
+                                 .both_features = both_features_of,
                                  .num_masks = 2,
                                  .masks = masks_of};
   size_t nominal[UTTERANCES];
@@ -74,6 +86,7 @@ static void load(struct problem *p) {
     nominal[u] = utterances[u].frames;
   linnet_batch_init(&p->batch, p->context, &p->config);
   p->batch.views = 2;
+  p->batch.taught = p->teacher.weight > 0;
   REQUIRE(linnet_batch_load(&p->batch, &corpus, order, UTTERANCES, nominal, 1, NULL) == LINNET_OK, "%s",
           linnet_context_error(p->context));
 }
@@ -111,9 +124,29 @@ static void run_network(struct problem *p, real *log_p) {
   device->ops->log_softmax(device, b->offsets[b->count], OUTPUTS, worker->logits.data, log_p);
 }
 
-static double divergence(const struct problem *p, size_t target, size_t moving, const real *log_p) {
+/* The log-posteriors of the teacher for each sequence of the batch, from the features in this file: no masks. */
+static void run_teacher(struct problem *p) {
   const size_t *offsets = p->batch.offsets;
-  const real *t = p->targets + offsets[target] * OUTPUTS, *x = log_p + offsets[moving] * OUTPUTS;
+  float x[21 * DIM], doubled[21 * DIM];
+  p->taught = gradient_reals(offsets[p->batch.count] * OUTPUTS);
+  for (size_t s = 0; s < p->batch.count; s++) {
+    size_t frames, one[] = {0, offsets[s + 1] - offsets[s]};
+    both_features_of(NULL, NULL, s / 2, 1, x, doubled, 21, &frames);
+    real *stacked = gradient_reals(one[1] * STACK * DIM);
+    linnet_stack_frames(&p->config, doubled, frames, stacked);
+    const struct linnet_shard shard = {.pack = {1, one}, .features = stacked, .forward_only = true};
+    REQUIRE(linnet_worker_forward(&p->workers[0], &p->network, p->teacher.weights, &shard) == LINNET_OK, "forward");
+    linnet_cpu_ops("reference")
+        ->log_softmax(one[1], OUTPUTS, p->workers[0].logits.data, p->taught + offsets[s] * OUTPUTS);
+    free(stacked);
+  }
+}
+
+/* Of sequence `moving` from sequence `target` of `targets`. */
+static double divergence(const struct problem *p, const real *targets, size_t target, size_t moving,
+                         const real *log_p) {
+  const size_t *offsets = p->batch.offsets;
+  const real *t = targets + offsets[target] * OUTPUTS, *x = log_p + offsets[moving] * OUTPUTS;
   double sum = 0;
   for (size_t i = 0; i < (offsets[target + 1] - offsets[target]) * OUTPUTS; i++)
     sum += exp(t[i]) * (t[i] - x[i]);
@@ -133,7 +166,10 @@ static double loss_of(struct problem *p) {
     sum += feasible ? (p->batch.loss[a] + p->batch.loss[b]) / 2 : 0;
     if (p->gradient.intermediate && feasible)
       sum += p->gradient.intermediate_weight * (intermediate_loss(p, a) + intermediate_loss(p, b)) / 2;
-    sum += p->gradient.consistency * (divergence(p, b, a, log_p) + divergence(p, a, b, log_p)) / 2;
+    sum +=
+        p->gradient.consistency * (divergence(p, p->targets, b, a, log_p) + divergence(p, p->targets, a, b, log_p)) / 2;
+    for (size_t s = a; p->batch.taught && s <= b; s++)
+      sum += p->teacher.weight * divergence(p, p->taught, s, s, log_p) / 2;
   }
   free(log_p);
   return sum / (double)labels;
@@ -158,7 +194,15 @@ static double loss_moved(void *user, double by) {
   return loss;
 }
 
-static void create(struct problem *p, double consistency, double intermediate) {
+static void create_teacher(struct problem *p, double weight) {
+  real *weights = gradient_reals(p->parameters->size);
+  linnet_parameters_initialise(p->parameters, SEED + 1, weights);
+  p->teacher = (struct linnet_teacher){p->network, weights, NULL, weight};
+  REQUIRE(linnet_workers_create(p->context, &p->network, &p->teacher.workers) == LINNET_OK, "workers");
+  p->gradient.teacher = weight > 0 ? &p->teacher : NULL;
+}
+
+static void create(struct problem *p, double consistency, double teacher, double intermediate) {
   *p = (struct problem){.context = test_context()};
   configure(&p->config, intermediate > 0 ? 2 : 1);
   REQUIRE(linnet_parameters_create(p->context, &p->config, &p->parameters) == LINNET_OK, "parameters");
@@ -169,7 +213,9 @@ static void create(struct problem *p, double consistency, double intermediate) {
   linnet_gradient_set_intermediate(&p->gradient, intermediate > 0 ? 1 : 0, intermediate);
   p->weights = gradient_reals(p->parameters->size);
   linnet_parameters_initialise(p->parameters, SEED, p->weights);
+  create_teacher(p, teacher);
   load(p);
+  run_teacher(p);
   p->targets = gradient_reals(p->batch.offsets[p->batch.count] * OUTPUTS);
   run_network(p, p->targets);
 }
@@ -177,8 +223,11 @@ static void create(struct problem *p, double consistency, double intermediate) {
 static void destroy(struct problem *p) {
   free(p->weights);
   free(p->targets);
+  free(p->taught);
+  free((real *)(uintptr_t)p->teacher.weights);
   linnet_batch_release(&p->batch);
   linnet_gradient_release(&p->gradient);
+  linnet_workers_destroy(p->context, p->teacher.workers);
   linnet_workers_destroy(p->context, p->workers);
   linnet_parameters_destroy(p->parameters);
   linnet_context_destroy(p->context);
@@ -191,16 +240,18 @@ static void check_result(struct problem *p) {
           linnet_context_error(p->context));
   CHECK(result.labels == 6 && result.infeasible == 1, "%zu labels, %zu infeasible", result.labels, result.infeasible);
   double expected = loss_of(p) * 6, total = result.loss + p->gradient.consistency * result.consistency +
+                                            p->teacher.weight * result.distillation +
                                             p->gradient.intermediate_weight * result.intermediate;
   CHECK(gradient_error(total, expected, 1e-6) < 1e-9, "loss %.12f, expected %.12f", total, expected);
+  CHECK((result.distillation > 0) == (p->teacher.weight > 0), "distillation %g", result.distillation);
   CHECK((result.consistency > 0) == (p->gradient.consistency > 0), "consistency %g", result.consistency);
 }
 
 /* Along random directions, and the tensors one by one. */
-static void check_gradient(double consistency, double intermediate) {
+static void check_gradient(double consistency, double teacher, double intermediate) {
   struct problem p;
   struct test_random r = {3};
-  create(&p, consistency, intermediate);
+  create(&p, consistency, teacher, intermediate);
   REQUIRE(linnet_gradient_compute(&p.gradient, p.weights, &p.batch, SEED, STEP) == LINNET_OK, "%s",
           linnet_context_error(p.context));
   check_result(&p);
@@ -217,17 +268,20 @@ static void check_gradient(double consistency, double intermediate) {
     worst = fmax(worst, gradient_error(slope, expected, rms * sqrt((double)(t ? t->count : n)) / 10));
     free(direction);
   }
-  printf("consistency %g, intermediate CTC %g: norm %g, %zu sequences, %zu rows, error %.1e, bound %.0e\n", consistency,
-         intermediate, rms * sqrt((double)n), p.batch.count, p.batch.offsets[p.batch.count], worst, GRADIENT_BOUND);
-  CHECK(rms > 0 && worst <= GRADIENT_BOUND, "consistency %g, intermediate CTC %g: error %.3e", consistency,
-        intermediate, worst);
+  printf("consistency %g, teacher %g, intermediate CTC %g: norm %g, %zu sequences, %zu rows, error %.1e, bound %.0e\n",
+         consistency, teacher, intermediate, rms * sqrt((double)n), p.batch.count, p.batch.offsets[p.batch.count],
+         worst, GRADIENT_BOUND);
+  CHECK(rms > 0 && worst <= GRADIENT_BOUND, "consistency %g, teacher %g, intermediate CTC %g: error %.3e", consistency,
+        teacher, intermediate, worst);
   destroy(&p);
 }
 
 int main(void) {
-  check_gradient(0, 0);
-  check_gradient(0.2, 0);
-  check_gradient(5, 0);
-  check_gradient(0.2, 0.7);
+  check_gradient(0, 0, 0);
+  check_gradient(0.2, 0, 0);
+  check_gradient(5, 0, 0);
+  check_gradient(0, 0.5, 0);
+  check_gradient(0.2, 3, 0);
+  check_gradient(0.2, 0, 0.7);
   return test_result();
 }

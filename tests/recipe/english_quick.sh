@@ -84,10 +84,13 @@ for word in TIDE BOAT; do grep -qx $word words || fail "the recognizer's lexicon
 cut -d ' ' -f 1 exp/words/symbols | cmp -s - <(cut -d ' ' -f 1 exp/english/priors.txt) || fail "priors of other symbols: $(cat exp/english/priors.txt)"
 grep -q '"priors": "priors.txt", "prior_scale": 0.[0-9]' exp/english/recognizer.json || fail "priors: $(cat exp/english/recognizer.json)"
 grep -q '^| commonvoice |' exp/english/README.md || fail 'the card of the folder that ships has no table'
-# The recognizer for live speech takes data and language from the offline one, and begins with its weights.
+# The recognizer for live speech takes data and language from the offline one, and begins with its weights,
+# and learns from it.
 LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --live --data data --exp exp --stage 2 \
-  --initial exp/train/model.safetensors > live.log 2>&1 || fail "--live: $(tail -n 5 live.log)"
-"$linnet" info exp/english-live/phones.safetensors | grep -q '^causal  *frame by frame, with a look-ahead' || fail 'not causal'
+  --initial exp/train/model.safetensors --teacher exp/final.safetensors > live.log 2>&1 || fail "--live: $(tail -n 5 live.log)"
+"$linnet" info exp/english-live/phones.safetensors > about
+grep -q '^causal  *frame by frame, with a look-ahead' about || fail 'not causal'
+grep -q '"distillation"' exp/live/train/log.jsonl || fail 'the teacher taught nothing'
 "$linnet" transcribe --live --live-speed 0 --model exp/english-live data/commonvoice/audio/kal16-1.wav > hyp 2> err ||
   fail "live: $(cat err)"
 [[ ! -e exp/english-live/words.bin ]] || fail 'the language model is there twice'

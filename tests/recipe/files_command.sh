@@ -89,7 +89,8 @@ if command -v script > /dev/null; then
   grep -qF 'u1 \x1b[2JA' screen || fail "the terminal shows $(cat screen)"
   script -qec "$(printf '%q ' "${decode[@]}" --output stdout)" /dev/null < /dev/null > screen
   grep -qF 'u1 \x1b[2JA' screen || fail "through a descriptor the terminal shows $(cat screen)"
-  "${decode[@]}" 2> out | grep -qF "u1 ${esc}[2JA" || fail 'a pipe does not get the bytes as they are'
+  "${decode[@]}" 2> out | cat > piped
+  grep -qF "u1 ${esc}[2JA" piped || fail 'a pipe does not get the bytes as they are'
 fi
 
 # Input without an end is refused because of its first bytes, long lines, or duration.

@@ -44,7 +44,7 @@ images 9 > data/t10k-images-idx3-ubyte
 run() { "$recipe" --quick --data data --exp exp --jobs 2 --rate 1e-2 --scale 2 "$@"; }
 
 run --updates 20 --kinds 'linear softmax lsh-1' --speed 'mnist length' > run.out
-[[ $(grep -c '^| mnist | .* | .* |' exp/RESULTS.md) -ge 8 ]] || fail "speed: $(cat exp/RESULTS.md)"
+[[ $(grep -c '^| mnist | .* | .* |' exp/RESULTS.md) -ge 7 ]] || fail "speed: $(cat exp/RESULTS.md)"
 for picture in linear-samples linear-completions softmax-samples bits length; do
   [[ $(head -c 8 "exp/$picture.png" | od -An -tx1 | tr -d ' ') == 89504e470d0a1a0a ]] || fail "$picture.png is no PNG"
 done
@@ -64,7 +64,8 @@ cmp a.png b.png || fail 'samples depend on the batch'
 ! cmp -s a.png c.png || fail 'samples do not depend on the seed'
 
 # Colours: two records of CIFAR-10, from a list of two files.
-seq 1000 2000 | head -c 3073 > record
+seq 1000 1700 > numbers
+head -c 3073 numbers > record
 "$LINNET_EXPERIMENTS/linnet-images-train" --train record,record --test record --scale 8 --layers 1 --heads 2 --width 16 \
   --feed-forward 32 --batch 2 --updates 3 --out colours
 "$LINNET_EXPERIMENTS/linnet-images-generate" --model colours.model --complete record --scale 8 --out colours.png

@@ -151,7 +151,7 @@ for ((i = 0; i < 600; i++)); do
 done
 kill -INT $process && status=0 && { wait $process || status=$?; }
 [[ $status -eq 130 ]] || fail "status $status after an interrupt: $(cat err)"
-tail -1 heard | grep -q '"type":"final".*"B"' || fail "no final result after an interrupt: $(cat heard)"
+[[ $(tail -1 heard) == *'"type":"final"'*'"B"'* ]] || fail "no final result after an interrupt: $(cat heard)"
 kill $sleeper 2> /dev/null || true
 
 # --- what is refused
@@ -171,7 +171,7 @@ else
   grep -q microphone err || fail "the list of microphones: $(cat err)"
 fi
 if ! grep -q 'made without PortAudio' err; then
-  ! ldd "$linnet" | grep -q portaudio || fail 'the command is linked to PortAudio'
+  [[ $(ldd "$linnet") != *portaudio* ]] || fail 'the command is linked to PortAudio'
   mkdir broken && : > broken/libportaudio.so.2
   LD_LIBRARY_PATH=$PWD/broken check 1 'install it (Debian: libportaudio2)' listen --list-devices
 fi

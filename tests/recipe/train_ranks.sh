@@ -12,7 +12,7 @@ command -v mpirun > /dev/null || { echo 'SKIPPED: mpirun is not installed (openm
 [[ -e $(dirname "$linnet")/../lib/linnet/linnet-mpi.so || -n $(find "$(dirname "$linnet")/.." -name linnet-mpi.so) ]] ||
   { echo 'SKIPPED: this build has no MPI (LINNET_MPI)' && exit 77; }
 launcher=(mpirun)
-mpirun --version | grep -q 'Open MPI' && launcher+=(--oversubscribe --allow-run-as-root --bind-to none)
+[[ $(mpirun --version) == *'Open MPI'* ]] && launcher+=(--oversubscribe --allow-run-as-root --bind-to none)
 export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the others
 
 # shellcheck source=tests/recipe/forty_utterances.sh

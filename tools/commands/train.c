@@ -49,6 +49,7 @@ struct run {
   struct train_corpus *train, *dev;
   struct linnet_cmvn cmvn; /* global */
   struct train_denominator denominator;
+  struct linnet_model *teacher;
   struct linnet_trainer *trainer;
 };
 
@@ -57,6 +58,7 @@ static void release(struct run *run) {
   train_denominator_free(&run->denominator);
   train_corpus_free(run->train);
   train_corpus_free(run->dev);
+  linnet_model_destroy(run->teacher);
   linnet_symbols_destroy(run->symbols);
   linnet_lexicon_destroy(run->lexicon);
   train_config_free(&run->config);
@@ -103,6 +105,16 @@ static bool load_denominator(struct run *run) {
     return false;
   run->config.training.denominator = linnet_ngram_language_model(run->denominator.binding);
   return true;
+}
+
+static bool load_teacher(struct run *run) {
+  if (!run->config.teacher)
+    return true;
+  run->config.training.teacher = run->teacher = train_teacher_load(run->context, run->config.teacher);
+  run->config.training.teacher_source = run->config.teacher;
+  if (run->teacher)
+    train_corpus_set_teacher(run->train, run->teacher);
+  return run->teacher;
 }
 
 static bool create_trainer(struct run *run) {
@@ -213,7 +225,7 @@ static bool prepare(struct run *run) {
   const bool first = train_ranks_first(&ranks);
   return train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) &&
          (!first || (make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) && load_corpora(run) &&
-         load_denominator(run);
+         load_denominator(run) && load_teacher(run);
 }
 
 static int run_all(struct run *run) {

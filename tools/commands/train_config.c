@@ -123,9 +123,19 @@ static bool check_objective(const char *path, const json_t *object, const struct
   return false;
 }
 
+static bool check_teacher(const char *path, const json_t *object, const struct train_config *config, double weight) {
+  if (!config->teacher && json_object_get(object, "teacher_weight"))
+    tool_fail("%s: training.teacher_weight needs training.teacher, a model file", path);
+  else if (config->teacher && !(weight > 0 && weight <= 100))
+    tool_fail("%s: training.teacher_weight is %g; it must be above 0, up to 100", path, weight);
+  else
+    return true;
+  return false;
+}
+
 static bool read_training(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_train_settings *s = &config->training;
-  double ctc_weight = 0.1;
+  double ctc_weight = 0.1, teacher_weight = 0.5;
   const struct key keys[] = {{"optimizer", KEY_CHOICE, &s->optimizer, optimizers},
                              {"schedule", KEY_CHOICE, &s->schedule, schedules},
                              {"learning_rate", KEY_DOUBLE, &s->learning_rate, NULL},
@@ -137,6 +147,8 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"ctc_weight", KEY_DOUBLE, &ctc_weight, NULL},
                              {"intermediate_ctc", KEY_SIZE, &s->intermediate_ctc, NULL},
                              {"intermediate_weight", KEY_DOUBLE, &s->intermediate_weight, NULL},
+                             {"teacher", KEY_TEXT, &config->teacher, NULL},
+                             {"teacher_weight", KEY_DOUBLE, &teacher_weight, NULL},
                              {"average_decay", KEY_DOUBLE, &s->average_decay, NULL},
                              {"batch_frames", KEY_SIZE, &s->num_batch_frames, NULL},
                              {"epochs", KEY_SIZE, &s->num_epochs, NULL},
@@ -151,9 +163,11 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"shards", KEY_SIZE, &s->num_shards, NULL},
                              {"wire_precision", KEY_CHOICE, &s->wire_precision, precisions},
                              {0}};
-  if (!read_section(path, "training", object, keys) || !check_objective(path, object, config))
+  if (!read_section(path, "training", object, keys) || !check_objective(path, object, config) ||
+      !check_teacher(path, object, config, teacher_weight))
     return false;
   s->ctc_weight = config->objective == TRAIN_CTC_CRF ? ctc_weight : 0;
+  s->teacher_weight = config->teacher ? teacher_weight : 0;
   return true;
 }
 
@@ -386,5 +400,6 @@ void train_config_free(struct train_config *config) {
   free(config->features);
   free(config->noise);
   free(config->denominator);
+  free(config->teacher);
   free(config->recipe);
 }

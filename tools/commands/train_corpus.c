@@ -455,14 +455,14 @@ enum linnet_status corpus_plain_features(struct linnet_context *context, const s
                   : load_stored(context, corpus, u, MAX_SPEEDS, features, capacity, frames);
 }
 
-static void normalise(const struct train_corpus *corpus, const struct utterance *u, float *features, size_t frames) {
-  const struct linnet_feature_config *config = &corpus->config->feature_config;
+/* `statistics` are those of the speaker or of a corpus; NULL: config asks for none. */
+static void normalise(const struct linnet_feature_config *config, const struct linnet_cmvn *statistics, float *features,
+                      size_t frames) {
   struct linnet_cmvn own;
-  const struct linnet_cmvn *statistics = &own;
   if (config->cmvn == LINNET_CMVN_NONE)
     return;
   if (config->cmvn == LINNET_CMVN_RUNNING) {
-    own = corpus->statistics[0];
+    own = *statistics;
     linnet_cmvn_scale(&own, config->cmvn_prior);
     linnet_cmvn_run(&own, config->cmvn_frames, config->cmvn_variance, features, frames);
     return;
@@ -470,10 +470,16 @@ static void normalise(const struct train_corpus *corpus, const struct utterance 
   if (config->cmvn == LINNET_CMVN_UTTERANCE) {
     linnet_cmvn_reset(&own, config->fbank.num_mel);
     linnet_cmvn_accumulate_frames(&own, config->cmvn_frames, features, frames);
-  } else {
-    statistics = &corpus->statistics[config->cmvn == LINNET_CMVN_SPEAKER ? u->speaker : 0];
+    statistics = &own;
   }
   linnet_cmvn_apply(statistics, config->cmvn_variance, features, frames);
+}
+
+static void normalise_own(const struct train_corpus *corpus, const struct utterance *u, float *features,
+                          size_t frames) {
+  const struct linnet_feature_config *config = &corpus->config->feature_config;
+  const size_t speaker = config->cmvn == LINNET_CMVN_SPEAKER ? u->speaker : 0;
+  normalise(config, corpus->statistics ? &corpus->statistics[speaker] : NULL, features, frames);
 }
 
 static struct linnet_augment_key key_of(const struct train_corpus *corpus, uint64_t epoch, size_t utterance) {
@@ -491,20 +497,42 @@ static size_t choose_speed(const struct train_corpus *corpus, const struct utter
   return config->speeds[choice] == 1 ? MAX_SPEEDS : choice;
 }
 
-static enum linnet_status corpus_features(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
-                                          float *features, size_t capacity, size_t *frames) {
-  const struct train_corpus *corpus = user;
+/* Those of a training utterance in this epoch, before normalisation. */
+static enum linnet_status augmented_features(const struct train_corpus *corpus, struct linnet_context *context,
+                                             size_t utterance, uint64_t epoch, float *features, size_t capacity,
+                                             size_t *frames) {
   const struct utterance *u = &corpus->utterances[utterance];
   const struct linnet_augment_key key = key_of(corpus, epoch, utterance);
   const size_t speed = choose_speed(corpus, u, utterance, epoch), clip = speed == MAX_SPEEDS ? 0 : speed + 1;
-  enum linnet_status status = u->audio
-                                  ? compute(context, corpus, &u->audio[clip],
-                                            corpus->augmented && epoch > 0 ? &key : NULL, features, capacity, frames)
-                                  : load_stored(context, corpus, u, speed, features, capacity, frames);
+  return u->audio ? compute(context, corpus, &u->audio[clip], corpus->augmented && epoch > 0 ? &key : NULL, features,
+                            capacity, frames)
+                  : load_stored(context, corpus, u, speed, features, capacity, frames);
+}
+
+static enum linnet_status corpus_both_features(void *user, struct linnet_context *context, size_t utterance,
+                                               uint64_t epoch, float *features, float *teacher, size_t capacity,
+                                               size_t *frames) {
+  const struct train_corpus *corpus = user;
+  const struct linnet_feature_config *theirs = &corpus->teacher_features;
+  enum linnet_status status = augmented_features(corpus, context, utterance, epoch, features, capacity, frames);
   if (status != LINNET_OK)
     return status;
-  normalise(corpus, u, features, *frames);
+  if (teacher) {
+    memcpy(teacher, features, *frames * corpus->config->feature_config.fbank.num_mel * sizeof *teacher);
+    normalise(theirs, linnet_model_cmvn(corpus->teacher), teacher, *frames);
+  }
+  normalise_own(corpus, &corpus->utterances[utterance], features, *frames);
   return LINNET_OK;
+}
+
+static enum linnet_status corpus_features(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
+                                          float *features, size_t capacity, size_t *frames) {
+  return corpus_both_features(user, context, utterance, epoch, features, NULL, capacity, frames);
+}
+
+void train_corpus_set_teacher(struct train_corpus *corpus, const struct linnet_model *teacher) {
+  corpus->teacher = teacher;
+  linnet_model_features(teacher, &corpus->teacher_features);
 }
 
 static void corpus_prefetch(void *user, const size_t *utterances, size_t count, uint64_t epoch) {
@@ -576,6 +604,7 @@ struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
                                 .frames = corpus_frames,
                                 .labels = corpus_labels,
                                 .features = corpus_features,
+                                .both_features = corpus->teacher ? corpus_both_features : NULL,
                                 .count_errors = count_errors,
                                 .num_masks = masked ? linnet_specaugment_num_masks(&config->masks) : 0,
                                 .masks = corpus_masks,

@@ -74,8 +74,10 @@ struct train_corpus {
   struct linnet_data_folder *folders[MAX_FOLDERS];
   struct stored stored[MAX_FOLDERS]; /* zeros for folders with audio */
   size_t num_folders;
-  struct linnet_symbols *speakers; /* names; speaker 0 stands for no speaker */
-  struct linnet_cmvn *statistics;  /* one per speaker, or one in all; NULL: statistics per utterance */
+  struct linnet_symbols *speakers;    /* names; speaker 0 stands for no speaker */
+  const struct linnet_model *teacher; /* NULL: none; then teacher_features are zeros */
+  struct linnet_feature_config teacher_features;
+  struct linnet_cmvn *statistics; /* one per speaker, or one in all; NULL: statistics per utterance */
   struct linnet_noise_clip *noise;
   size_t num_noise;
   struct linnet_fbank *fbank; /* for counting frames */

@@ -29,6 +29,7 @@ struct train_config {
   struct linnet_train_settings training;
   enum train_objective objective;
   char *denominator; /* the file of an n-gram; NULL unless the objective is CTC-CRF */
+  char *teacher;     /* a model file, or NULL */
 
   /* augmentation of training utterances */
   double speeds[MAX_SPEEDS]; /* one is drawn each time */
@@ -73,6 +74,9 @@ struct train_corpus *train_corpus_load(struct linnet_context *context, const cha
  * *global if it has statistics (count > 0); else computes them from this corpus and stores them in *global. */
 bool train_corpus_normalise(struct linnet_context *context, struct train_corpus *corpus, struct linnet_cmvn *global);
 
+/* Lets the corpus normalise features for a teacher, too; the model must outlive the corpus. */
+void train_corpus_set_teacher(struct train_corpus *corpus, const struct linnet_model *teacher);
+
 /* The callbacks; valid as long as the corpus. */
 struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus);
 
@@ -93,6 +97,11 @@ struct train_denominator {
 bool train_denominator_load(struct linnet_context *context, const char *path, const struct linnet_symbols *symbols,
                             struct train_denominator *denominator);
 void train_denominator_free(struct train_denominator *denominator);
+
+/* --- the teacher (train_teacher.c) -------------------------------------------------------------------------------- */
+
+/* Loads a model whose features the corpus can compute beside its own. NULL after printing why there is none. */
+struct linnet_model *train_teacher_load(struct linnet_context *context, const char *path);
 
 /* --- ranks (train_ranks.c) ---------------------------------------------------------------------------------------- */
 

@@ -127,7 +127,7 @@ for set in train dev test test_voice; do
 	check_audio "$corpus/$set" "$scratch/$set"
 	summarise "$set" "$scratch/$set"
 done
-repeated=$(cat "$corpus"/{train,dev,test,test_voice}/text | cut -d ' ' -f 2- | cat - "$corpus/new.txt" | sort | uniq -d | head -n 1)
+repeated=$(cat "$corpus"/{train,dev,test,test_voice}/text | cut -d ' ' -f 2- | cat - "$corpus/new.txt" | sort | uniq -d | sed -n 1p)
 [ -z "$repeated" ] || fault "$corpus: the sentence '$repeated' appears twice; sets must not share sentences"
 shared=$(first_words "$corpus/test_voice/spk2utt" | grep -xF -f <(cat "$corpus"/{train,dev,test}/spk2utt | cut -d ' ' -f 1) || true)
 [ -z "$shared" ] || fault "$corpus/test_voice: the voice '$shared' is also in another folder"

@@ -10,6 +10,7 @@
 #include "ops/ctc.h"
 #include "ops/denominator.h"
 #include "ops/depthwise_conv.h"
+#include "ops/distillation.h"
 #include "ops/dropout.h"
 #include "ops/feature_map.h"
 #include "ops/gemm.h"
@@ -237,6 +238,26 @@ static double test_consistency(const struct linnet_ops *ops, struct test_random 
   double error = fabs(ops->consistency(&c) - loss) / fmax(1, loss);
   error = worst(error, worst(buffer_error(&da2, &da), buffer_error(&db2, &db)));
   RELEASE(a, b, da, da2, db, db2);
+  return isnan(error) ? INFINITY : error;
+}
+
+/* A teacher and a student that are more or less alike, some symbols impossible for both. */
+static double test_distillation(const struct linnet_ops *ops, struct test_random *r) {
+  static const float scales[] = {0.01f, 1, 5, 100};
+  size_t frames = some_size(r, 100), symbols = 1 + some_size(r, 200), n = frames * symbols;
+  struct buffer teacher = buffer_scaled(r, n, 5), student = buffer_scaled(r, n, scales[test_below(r, 4)]);
+  for (size_t i = 0; i < n; i++)
+    student.x[i] += teacher.x[i];
+  for (size_t i = 0; i < n; i++)
+    if (i % symbols != 0 && test_below(r, 10) == 0)
+      teacher.x[i] = student.x[i] = -INFINITY;
+  struct buffer expected = buffer_random(r, n), gradient = buffer_copy(r, &expected);
+  struct linnet_distillation d = {frames, symbols, teacher.x, student.x, 0.7f, expected.x};
+  double loss = linnet_distillation_reference(&d);
+  d.gradient_add = gradient.x;
+  double error = fabs(ops->distillation(&d) - loss) / fmax(1, loss);
+  error = worst(error, buffer_error(&gradient, &expected));
+  RELEASE(teacher, student, expected, gradient);
   return isnan(error) ? INFINITY : error;
 }
 
@@ -793,6 +814,7 @@ static const struct {
     {"gemm", test_gemm, 1e-5, 400},
     {"ctc", test_ctc, 1e-5, 400},
     {"consistency", test_consistency, 1e-5, 200},
+    {"distillation", test_distillation, 1e-5, 100},
     {"denominator", test_denominator, 1e-5, 100},
     {"layernorm", test_layernorm, 5e-5, 200}, /* narrow rows with little variance magnify rounding */
     {"log_softmax", test_log_softmax, 1e-6, 200},

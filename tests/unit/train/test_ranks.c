@@ -3,6 +3,7 @@
 #include "allocators.h"
 #include "model/parameters.h"
 #include "phone_model.h"
+#include "random_model.h"
 #include "small_training.h"
 #include "thread_group.h"
 #include "train/gradient.h"
@@ -86,6 +87,7 @@ static void test_same_bytes(struct run run) {
     CHECK(same_model(alone, folder), "%zu ranks give another model", counts[i]);
     for (size_t r = 0; r < counts[i]; r++)
       CHECK(threads[r].run.last_loss == run.last_loss && threads[r].run.last_crf == run.last_crf &&
+                threads[r].run.last_distillation == run.last_distillation &&
                 threads[r].run.last_intermediate == run.last_intermediate,
             "rank %zu of %zu: another loss", r, counts[i]);
     remove_folder(folder);
@@ -93,14 +95,23 @@ static void test_same_bytes(struct run run) {
   remove_folder(alone);
 }
 
-static void test_same_bytes_with_denominator(struct run run) {
+/* The losses beside CTC. */
+static void test_same_bytes_with_all_losses(struct run run) {
   struct test_random r = {4};
   float *table = phone_table(&r, SYMBOLS);
   struct phone_model phones = {SYMBOLS, 2, 0, table};
   struct linnet_language_model model = phone_language_model(&phones);
   run.denominator = &model;
   run.ctc_weight = 0.1;
+  struct linnet_context *context = test_context();
+  struct linnet_config config = small_config(context, blstm);
+  config.outputs = SYMBOLS;
+  struct linnet_model *teacher = random_model(context, &config, 5, 1, LINNET_CMVN_NONE);
+  run.teacher = teacher;
+  run.teacher_weight = 0.5;
   test_same_bytes(run);
+  linnet_model_destroy(teacher);
+  linnet_context_destroy(context);
   free(table);
 }
 
@@ -363,7 +374,7 @@ int main(void) {
   run.consistency = 0.5;
   run.average_decay = 0;
   run.train.masking = MASKED;
-  test_same_bytes_with_denominator(run);
+  test_same_bytes_with_all_losses(run);
   test_resume(stop_one);
   test_resume(cancel_one);
   test_divided_state();

@@ -1,0 +1,50 @@
+/* Distillation against PyTorch in double (make_distillation.py): loss and gradient with respect to the logits. */
+#include "golden.h"
+
+struct distillation_case {
+  const char *name;
+  size_t frames, symbols;
+  float *teacher, *student, *loss, *gradient;
+};
+
+static struct distillation_case now; /* for check_table */
+
+static void read_case(struct distillation_case *c, const struct golden *g, size_t index) {
+  char prefix[32], key[48];
+  snprintf(prefix, sizeof prefix, "%zu.", index);
+  snprintf(key, sizeof key, "%sname", prefix);
+  const struct linnet_tensor *logits = golden_tensor(g, prefix, "student");
+  REQUIRE(logits->rank == 2, "%s: rank %zu", logits->name, logits->rank);
+  *c = (struct distillation_case){.name = golden_text(g, key),
+                                  .frames = logits->shape[0],
+                                  .symbols = logits->shape[1],
+                                  .teacher = golden_floats(g, prefix, "teacher", NULL),
+                                  .student = golden_floats(g, prefix, "student", NULL),
+                                  .loss = golden_floats(g, prefix, "loss", NULL),
+                                  .gradient = golden_floats(g, prefix, "grad", NULL)};
+}
+
+static void check_table(const struct linnet_ops *ops) {
+  size_t n = now.frames * now.symbols;
+  float *gradient = calloc(n, sizeof *gradient);
+  struct linnet_distillation d = {now.frames, now.symbols, now.teacher, now.student, 1, gradient};
+  double loss = ops->distillation(&d), expected = now.loss[0];
+  char name[64];
+  snprintf(name, sizeof name, "%s, loss", now.name);
+  test_bound(ops->name, name, fabs(loss - expected) / fmax(1, expected), 3e-6);
+  snprintf(name, sizeof name, "%s, gradient", now.name);
+  test_bound(ops->name, name, golden_error(gradient, now.gradient, n), 3e-6);
+  free(gradient);
+}
+
+static void check(const struct golden *g, size_t index) {
+  read_case(&now, g, index);
+  test_each_table(check_table);
+  float *blocks[] = {now.teacher, now.student, now.loss, now.gradient};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+    free(blocks[i]);
+}
+
+int main(void) {
+  return golden_each_case("distillation.safetensors", check);
+}
