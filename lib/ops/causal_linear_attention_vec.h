@@ -225,8 +225,7 @@ static void causal_linear_backward_vec(const struct linnet_attention_call *c) {
 static void causal_linear_step_vec(const struct linnet_attention *a, size_t steps, const float *q, const float *k,
                                    const float *v, float *state, float *out) {
   (void)steps;
-  linear_accumulate_vec(a, 1, k, v, state);
-  linear_apply_vec(a, 1, q, state, out);
+  linear_step_vec(a, q, k, v, state, out);
 }
 
 static const struct linnet_attention_ops causal_linear_attention_vec = {

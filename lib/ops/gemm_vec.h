@@ -149,6 +149,7 @@ struct gemm_right {
   float *c;
   size_t ldc;
   bool add;          /* add to C */
+  bool prefetch;     /* the panels that follow: they may be in no cache yet */
   const float *bias; /* of the first column, or NULL */
   enum linnet_activation activation;
 };
@@ -170,6 +171,7 @@ struct gemm_tile {
   const struct gemm_left *left;
   const float *a;      /* the tile's first row of A, in `left` */
   const float *b;      /* the panel */
+  size_t ahead;        /* from a word of the panel to the one that is prefetched; 0: none */
   size_t depth;        /* along k */
   float *c;            /* (rows of the tile, columns) */
   size_t columns, ldc; /* of C */
@@ -215,6 +217,13 @@ VEC_INLINE vf gemm_sum_of(const enum gemm_kind kind, vf sum, float row, vf colum
   return kind == GEMM_QUADS ? vf_from((vi)sum) * (column * row) : sum;
 }
 
+/* A row of a panel, into the second-level cache. */
+VEC_INLINE void gemm_prefetch(const float *row) {
+  VEC_UNROLL
+  for (size_t j = 0; j < GEMM_COLUMNS; j += 16)
+    __builtin_prefetch(row + j, 0, 2);
+}
+
 /* The arguments after the first are constants at each inlined call, so that `sum` stays in registers. */
 VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, const size_t rows, const size_t vectors,
                           const bool partial) {
@@ -240,6 +249,8 @@ VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, 
   }
   for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS) {
     vf column[2];
+    if (2 * rows > GEMM_ROWS && t->ahead > 0)
+      gemm_prefetch(b + t->ahead);
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
       column[j] = vf_load(b + j * VW);
@@ -359,6 +370,7 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
       tile = gemm_tile_for(m - i);
       t.a = gemm_row(left, i);
       t.c = to->c + i * to->ldc + j;
+      t.ahead = to->prefetch && i == 0 && tile->rows < m ? GEMM_COLUMNS * gemm_panel_rows(left->kind, depth) : 0;
       tile->tile[left->kind](&t);
       if (t.scales)
         t.scales += tile->rows;
@@ -435,7 +447,7 @@ static void gemm_multiply(const struct gemm_operands *operands, const struct lin
       else
         panels = g->packed + gemm_block_at(operands->kind, p / numbers, block, padded) +
                  j * gemm_panel_rows(operands->kind, depth);
-      struct gemm_right to = {.ldc = g->ldc, .add = g->accumulate || p > 0};
+      struct gemm_right to = {.ldc = g->ldc, .add = g->accumulate || p > 0, .prefetch = !g->b};
       if (end == g->k) {
         to.bias = g->bias ? g->bias + j : NULL;
         to.activation = g->activation;

@@ -141,6 +141,44 @@ static void attention_apply_block(const struct attention_head *h, size_t rows, c
                     false);
 }
 
+/* --- elu: one row */
+
+enum { ATTENTION_STEP_WIDTH = 32 };
+
+/* S += phi_k^T v, out = phi_q S, in one pass over S. Has the bits of products as above: each product is rounded before
+ * it is added to S. */
+VEC_INLINE void attention_step_products(const float *phi_k, const float *v, const float *phi_q, float *s, float *out) {
+  enum { VECTORS = ATTENTION_STEP_WIDTH / VW };
+  const vf zero = vf_set(0);
+  vf value[VECTORS], sum[VECTORS];
+  VEC_UNROLL
+  for (size_t j = 0; j < VECTORS; j++)
+    value[j] = vf_load(v + j * VW), sum[j] = zero;
+  for (size_t c = 0; c < ATTENTION_STEP_WIDTH; c++, s += ATTENTION_STEP_WIDTH) {
+    const vf key = vf_set(phi_k[c]), query = vf_set(phi_q[c]);
+    VEC_UNROLL
+    for (size_t j = 0; j < VECTORS; j++) {
+      const vf product = zero + key * value[j], row = product + vf_load(s + j * VW);
+      vf_store(s + j * VW, row);
+      sum[j] += query * row;
+    }
+  }
+  VEC_UNROLL
+  for (size_t j = 0; j < VECTORS; j++)
+    vf_store(out + j * VW, sum[j] + zero);
+}
+
+/* One row of a head of width ATTENTION_STEP_WIDTH: accumulates, then applies. */
+static void attention_step(const struct attention_head *h, const float *q, const float *k, const float *v, float *state,
+                           float *out) {
+  enum { WIDTH = ATTENTION_STEP_WIDTH };
+  float phi_k[WIDTH] __attribute__((aligned(64))), phi_q[WIDTH] __attribute__((aligned(64)));
+  float *z = state + (size_t)WIDTH * WIDTH;
+  attention_keys(h, WIDTH, WIDTH, 1, k, phi_k, z);
+  attention_queries(h, WIDTH, WIDTH, 1, q, z, phi_q);
+  attention_step_products(phi_k, v, phi_q, state, out);
+}
+
 /* --- elu: backward */
 
 /* Workspace of one block of queries. elu: phi and its slope. N twice (rows of `stride`, and panels), e per row;
@@ -417,6 +455,20 @@ static void linear_apply_vec(const struct linnet_attention *a, size_t rows, cons
     for (size_t i = 0; i < a->heads; i++)
       blocks->apply(&h, linnet_min_size(block, rows - t), q + t * h.key_ld + i * h.key_width, state + i * size,
                     out + t * h.out_ld + i * h.width);
+}
+
+/* One row: accumulates, then applies. */
+static void linear_step_vec(const struct linnet_attention *a, const float *q, const float *k, const float *v,
+                            float *state, float *out) {
+  if (attention_blocks(a) != &elu_blocks || a->width != ATTENTION_STEP_WIDTH) {
+    linear_accumulate_vec(a, 1, k, v, state);
+    linear_apply_vec(a, 1, q, state, out);
+    return;
+  }
+  const struct attention_head h = attention_head(a);
+  const size_t width = a->width, size = width * (width + 1);
+  for (size_t i = 0; i < a->heads; i++)
+    attention_step(&h, q + i * width, k + i * width, v + i * width, state + i * size, out + i * width);
 }
 
 static void linear_forward_vec(const struct linnet_attention_call *c) {

@@ -87,10 +87,18 @@ void experiment_finish(FILE *file, const char *path) {
   }
 }
 
-double experiment_seconds(void) {
+static double seconds_of(clockid_t clock) {
   struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+double experiment_seconds(void) {
+  return seconds_of(CLOCK_MONOTONIC);
+}
+
+double experiment_processor_seconds(void) {
+  return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void experiment_create_parameters(struct experiment *e, struct linnet_context *context, enum linnet_optimizer optimizer,

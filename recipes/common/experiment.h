@@ -28,7 +28,8 @@ enum linnet_attention_kind experiment_kind(const char *name);
 FILE *experiment_create(const char *path);
 void experiment_finish(FILE *file, const char *path);
 
-double experiment_seconds(void); /* a clock */
+double experiment_seconds(void);           /* a clock */
+double experiment_processor_seconds(void); /* of all threads of the program */
 
 /* A batch is divided into shards for the threads; gradients are summed in the order of the shards, so results do not
  * depend on the number of threads. */

@@ -27,6 +27,8 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
 
   --kinds NAMES      among linear, softmax, lsh-1, lsh-4 (default: linear softmax lsh-1 lsh-4)
   --updates N        number of updates (default 10000)
+  --seconds S        stop each training after S seconds of the processor, so that all kinds have the same time
+                     (default 0: only after --updates)
   --batch N          images of an update (default 10)
   --rate R           learning rate (default 1e-4)
   --layers N, --heads N, --width N, --feed-forward N
@@ -46,10 +48,10 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
 END
 }
 
-data='' kinds='linear softmax lsh-1 lsh-4' updates='' batch=10 rate=1e-4 layers='' heads='' width='' feed_forward='' scale=''
+data='' kinds='linear softmax lsh-1 lsh-4' updates='' seconds=0 batch=10 rate=1e-4 layers='' heads='' width='' feed_forward='' scale=''
 train_images=0 test_images='' speed='mnist cifar length' torch='' exp=exp/images seed=1 jobs=$(nproc) kernels=auto
 stage=1 stop_stage=5
-take_options "data kinds updates batch rate layers heads width feed-forward scale train-images test-images speed torch exp
+take_options "data kinds updates seconds batch rate layers heads width feed-forward scale train-images test-images speed torch exp
 	seed jobs kernels stage stop-stage" "$@"
 check_stages 5
 if [ -n "$quick" ]; then
@@ -128,12 +130,16 @@ train() {
 	local attention
 	read -r -a attention <<<"$(attention_of "$1")"
 	"$trainer" --train "$(cat "$exp/data/train")" --test "$(cat "$exp/data/test")" --out "$exp/$1" "${attention[@]}" \
-		--updates "$updates" --batch "$batch" --rate "$rate" --layers "$layers" --heads "$heads" --width "$width" \
+		--updates "$updates" --seconds "$seconds" --batch "$batch" --rate "$rate" --layers "$layers" --heads "$heads" --width "$width" \
 		--feed-forward "$feed_forward" --scale "$scale" --train-images "$train_images" --test-images "$test_images" \
 		--seed "$seed" --threads "$jobs" --kernels "$kernels" --checkpoint 5
 }
 
-trained() { [ -s "$exp/$1.result" ] && [ "$(cut -f 2 "$exp/$1.result")" -ge "$updates" ]; }
+trained() {
+	[ -s "$exp/$1.result" ] &&
+		awk -F '\t' -v updates="$updates" -v seconds="$seconds" \
+			'{exit !($2 >= updates || (seconds > 0 && $7 >= seconds))}' "$exp/$1.result"
+}
 
 # Kinds without a state of fixed form would need the whole network for each value: no pictures of LSH.
 has_pictures() { [[ $1 != lsh-* ]]; }
@@ -211,7 +217,7 @@ measure_all() {
 plot_bits() {
 	local kind column separator
 	echo 'set grid; set ylabel "bits per dimension, training batches"; set multiplot layout 1,2'
-	for column in 1:updates 3:'seconds of training'; do
+	for column in 1:updates 3:'seconds of the processor'; do
 		separator=''
 		printf 'set xlabel "%s"; plot' "${column#*:}"
 		for kind in "${kinds[@]}"; do
@@ -277,7 +283,7 @@ divided by $scale; batches of $batch images, learning rate $rate. The first $tes
 are 95 %, of the mean over images. The paper trains larger networks on whole images, for 250 epochs (MNIST) or a week on
 a GPU (CIFAR-10).
 
-| attention | updates | bits per dimension | parameters | s of training | paper: MNIST | paper: CIFAR-10 |
+| attention | updates | bits per dimension | parameters | s of the processor | paper: MNIST | paper: CIFAR-10 |
 |---|---|---|---|---|---|---|
 END
 	for kind in "${kinds[@]}"; do

@@ -14,6 +14,7 @@
 #endif
 
 #include "backend/backend.h"
+#include "base/large_pages.h"
 #include "test.h"
 
 typedef void bench_fn(void *user);
@@ -164,7 +165,7 @@ static inline struct bench_result bench_share(const char *table, bench_fn *body,
   return (struct bench_result){bench_median(samples), bench_median(shares)};
 }
 
-/* --- Read bandwidth in bytes per second over a buffer of `bytes` (cached or not, by its size). */
+/* --- Read bandwidth in bytes per second over a buffer of `bytes` (cached or not, by its size), in large pages. */
 
 struct bench_buffer {
   const float *x;
@@ -190,6 +191,7 @@ static inline double bench_bandwidth(size_t bytes, double seconds) {
   struct bench_buffer b = {aligned_alloc(64, (bytes + 63) / 64 * 64), bytes / sizeof(float)};
   if (!b.x)
     exit(1);
+  linnet_prefer_large_pages((void *)b.x, bytes);
   memset((void *)b.x, 0, bytes);
   double once = bench_time(bench_read, &b, seconds);
   free((void *)b.x);

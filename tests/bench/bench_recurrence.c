@@ -1,9 +1,10 @@
 /* A causal network frame by frame, in batches of streams and blocks of frames: how many streams one core runs in real
- * time, without features and search. The network is that of models/english with causal linear attention: 6 layers of
- * width 192, convolutions of 15, 30 ms an output frame.
+ * time, without features and search. "live" has the size of models/english with causal linear attention: 6 layers of
+ * width 192, convolutions of 15, 30 ms an output frame. "images" has the size of the network for MNIST of
+ * Katharopoulos et al. (2020): 8 layers of width 256.
  *
  * Per output frame: flop of products, attention and convolution. Per step: all packed weights for each pass of at most
- * BLOCK_ROWS rows, and reading and writing the state of each stream. Printed are the share of the multiply-add peak,
+ * max_rows rows, and reading and writing the state of each stream. Printed are the share of the multiply-add peak,
  * and that of the time in which these bytes can be read, by the bandwidth measured for a buffer of the size of the
  * weights. The delay is what a frame waits at most: for the others of its block, and for the step. */
 #include <linnet/recurrence.h>
@@ -12,14 +13,26 @@
 #include "bench_network.h"
 #include "model/inference/encoder.h"
 
-enum { MAX_STREAMS = 64, MAX_FRAMES = 8 };
+enum { MAX_STREAMS = 100, MAX_FRAMES = 8, MAX_SIZES = 4 };
 
-static const struct bench_network live = {
-    "live", "{\"norm\": \"pre\", \"stack\": 3, \"layers\": 6, \"width\": 192, \"heads\": 6, "
-            "\"feed_forward\": 768, \"position\": \"none\", \"convolution\": 15, "
-            "\"attention\": \"causal-linear\", \"convolution_lookahead\": 1}"};
+static const struct work {
+  struct bench_network network;
+  size_t max_rows;                              /* of a pass */
+  size_t streams[MAX_SIZES], frames[MAX_SIZES]; /* until 0 */
+} works[] = {{{"live", "{\"norm\": \"pre\", \"stack\": 3, \"layers\": 6, \"width\": 192, \"heads\": 6, "
+                       "\"feed_forward\": 768, \"position\": \"none\", \"convolution\": 15, "
+                       "\"attention\": \"causal-linear\", \"convolution_lookahead\": 1}"},
+              BLOCK_ROWS,
+              {1, 4, 16, 64},
+              {1, 4, MAX_FRAMES}},
+             {{"images", "{\"norm\": \"post\", \"layers\": 8, \"width\": 256, \"heads\": 8, \"feed_forward\": 1024, "
+                         "\"position\": \"none\", \"attention\": \"causal-linear\"}"},
+              MAX_STREAMS,
+              {1, 10, MAX_STREAMS},
+              {1}}};
 
 struct run {
+  const struct work *work;
   const struct linnet_ops *ops;
   struct linnet_context *context;
   struct linnet_model *model;
@@ -35,7 +48,7 @@ static void body(void *user) {
 
 static void open_streams(struct run *r, size_t streams, size_t frames, const float *features, float *log_posteriors) {
   r->streams = streams, r->frames = frames;
-  bench_check(r->context, linnet_recurrence_batch_create(r->context, r->model, 0, &r->batch));
+  bench_check(r->context, linnet_recurrence_batch_create(r->context, r->model, r->work->max_rows, &r->batch));
   for (size_t i = 0; i < streams; i++) {
     r->inputs[i] = (struct linnet_recurrence_input){
         .features = features, .num_frames = frames * linnet_model_stride(r->model), .log_posteriors = log_posteriors};
@@ -53,7 +66,7 @@ static void report(struct run *r, double bandwidth) {
   const double rows = (double)(r->streams * r->frames), seconds = linnet_model_frame_seconds(r->model);
   const double weights = (double)(r->model->linear_layers->packed_size * sizeof(real));
   const double state = (double)linnet_recurrence_state_bytes(r->inputs[0].recurrence);
-  const double passes = (double)linnet_divide_up(r->streams * r->frames, BLOCK_ROWS);
+  const double passes = (double)linnet_divide_up(r->streams * r->frames, r->work->max_rows);
   const double flops = rows * bench_forward_flops(&r->model->config);
   const double bytes = passes * weights + 2 * state * (double)r->streams;
   const struct bench_result result = bench_share(r->ops->name, body, r, flops, 0.5);
@@ -63,21 +76,20 @@ static void report(struct run *r, double bandwidth) {
          100 * bytes / result.seconds / bandwidth);
 }
 
-static void measure(const struct linnet_ops *ops) {
-  static const size_t streams[] = {1, 4, 16, MAX_STREAMS}, frames[] = {1, 4, MAX_FRAMES};
+static void measure(const struct linnet_ops *ops, const struct work *work) {
   const struct bench_options options = {.kernels = ops->name};
   struct test_random random = {1};
-  struct run r = {.ops = ops, .context = bench_context(&options, 1)};
-  r.model = bench_model(r.context, &live);
+  struct run r = {.work = work, .ops = ops, .context = bench_context(&options, 1)};
+  r.model = bench_model(r.context, &work->network);
   const size_t bytes = r.model->linear_layers->packed_size * sizeof(real);
   const double bandwidth = bench_bandwidth(bytes, 0.3);
   float *features = bench_floats(&random, MAX_FRAMES * linnet_model_stride(r.model) * r.model->config.input_dim);
   float *log_posteriors = bench_alloc(MAX_FRAMES * BENCH_OUTPUTS * sizeof(float));
-  printf("%-12s peak %.1f GFLOP/s, %.1f GB/s read of %.1f MB of weights\n", ops->name, bench_peak(ops->name) * 1e-9,
-         bandwidth * 1e-9, (double)bytes * 1e-6);
-  for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
-    for (size_t j = 0; j < sizeof frames / sizeof *frames; j++) {
-      open_streams(&r, streams[i], frames[j], features, log_posteriors);
+  printf("%-12s %s: peak %.1f GFLOP/s, %.1f GB/s read of %.1f MB of weights\n", ops->name, work->network.name,
+         bench_peak(ops->name) * 1e-9, bandwidth * 1e-9, (double)bytes * 1e-6);
+  for (size_t i = 0; i < MAX_SIZES && work->streams[i] > 0; i++)
+    for (size_t j = 0; j < MAX_SIZES && work->frames[j] > 0; j++) {
+      open_streams(&r, work->streams[i], work->frames[j], features, log_posteriors);
       report(&r, bandwidth);
       close_streams(&r);
     }
@@ -92,6 +104,7 @@ int main(int argc, char **argv) {
   printf("%-12s %7s %6s %11s %13s %9s %9s %8s %9s\n", "kernels", "streams", "frames", "us a frame", "streams a core",
          "delay ms", "of peak", "GB/s", "of limit");
   for (; (ops = bench_table(argc, argv, i)); i++)
-    measure(ops);
+    for (size_t w = 0; w < sizeof works / sizeof *works; w++)
+      measure(ops, &works[w]);
   return i == 0;
 }

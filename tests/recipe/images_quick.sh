@@ -55,6 +55,10 @@ run --updates 40 --kinds linear --stop-stage 2
 cmp exp/linear.model whole/linear.model || fail 'the continued training ends with other weights'
 awk -F '\t' '$2 != 40 || !($3 > 0 && $3 < 8) {exit 1}' exp/linear.result || fail "linear: $(cat exp/linear.result)"
 
+# A budget of time ends a training at its first report.
+run --updates 1000 --seconds 1e-3 --kinds linear --exp timed --stop-stage 2
+[[ $(cut -f 2 timed/linear.result) -eq 10 ]] || fail "10 updates expected: $(cat timed/linear.result)"
+
 # The picture depends neither on the batch nor on the number of threads.
 generate() { "$LINNET_EXPERIMENTS/linnet-images-generate" --model exp/linear.model --count 7 "$@"; }
 generate --batch 1 --threads 2 --out a.png

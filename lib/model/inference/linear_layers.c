@@ -2,6 +2,7 @@
 #include "model/inference/linear_layers.h"
 
 #include "base/base.h"
+#include "base/large_pages.h"
 #include "base/numbers.h"
 
 /* Goes through all linear layers twice. The first time, without memory for packed weights, it only counts. */
@@ -105,6 +106,7 @@ enum linnet_status linnet_linear_layers_create(struct linnet_context *context, c
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu bytes of packed weights",
                        packer.used * sizeof(real));
   }
+  linnet_prefer_large_pages(layers->packed, packer.used * sizeof(real));
   packer.memory = layers->packed, packer.used = 0;
   pack_all[config->encoder](&packer, config, parameters, layers);
   return LINNET_OK;

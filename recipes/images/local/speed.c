@@ -4,7 +4,6 @@
  * Without a state, each of --points lengths is measured, and stands for an equal part of the steps. */
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linnet/encoder.h>
@@ -39,9 +38,7 @@ struct seconds {
 };
 
 static struct seconds seconds_now(void) {
-  struct timespec used;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return (struct seconds){experiment_seconds(), (double)used.tv_sec + (double)used.tv_nsec * 1e-9};
+  return (struct seconds){experiment_seconds(), experiment_processor_seconds()};
 }
 
 static struct seconds seconds_since(struct seconds start) {

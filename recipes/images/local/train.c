@@ -15,7 +15,7 @@
 static struct options {
   const char *train, *test, *out;
   int updates, batch, scale, train_images, test_images, seed, report, checkpoint, decay;
-  double rate;
+  double rate, seconds;
 } options = {.updates = 1000,
              .batch = 10,
              .scale = 1,
@@ -31,7 +31,8 @@ static const struct poptOption own_options[] = {
     {"train", 0, POPT_ARG_STRING, &options.train, 0, "Training images: IDX, or CIFAR-10 records", "FILES"},
     {"test", 0, POPT_ARG_STRING, &options.test, 0, "Test images", "FILES"},
     {"out", 0, POPT_ARG_STRING, &options.out, 0,
-     "Prefix of the results: OUT.log (update, bits per dimension, seconds), OUT.model, OUT.result", "OUT"},
+     "Prefix of the results: OUT.log (update, bits per dimension, seconds of the processor), OUT.model, OUT.result",
+     "OUT"},
     {INT("updates", updates, "Optimiser steps")},
     {INT("batch", batch, "Images of a step")},
     {INT("scale", scale, "Divide height and width by N")},
@@ -42,6 +43,8 @@ static const struct poptOption own_options[] = {
     {INT("checkpoint", checkpoint, "Reports between two checkpoints")},
     {INT("decay", decay, "Divide the learning rate by 10 over the last 1/N of the steps, linearly; 1: never")},
     {"rate", 0, POPT_ARG_DOUBLE | POPT_ARGFLAG_SHOW_DEFAULT, &options.rate, 0, "Learning rate of RAdam", "R"},
+    {"seconds", 0, POPT_ARG_DOUBLE, &options.seconds, 0,
+     "Stop at the first report after S seconds of the processor (default: after --updates only)", "S"},
     POPT_TABLEEND};
 #undef INT
 
@@ -230,7 +233,7 @@ static FILE *open_log(struct training *t, const char *checkpoint, double *second
   if (!log || ftruncate(fileno(log), saved.log_bytes) != 0 || fseek(log, 0, SEEK_END) != 0)
     experiment_die("%s: %s", name, strerror(errno));
   if (!again)
-    fprintf(log, "# update, bits per dimension of the last %d batches, seconds\n", options.report);
+    fprintf(log, "# update, bits per dimension of the last %d batches, seconds of the processor\n", options.report);
   *seconds = saved.seconds;
   return log;
 }
@@ -246,24 +249,32 @@ static void save(const struct training *t, FILE *log, const char *checkpoint, do
   experiment_save(&t->experiment, checkpoint, &p, sizeof p);
 }
 
-static void train(struct training *t, FILE *log, const char *checkpoint, double seconds) {
-  const double start = experiment_seconds() - seconds;
+static bool in_budget(double seconds) {
+  return options.seconds <= 0 || seconds < options.seconds;
+}
+
+/* Returns the seconds of the processor, with those before the checkpoint. */
+static double train(struct training *t, FILE *log, const char *checkpoint, double seconds) {
+  const double start = experiment_processor_seconds() - seconds;
   double loss = 0;
   t->training = true;
-  for (int u = (int)t->experiment.step + 1; u <= options.updates; u++) {
+  for (int u = (int)t->experiment.step + 1; u <= options.updates && in_budget(seconds); u++) {
     draw_batch(t, (uint64_t)u);
     loss += experiment_step(&t->experiment, rate_of(u), shard_loss, t);
     if (!isfinite(loss))
       experiment_die("%s: the loss is not finite at update %d", images_network.attention, u);
     if (u % options.report != 0)
       continue;
-    fprintf(log, "%d\t%.6f\t%.2f\n", u, loss / options.report, experiment_seconds() - start);
+    seconds = experiment_processor_seconds() - start;
+    fprintf(log, "%d\t%.6f\t%.2f\n", u, loss / options.report, seconds);
     loss = 0;
     if (u % (options.report * options.checkpoint) == 0)
-      save(t, log, checkpoint, experiment_seconds() - start);
+      save(t, log, checkpoint, seconds);
   }
-  save(t, log, checkpoint, experiment_seconds() - start);
+  seconds = experiment_processor_seconds() - start;
+  save(t, log, checkpoint, seconds);
   t->training = false;
+  return seconds;
 }
 
 /* --- evaluation --------------------------------------------------------------------------------------------------- */
@@ -302,7 +313,8 @@ static struct sums test(struct training *t) {
   return sums;
 }
 
-/* kind, updates, bits per dimension and its interval of 95 %, test images, parameters, seconds of training */
+/* kind, updates, bits per dimension and its interval of 95 %, test images, parameters, seconds of the
+ * processor in training */
 static void write_result(const struct training *t, struct sums sums, double seconds) {
   char name[4096];
   const double n = (double)t->test_set.count, mean = sums.sum / n;
@@ -343,9 +355,7 @@ int main(int argc, const char **argv) {
   create(&t, context);
   output_name("checkpoint", checkpoint, sizeof checkpoint);
   FILE *log = open_log(&t, checkpoint, &seconds);
-  const double start = experiment_seconds() - seconds;
-  train(&t, log, checkpoint, seconds);
-  seconds = experiment_seconds() - start;
+  seconds = train(&t, log, checkpoint, seconds);
   if (fclose(log) != 0)
     experiment_die("%s.log: cannot write", options.out);
   write_model(&t);
