@@ -13,18 +13,18 @@ Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --
                    [--endpoints] [--every N] [--conditions] [--noise SCP] [--threads J]
 
 Prints a table of phone error rates (greedy decoding), word error rates (of a recognizer's folder, or with --lexicon and
---lm) with 95 % intervals (over speakers if there are several), and real-time factors: processor seconds per second of audio. First installs missing
-packages and builds linnet, unless $LINNET names a linnet command.
+--lm) with 95 % intervals (over speakers if there are several), and real-time factors: processor seconds per second of
+audio. First installs missing packages and builds linnet, unless $LINNET names a linnet command.
 
   --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk and phones; without phones, those of --lexicon are used
   --out DIR        folder for hypotheses and scores
   --model PATH     model, or folder of a recognizer, whose settings then apply (default: the one that ships)
-  --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words have
-                   no reference of phones
+  --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words
+                   have no reference of phones
   --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)
   --priors FILE    label priors (linnet posteriors --estimate-priors), --prior-scale (default 0.5)
-  --endpoints      divide recordings at endpoints, where a causal model starts anew: as `linnet listen` does (default: a recording
-                   is one segment)
+  --endpoints      divide recordings at endpoints, where a causal model starts anew: as `linnet listen` does (default: a
+                   recording is one segment)
   --every N        only every Nth utterance of each set (default 1: all)
   --conditions     also measure each set with silence around speech, noise, music, other levels, the band of a telephone
   --noise SCP      clips without speech (lines "ID PATH"), for --conditions and to count false recognitions
@@ -32,8 +32,10 @@ packages and builds linnet, unless $LINNET names a linnet command.
 END
 }
 
-model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 priors='' prior_scale=0.5 beam=200 endpoints='' every=1 conditions='' noise='' threads=$(nproc) set=() out=''
-take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam endpoints! every conditions! noise threads out set+" "$@"
+model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 priors='' prior_scale=0.5 beam=200 endpoints='' every=1
+conditions='' noise='' threads=$(nproc) set=() out=''
+take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam endpoints! every conditions! noise threads
+	out set+" "$@"
 [ ${#set[@]} -gt 0 ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2

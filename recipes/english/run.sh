@@ -8,8 +8,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--teacher FILE] [--set KEY=VALUE...] [--objective O] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
-              [--prune X] [--ship DIR] [--stage N] [--stop-stage N] [--quick]
+Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--teacher FILE]
+              [--set KEY=VALUE...] [--objective O] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
+              [--ranks N] [--train-cmd TEXT] [--prune X] [--ship DIR] [--stage N] [--stop-stage N] [--quick]
 
 Makes the recognizer of English that ships (models/english). First installs missing Debian packages and builds linnet,
 unless $LINNET names a linnet command.
@@ -55,19 +56,22 @@ unless $LINNET names a linnet command.
 END
 }
 
-data='' live='' librispeech=() exp=exp/english initial='' teacher='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship=''
-stage=1 stop_stage=8
-take_options "data live! librispeech+ exp initial teacher set+ objective epochs seed jobs precision device ranks train-cmd prune ship stage stop-stage" "$@"
+data='' live='' librispeech=() exp=exp/english initial='' teacher='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc)
+precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship='' stage=1 stop_stage=8
+take_options "data live! librispeech+ exp initial teacher set+ objective epochs seed jobs precision device ranks train-cmd
+	prune ship stage stop-stage" "$@"
 check_stages 8
 check_ranks "$ranks"
 case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc or ctc-crf" ;; esac
 check_way --train-cmd "$train_cmd"
 [ -z "$teacher" ] || [ -n "$live" ] || die "--teacher FILE: needs --live"
-conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1' tuning_beam=200 beam=400 blank_penalty=0.5
+conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1'
+tuning_beam=200 beam=400 blank_penalty=0.5
 [ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
 root=$exp prepared=$exp/data name=english shared='' special=''
-[ -z "$live" ] || exp=$exp/live name=english-live shared=../english/ special=', "endpoint": {"restart_seconds": 6}, "partial_interval": 0.06'
+[ -z "$live" ] || exp=$exp/live name=english-live shared=../english/
+[ -z "$live" ] || special=', "endpoint": {"restart_seconds": 6}, "partial_interval": 0.06'
 [ -z "$live" ] || [ -z "$quick" ] || set=(model.attention=causal-linear model.convolution_lookahead=1 features.cmvn=running
 	features.max_silence=0 features.edge_silence=0 ${set[@]+"${set[@]}"})
 ship=${ship:-$root/$name} sets=(speechocean762-dev librispeech-dev commonvoice)
