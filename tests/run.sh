@@ -23,7 +23,7 @@ or through sudo. All output is in build/check and build/logs. With ccache, commo
 
   --quick   1 and 2 only
   --full    all tests in 3, all random cases in 4 but those of the emulated device, and the clang analyzer in 2
-  --jobs N  processes at a time (default: one per processor)
+  --jobs N  processes at a time (default: one per processor), and one more where tests run, some of which wait
 
 The last line is "N passed, N failed, N skipped", in tests and steps; the exit code is 0 if none failed. Tests on real
 speech look for it in the folder that LINNET_DATA names (default ../shared/data, see docs/building.md) and are skipped

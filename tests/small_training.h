@@ -169,14 +169,16 @@ struct run {
   struct corpus train, dev;
   double consistency, average_decay, ctc_weight;
   const struct linnet_language_model *denominator; /* NULL: CTC */
-  const struct linnet_model *teacher;              /* NULL: none */
+  size_t intermediate_ctc;
+  double intermediate_weight;         /* 0: the default */
+  const struct linnet_model *teacher; /* NULL: none */
   double teacher_weight;
   size_t num_shards;
   enum linnet_precision wire_precision;
   const struct linnet_group *group;    /* NULL: one rank */
   void (*created)(void *created_user); /* called when the trainer exists; NULL: not called */
   void *created_user;
-  double first_loss, last_loss, last_consistency, last_crf, last_distillation;
+  double first_loss, last_loss, last_consistency, last_crf, last_distillation, last_intermediate;
   uint64_t steps;
   enum linnet_status status;
   char error[512], log[2048]; /* the log's lines, of this process */
@@ -207,6 +209,7 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   run->last_loss = epoch->dev_loss;
   run->last_consistency = epoch->consistency;
   run->last_crf = epoch->crf_loss;
+  run->last_intermediate = epoch->intermediate_loss;
   run->last_distillation = epoch->distillation;
   return 0;
 }
@@ -227,6 +230,9 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.average_decay = run->average_decay;
   settings.ctc_weight = run->ctc_weight;
   settings.denominator = run->denominator;
+  settings.intermediate_ctc = run->intermediate_ctc;
+  if (run->intermediate_weight != 0)
+    settings.intermediate_weight = run->intermediate_weight;
   settings.teacher = run->teacher;
   settings.teacher_weight = run->teacher_weight;
   settings.num_shards = run->num_shards;
@@ -339,6 +345,8 @@ static inline unsigned train_in_parts(const struct run *run, void (*interrupt)(s
             a.last_distillation == b.last_distillation,
         "consistency %g, CTC-CRF %g, distillation %g, after interruptions %g, %g, %g", a.last_consistency, a.last_crf,
         a.last_distillation, b.last_consistency, b.last_crf, b.last_distillation);
+  CHECK(a.last_intermediate == b.last_intermediate, "intermediate CTC %g, after interruptions %g", a.last_intermediate,
+        b.last_intermediate);
   remove_folder(whole);
   remove_folder(parts);
   return part;

@@ -126,6 +126,10 @@ struct linnet_train_settings {
                                          GPU: LINNET_ERROR_UNSUPPORTED */
   const char *teacher_source;         /* its file, for messages; may be NULL */
   double teacher_weight;              /* with `teacher`: weight of that loss, above 0 to 100, such as 0.5 (default 0) */
+  size_t intermediate_ctc; /* CTC also after this number of layers (Lee and Watanabe 2021), with the same output layer:
+                              1 to one less than the network has; 0: off. Transformers, and not on a GPU:
+                              LINNET_ERROR_UNSUPPORTED */
+  double intermediate_weight; /* ... and the weight of this loss, 0 to 100; 0.3 */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);
@@ -177,12 +181,14 @@ struct linnet_train_epoch {
   int best;                          /* this epoch has the best validation result so far */
   double consistency;                /* consistency loss per label, without its weight; negative if it is off */
   size_t num_ranks;
-  double exchange_seconds; /* of train_seconds: for sending and receiving gradients and weights */
-  double waiting_seconds;  /* of train_seconds: for other ranks */
-  uint64_t num_sent_bytes; /* by this rank, gradients and weights */
-  double crf_loss;         /* CTC-CRF loss per label; negative if the loss is that of CTC */
-  double hidden_seconds;   /* of exchange_seconds: while this rank computed */
-  double distillation;     /* distillation loss per label, without its weight; negative without a teacher */
+  double exchange_seconds;  /* of train_seconds: for sending and receiving gradients and weights */
+  double waiting_seconds;   /* of train_seconds: for other ranks */
+  uint64_t num_sent_bytes;  /* by this rank, gradients and weights */
+  double crf_loss;          /* CTC-CRF loss per label; negative if the loss is that of CTC */
+  double hidden_seconds;    /* of exchange_seconds: while this rank computed */
+  double distillation;      /* distillation loss per label, without its weight; negative without a teacher */
+  double intermediate_loss; /* CTC loss per label after the layer `intermediate_ctc`, without its weight; negative if it
+                               is off */
 };
 
 /* Callbacks that run in the thread of linnet_trainer_run. If one returns non-zero, the trainer saves a checkpoint and

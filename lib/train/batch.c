@@ -86,9 +86,9 @@ void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *contex
 }
 
 void linnet_batch_release(struct linnet_batch *batch) {
-  void *blocks[] = {batch->offsets, batch->features,     batch->labels,      batch->num_labels, batch->loss,
-                    batch->crf,     batch->distillation, batch->consistency, batch->raw,        batch->slots,
-                    batch->frames,  batch->status,       batch->masks};
+  void *blocks[] = {batch->offsets, batch->features,     batch->labels,      batch->num_labels,  batch->loss,
+                    batch->crf,     batch->distillation, batch->consistency, batch->raw,         batch->slots,
+                    batch->frames,  batch->status,       batch->masks,       batch->intermediate};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(batch->context, blocks[i]);
   linnet_batch_init(batch, batch->context, batch->config);
@@ -105,8 +105,9 @@ static bool reserve_sequences(struct linnet_batch *b, size_t count) {
   bool good = REPLACE(b->context, b->offsets, n) && REPLACE(b->context, b->labels, n) &&
               REPLACE(b->context, b->num_labels, n) && REPLACE(b->context, b->loss, n) &&
               REPLACE(b->context, b->crf, n) && REPLACE(b->context, b->distillation, n) &&
-              REPLACE(b->context, b->consistency, n) && REPLACE(b->context, b->slots, n) &&
-              REPLACE(b->context, b->frames, n) && REPLACE(b->context, b->status, n);
+              REPLACE(b->context, b->intermediate, n) && REPLACE(b->context, b->consistency, n) &&
+              REPLACE(b->context, b->slots, n) && REPLACE(b->context, b->frames, n) &&
+              REPLACE(b->context, b->status, n);
   b->sequence_capacity = good ? n - 1 : 0;
   return good;
 }

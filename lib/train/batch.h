@@ -69,6 +69,7 @@ struct linnet_batch {
   size_t *num_labels;       /* (count) */
   double *loss;             /* (count): negative log likelihoods, set by the code that computes them */
   double *crf;              /* (count): CTC-CRF losses, set by the code that computes them */
+  double *intermediate;     /* (count): CTC losses after a layer, set by the code that computes them */
   double *distillation;     /* (count): distillation losses, set by the code that computes them */
   double *consistency;      /* (count / views): consistency losses, set by the code that computes them */
 

@@ -23,7 +23,7 @@ struct linnet_kept_model {
 struct linnet_epoch_sums {
   double loss, seconds;
   uint64_t labels, frames, infeasible;
-  double consistency, crf, distillation;
+  double consistency, crf, distillation, intermediate;
 };
 
 struct linnet_train_state {

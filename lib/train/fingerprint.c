@@ -46,6 +46,8 @@ static void append_methods(const struct linnet_trainer *t, char *text, size_t by
   append_method(text, bytes, s->num_block_utterances > 0, "shuffle_block", (double)s->num_block_utterances);
   append_method(text, bytes, s->num_shards > 0, "shards", (double)s->num_shards);
   append_method(text, bytes, s->ctc_weight > 0, "ctc_weight", s->ctc_weight);
+  append_method(text, bytes, s->intermediate_ctc > 0, "intermediate_ctc", (double)s->intermediate_ctc);
+  append_method(text, bytes, s->intermediate_ctc > 0, "intermediate_weight", s->intermediate_weight);
   append_method(text, bytes, s->teacher_weight > 0, "teacher_weight", s->teacher_weight);
   size_t used = strlen(text);
   if (s->wire_precision == LINNET_BFLOAT16)

@@ -28,9 +28,9 @@ void linnet_workers_destroy(struct linnet_context *context, struct linnet_worker
   struct linnet_device *device = linnet_device_of(context);
   for (unsigned i = 0; workers && i < linnet_context_num_threads(context); i++) {
     struct linnet_worker *w = &workers[i];
-    void *blocks[] = {w->memory.data,   w->logits.data,           w->loss.data,
-                      w->ctc_work.data, w->dlogits.data,          w->consistency.data,
-                      w->crf.data,      w->denominator_work.data, w->distillation.data};
+    void *blocks[] = {w->memory.data,       w->logits.data,      w->loss.data, w->ctc_work.data,
+                      w->dlogits.data,      w->consistency.data, w->crf.data,  w->denominator_work.data,
+                      w->distillation.data, w->intermediate.data};
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
       device->ops->free(device, blocks[b]);
     linnet_pass_destroy(w->pass);
@@ -78,10 +78,21 @@ enum linnet_status linnet_worker_forward(struct linnet_worker *worker, const str
   return LINNET_OK;
 }
 
+/* CTC of a batch on the device; `loss` gets the losses. */
+static enum linnet_status run_ctc(struct linnet_worker *worker, const struct linnet_network *network,
+                                  const struct linnet_shard *shard, struct linnet_device_buffer *loss,
+                                  struct linnet_batch_ctc *c) {
+  struct linnet_device *device = network->device;
+  LINNET_TRY(reserve(worker, network, shard, &worker->ctc_work, device->ops->ctc_work_bytes(device, c)));
+  LINNET_TRY(reserve(worker, network, shard, loss, shard->pack.sequences * sizeof *c->loss));
+  c->loss = loss->data;
+  device->ops->ctc(device, c, worker->ctc_work.data);
+  return LINNET_OK;
+}
+
 enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct linnet_network *network,
                                      const struct linnet_shard *shard, const int *const *labels,
                                      const size_t *num_labels, double scale, real *gradient) {
-  struct linnet_device *device = network->device;
   struct linnet_batch_ctc c = {.pack = &shard->pack,
                                .symbols = network->config->outputs,
                                .labels = labels,
@@ -89,11 +100,7 @@ enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct 
                                .logits = worker->logits.data,
                                .scale = (real)scale,
                                .gradient = gradient};
-  LINNET_TRY(reserve(worker, network, shard, &worker->ctc_work, device->ops->ctc_work_bytes(device, &c)));
-  LINNET_TRY(reserve(worker, network, shard, &worker->loss, shard->pack.sequences * sizeof *c.loss));
-  c.loss = worker->loss.data;
-  device->ops->ctc(device, &c, worker->ctc_work.data);
-  return LINNET_OK;
+  return run_ctc(worker, network, shard, &worker->loss, &c);
 }
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
@@ -102,6 +109,13 @@ enum linnet_status linnet_gradient_create(struct linnet_context *context, const 
                                           struct linnet_worker *workers, struct linnet_gradient *gradient) {
   *gradient = (struct linnet_gradient){.context = context, .network = network, .workers = workers};
   return linnet_gradient_prepare_sum(gradient);
+}
+
+void linnet_gradient_set_intermediate(struct linnet_gradient *gradient, size_t layer, double weight) {
+  gradient->intermediate = layer > 0;
+  gradient->intermediate_weight = weight;
+  for (unsigned i = 0; i < linnet_context_num_threads(gradient->context); i++)
+    linnet_pass_set_intermediate(gradient->workers[i].pass, layer);
 }
 
 void linnet_gradient_release(struct linnet_gradient *gradient) {
@@ -243,6 +257,25 @@ static enum linnet_status follow_teacher(const struct step *step, struct linnet_
   return LINNET_OK;
 }
 
+/* CTC on the logits of the intermediate output, which become their gradient; copies the losses to the batch. */
+static enum linnet_status compute_intermediate(const struct step *step, struct linnet_worker *worker,
+                                               const struct linnet_shard *shard, const struct linnet_host_batch *host,
+                                               size_t begin) {
+  const struct linnet_network *network = step->gradient->network;
+  struct linnet_device *device = network->device;
+  real *logits = linnet_pass_intermediate(worker->pass);
+  struct linnet_batch_ctc c = {.pack = &shard->pack,
+                               .symbols = network->config->outputs,
+                               .labels = host->labels,
+                               .num_labels = host->num_labels,
+                               .logits = logits,
+                               .scale = (real)(step->scale * step->gradient->intermediate_weight),
+                               .gradient = logits};
+  LINNET_TRY(run_ctc(worker, network, shard, &worker->intermediate, &c));
+  device->ops->download(device, step->batch->intermediate + begin, c.loss, shard->pack.sequences * sizeof *c.loss);
+  return LINNET_OK;
+}
+
 /* The losses of a shard, whose first sequence is sequence `begin` of the batch, from the worker's logits. *gradient
  * becomes the gradient of the logits: in their memory, unless there are losses besides CTC. */
 static enum linnet_status compute_losses(const struct step *step, struct linnet_worker *worker,
@@ -288,6 +321,8 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
   device->ops->spec_augment(device, &shard.pack, &host->masks, shard.features);
   LINNET_TRY(linnet_worker_forward(worker, network, step->weights, &shard));
   LINNET_TRY(compute_losses(step, worker, &shard, host, begin, &dlogits));
+  if (step->gradient->intermediate)
+    LINNET_TRY(compute_intermediate(step, worker, &shard, host, begin));
   linnet_pass_backward(worker->pass, dlogits, gradient);
   return LINNET_OK;
 }
@@ -403,6 +438,7 @@ static enum linnet_status gather_losses(const struct linnet_gradient *g, struct 
     ranks->offsets[r] = linnet_batch_first(batch, r) * sizeof *batch->loss;
   LINNET_TRY(ranks ? linnet_ranks_gather(ranks, batch->loss) : LINNET_OK);
   LINNET_TRY(ranks && g->denominator ? linnet_ranks_gather(ranks, batch->crf) : LINNET_OK);
+  LINNET_TRY(ranks && g->intermediate ? linnet_ranks_gather(ranks, batch->intermediate) : LINNET_OK);
   LINNET_TRY(ranks && g->teacher ? linnet_ranks_gather(ranks, batch->distillation) : LINNET_OK);
   for (size_t r = 0; ranks && r <= linnet_ranks_count(ranks); r++)
     ranks->offsets[r] = linnet_batch_first(batch, r) / 2 * sizeof *batch->consistency;
@@ -437,9 +473,11 @@ static void sum_losses(const struct linnet_gradient *g, const struct linnet_batc
     else {
       result->loss += batch->loss[i];
       result->crf += g->denominator ? batch->crf[i] : 0;
+      result->intermediate += g->intermediate ? batch->intermediate[i] : 0;
     }
   result->loss /= (double)batch->views;
   result->crf /= (double)batch->views;
+  result->intermediate /= (double)batch->views;
   result->infeasible /= batch->views;
   const bool compared = batch->views == 2 && g->consistency > 0 && result->labels > 0;
   for (size_t i = 0; compared && i < linnet_batch_utterances(batch); i++)
@@ -454,7 +492,7 @@ enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struc
   *result = (struct linnet_gradient_result){.labels = count_labels(batch) / batch->views, .norm = sqrt(g->total)};
   sum_losses(g, batch, result);
   const bool finite = isfinite(result->loss) && isfinite(result->consistency) && isfinite(result->crf) &&
-                      isfinite(result->distillation);
+                      isfinite(result->distillation) && isfinite(result->intermediate);
   if (finite && isfinite(result->norm))
     return LINNET_OK;
   return linnet_fail(g->context, LINNET_ERROR_NUMERIC, "%s is not finite", finite ? "the gradient" : "the loss");

@@ -27,6 +27,7 @@ struct linnet_worker {
   struct linnet_device_buffer consistency;           /* if views are compared */
   struct linnet_device_buffer crf, denominator_work; /* with a denominator */
   struct linnet_device_buffer distillation;          /* with a teacher */
+  struct linnet_device_buffer intermediate;          /* losses, with an intermediate output */
 };
 
 /* One for each thread of the context. */
@@ -73,7 +74,9 @@ struct linnet_gradient {
   double consistency;              /* weight of the consistency loss in batches of two views; 0 after creation */
   const struct linnet_denominator_graph *denominator; /* NULL after creation: the loss is that of CTC */
   double ctc_weight;                                  /* weight of CTC beside CTC-CRF; 0 after creation */
-  const struct linnet_teacher *teacher;               /* NULL after creation: none; otherwise batches are taught */
+  bool intermediate;                                  /* whether there is CTC after a layer; false after creation */
+  double intermediate_weight;
+  const struct linnet_teacher *teacher; /* NULL after creation: none; otherwise batches are taught */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
@@ -87,9 +90,10 @@ struct linnet_gradient_result {
   size_t infeasible;
   double consistency;  /* summed over utterances, without its weight; 0 if views are not compared */
   double crf;          /* CTC-CRF, summed as `loss`; 0 without a denominator */
+  double intermediate; /* CTC after a layer, summed as `loss`, without its weight; 0 without it */
   double distillation; /* summed over utterances, without its weight; of two views, the mean; 0 without a teacher */
-  double norm;         /* of the gradient of (loss + weight * consistency + weight * distillation) / labels; with a
-                          denominator, crf + ctc_weight * loss is in place of loss */
+  double norm; /* of the gradient of (loss + weight * consistency + weight * distillation + weight * intermediate) /
+                  labels; with a denominator, crf + ctc_weight * loss is in place of loss */
 };
 
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
@@ -100,11 +104,15 @@ void linnet_gradient_release(struct linnet_gradient *gradient);
  * steps it is free for other uses. */
 enum linnet_status linnet_gradient_join(struct linnet_gradient *gradient, struct linnet_ranks *ranks, bool rounded);
 
+/* CTC also after the first `layer` layers, with the same output layer (linnet_pass_set_intermediate); 0: off. */
+void linnet_gradient_set_intermediate(struct linnet_gradient *gradient, size_t layer, double weight);
+
 /* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->sum. The loss of an utterance
  * is that of CTC, or with a denominator that of CTC-CRF (ops/denominator.h) plus gradient->ctc_weight times CTC; of an
  * utterance with two views, it is the mean of theirs plus gradient->consistency times their consistency
  * (ops/consistency.h). With a teacher its weight times the distillation loss (ops/distillation.h), of two views the
- * mean, is added. Dropout masks depend on (seed, step). As for the update, a device may still be
+ * mean, is added. With an intermediate output, each sequence adds gradient->intermediate_weight times CTC on its
+ * logits. Dropout masks depend on (seed, step). As for the update, a device may still be
  * working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);

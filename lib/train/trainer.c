@@ -21,7 +21,8 @@ void(linnet_train_settings_default)(struct linnet_train_settings *settings, size
                                                  .plateau_patience = 2,
                                                  .num_kept_models = 5,
                                                  .checkpoint_seconds = 300,
-                                                 .seed = 1};
+                                                 .seed = 1,
+                                                 .intermediate_weight = 0.3};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
@@ -50,6 +51,7 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   LINNET_TRY(check_range(context, "teacher weight", s->teacher_weight, 0, 100));
   if ((s->teacher_weight > 0) != (s->teacher != NULL))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: a teacher and a weight of it above 0 go together");
+  LINNET_TRY(check_range(context, "intermediate weight", s->intermediate_weight, 0, 100));
   LINNET_TRY(check_range(context, "average decay", s->average_decay, 0, 0.9999999));
   LINNET_TRY(check_range(context, "shards", (double)s->num_shards, 0, LINNET_MAX_SHARDS));
   if (s->num_shards & (s->num_shards - 1))
@@ -123,6 +125,23 @@ static enum linnet_status choose_chunk(struct linnet_trainer *t) {
   return LINNET_OK;
 }
 
+static enum linnet_status check_intermediate(const struct linnet_trainer *t) {
+  const size_t layer = t->settings.intermediate_ctc;
+  if (layer == 0)
+    return LINNET_OK;
+  if (t->config.encoder != LINNET_ENCODER_TRANSFORMER)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "intermediate CTC is for transformers only: remove intermediate_ctc");
+  if (layer >= t->config.layers)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "training: intermediate CTC after layer %zu of %zu: it must come before the last layer", layer,
+                       t->config.layers);
+  if (!linnet_device_of(t->context)->ops->host)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "intermediate CTC is not on a GPU yet: omit --device, or remove intermediate_ctc");
+  return LINNET_OK;
+}
+
 /* *choose: whether causal_chunk is "auto". */
 static enum linnet_status read_model(struct linnet_trainer *t, const struct linnet_train_model *model, bool *choose) {
   const char *source = model->source ? model->source : "training";
@@ -147,6 +166,7 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   if (*choose)
     t->config.causal_chunk = 0;
   LINNET_TRY(linnet_config_validate(t->context, source, &t->config));
+  LINNET_TRY(check_intermediate(t));
   LINNET_TRY(copy_symbols(t, model));
   LINNET_TRY(copy_metadata(t, model->metadata));
   LINNET_TRY(copy_cmvn(t, model->cmvn));
@@ -253,6 +273,7 @@ static enum linnet_status create_gradient(struct linnet_trainer *t) {
   t->gradient.consistency = t->settings.consistency;
   t->gradient.denominator = t->denominator;
   t->gradient.ctc_weight = t->settings.ctc_weight;
+  linnet_gradient_set_intermediate(&t->gradient, t->settings.intermediate_ctc, t->settings.intermediate_weight);
   t->gradient.teacher = t->settings.teacher ? &t->teacher : NULL;
   return linnet_gradient_join(&t->gradient, &t->ranks, t->settings.wire_precision == LINNET_BFLOAT16);
 }

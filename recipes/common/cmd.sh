@@ -7,8 +7,8 @@ export LC_ALL=C
 
 usage() {
 	cat <<'END'
-Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--ranks N] [--requeue]
-              [--options TEXT] [--retries N] [--items FILE [--results FILE]] --parts N --log PREFIX
+Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--ranks N] [--pe NAME]
+              [--requeue] [--options TEXT] [--retries N] [--items FILE [--results FILE]] --parts N --log PREFIX
               -- COMMAND [ARGUMENT...]
 
 Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
@@ -22,9 +22,12 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
                   what each part requests from slurm (--mem, --gres=gpu, --cpus-per-task) or gridengine (-l mem_free, -l gpu,
                   -pe smp)
   --ranks N       each part is an MPI job of N processes, each with the requested GPUs and threads; --mem is then for each
-                  processor. They run under mpirun; in slurm under srun; in gridengine in its parallel environment "mpi"
+                  processor. They run under mpirun; in slurm under srun; in gridengine under mpirun, on the hosts that
+                  its parallel environment gives
+  --pe NAME       this parallel environment of gridengine (default: mpi)
   --requeue       the command ends with code 143 after SIGTERM and can continue. slurm sends this signal 120 seconds before
-                  the time limit; then, and when a machine fails, the part is queued again and continues
+                  the time limit; gridengine sends SIGUSR1 or SIGUSR2 (-notify), which become SIGTERM. Then, and when a
+                  machine fails, the part is queued again and continues
   --retries N     how often failed parts run again (default 2); not if no part of a job started
   --items FILE    lists what a part works on, such as utterances, in its first column; {} as above. If parts failed,
                   PREFIX.missing names these items, with part and log
@@ -34,22 +37,64 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
 END
 }
 
-via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' requeue='' retries=2 items='' results=''
+via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' retries=2 items='' results=''
 submission='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
-take_options "via jobs mem gpus threads options parts log ranks requeue! retries items results ..." "$@"
+take_options "via jobs mem gpus threads options parts log ranks pe requeue! retries items results ..." "$@"
 [ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
 	exit 2
 }
 
+# GridEngine's notices would end a program that does not expect them; mpirun passes them on to its processes.
+unnoticed="bash -c 'trap \"\" USR1 USR2; exec \"\$@\"' unnoticed"
+
 # How the processes of a part are started.
 launcher() {
-	case "$via:$ranks$requeue" in
-	*:) ;;
-	slurm:*) echo "srun --kill-on-bad-exit=1" ;; # a step, which gets the signal before the time limit
-	*:1) ;;
-	*) echo "${start_ranks[*]} $ranks" ;;
-	esac
+	if [ "$via" = slurm ]; then
+		[ -z "$ranks$requeue" ] || echo "srun --kill-on-bad-exit=1" # a step, which gets the signal before the time limit
+	elif [ "${ranks:-1}" = 1 ]; then
+		return
+	elif [ "$via" = gridengine ]; then # after SIGTERM, Open MPI leaves its processes a second: too short for a checkpoint
+		echo "env OMPI_MCA_ras=^gridengine OMPI_MCA_odls_base_sigkill_timeout=50 ${start_ranks[*]} $ranks" \
+			"-machinefile \"\$log.hosts\" $unnoticed"
+	else
+		echo "${start_ranks[*]} $ranks"
+	fi
+}
+
+# The part of the program that finds out what GridEngine gives to several ranks: the name of a host for each rank on it,
+# as all of a rank's threads have to be on one host. Open MPI and MPICH both read that.
+write_hosts() {
+	# shellcheck disable=SC2016
+	printf 'awk '"'"'{for (n = int($2 / %d); n > 0; n--) print $1}'"'"' "${PE_HOSTFILE:?}" >"$log.hosts"\n' "${threads:-1}"
+	# shellcheck disable=SC2016
+	printf '[ "$(wc -l <"$log.hosts")" -ge %d ] || {\n' "$ranks"
+	printf '	echo "the hosts have not %d slots for each of %d ranks: the parallel environment %s needs an allocation_rule' \
+		"${threads:-1}" "$ranks" "$pe"
+	# shellcheck disable=SC2016
+	printf ' that is a multiple of %d" >>"$log.log"\n	exit 1\n}\n' "${threads:-1}"
+}
+
+# The part of the program that runs the command in GridEngine, so that a notice (-notify) becomes SIGTERM. The notice goes to
+# all processes of the part, and ends the wait.
+write_noticed_run() {
+	cat <<'END'
+noticed='' interrupted=''
+trap 'noticed=yes; kill -TERM "$!"' USR1 USR2
+(trap '' USR1 USR2 && exec "${command[@]//"{}"/$part}") >>"$log.log" 2>&1 &
+while wait "$!"; status=$?; [ -n "$noticed" ]; do noticed='' interrupted=yes; done
+[ -z "$interrupted" ] || [ $status = 0 ] || status=143
+END
+}
+
+# The part of the program that runs the command.
+write_run() {
+	if [ "$via" = gridengine ] && [ -n "$requeue" ]; then
+		write_noticed_run
+	else
+		# shellcheck disable=SC2016
+		printf '%s\n' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?'
+	fi
 }
 
 # Prints the program of a part.
@@ -58,10 +103,15 @@ write_script() {
 	printf '#!/bin/bash\n# part: the first argument, or the index in an array of Slurm or GridEngine\n'
 	# shellcheck disable=SC2016
 	printf '%s\n' 'part=${1:-${SLURM_ARRAY_TASK_ID:-${SGE_TASK_ID:?}}}'
-	printf 'cd %q && log=%q.$part && [ ! -e "$log.done" ] || exit 0\ncommand=(%s' "$PWD" "$log" "$(launcher)"
+	printf 'cd %q && log=%q.$part && [ ! -e "$log.done" ] || exit 0\n' "$PWD" "$log"
+	[ "$via" != gridengine ] || [ "${ranks:-1}" = 1 ] || write_hosts
+	printf 'command=(%s' "$(launcher)"
 	for argument; do printf ' %q' "$argument"; done
 	# shellcheck disable=SC2016
-	printf '%s\n' ' )' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?' '[ $status != 0 ] || : >"$log.done"'
+	printf '%s\n' ' )'
+	write_run
+	# shellcheck disable=SC2016
+	printf '%s\n' '[ $status != 0 ] || : >"$log.done"'
 	# shellcheck disable=SC2016
 	[ -z "$requeue" ] || printf '%s\n' '[ $status = 143 ] || exit $status # else a signal: the command can continue' \
 		'echo "interrupted: queued again" >>"$log.log"' '[ -z "$SLURM_JOB_ID" ] || scontrol requeue "$SLURM_JOB_ID"' \
@@ -129,8 +179,8 @@ run_parts() {
 		;;
 	gridengine)
 		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} ${threads:+-pe smp "$threads"})
-		[ "${ranks:-1}" = 1 ] || wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} -pe mpi $((ranks * ${threads:-1})))
-		[ -z "$requeue" ] || wanted+=(-r y)
+		[ "${ranks:-1}" = 1 ] || wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} -pe "$pe" $((ranks * ${threads:-1})))
+		[ -z "$requeue" ] || wanted+=(-r y -notify)
 		cancel_command=(qdel "$job")
 		submit qsub -sync y -cwd -j y -o "$log.qsub" -t "$(unfinished | sed -n '1p')-$(unfinished | tail -n 1)" \
 			${jobs:+-tc "$jobs"} ${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} -N "$job" "$log.sh"

@@ -276,7 +276,7 @@ run_on() {
 	_cmd=("${_cmd[@]:1}")
 	while [ ${#_cmd[@]} -gt 0 ]; do
 		case "${_cmd[0]}" in
-		--mem | --gpus | --threads)
+		--mem | --gpus | --threads | --pe)
 			[ ${#_cmd[@]} -gt 1 ] || die "${_cmd[0]} needs a value"
 			_requests+=("${_cmd[@]:0:2}")
 			_cmd=("${_cmd[@]:2}")

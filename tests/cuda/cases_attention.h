@@ -135,7 +135,7 @@ static double test_linear_attention(struct mirrors *m) {
 }
 
 static double test_mapped_attention(struct mirrors *m) {
-  return test_attention(m, LINNET_ATTENTION_LINEAR, true, 600);
+  return test_attention(m, LINNET_ATTENTION_LINEAR, true, 300);
 }
 
 static double test_causal_linear_attention(struct mirrors *m) {
@@ -143,7 +143,7 @@ static double test_causal_linear_attention(struct mirrors *m) {
 }
 
 static double test_mapped_causal(struct mirrors *m) {
-  return test_attention(m, LINNET_ATTENTION_CAUSAL_LINEAR, true, 600);
+  return test_attention(m, LINNET_ATTENTION_CAUSAL_LINEAR, true, 300);
 }
 
 static double test_softmax_attention(struct mirrors *m) {

@@ -136,7 +136,7 @@ static double test_lstm(struct mirrors *m) {
   struct linnet_sequence_span spans[SEQUENCES];
   struct linnet_pack pack = {test_below(r, max_sequences), offsets};
   for (size_t s = 0; s < pack.sequences; s++)
-    offsets[s + 1] = offsets[s] + some_size(r, test_below(r, 10) ? 9 : scaled(120));
+    offsets[s + 1] = offsets[s] + some_size(r, test_below(r, 10) ? 9 : scaled(40));
   linnet_spans_longest_first(&pack, spans);
   size_t rows = offsets[pack.sequences];
   struct linnet_lstm l = {.width = width,
@@ -222,7 +222,7 @@ static double test_lstm_tensors(struct mirrors *m) {
   size_t n = 0, space_size = 0;
   for (size_t i = 0; i < t.count; i++) {
     t.tensor[i].offset = n;
-    n += t.tensor[i].size = some_size(r, scaled(40000));
+    n += t.tensor[i].size = some_size(r, scaled(10000));
     t.largest = t.tensor[i].size > t.largest ? t.tensor[i].size : t.largest;
   }
   space_size = n + t.count;

@@ -1,6 +1,7 @@
 /* The whole network in double: the gradient of summed CTC losses with respect to every tensor of parameters against
  * central differences, element by element (a random subset) and along one random direction per tensor (all elements).
- * Also: the results of a batch do not depend on how it is divided into shards, with dropout too.
+ * Also with CTC on an intermediate output. The results of a batch do not depend on how it is divided into shards, with
+ * dropout too.
  *
  * relu and elu + 1 have no (second) derivative at 0, linear attention has none where a normaliser is at its minimum,
  * and LSH attention jumps where a bucket changes. So the test wraps some slots of the reference op table and hashes
@@ -334,6 +335,9 @@ static double pass(struct problem *p, const struct linnet_shard *shard, size_t f
   memcpy(memory + bytes, guard, sizeof guard);
   linnet_pass_forward(p->pass, p->weights, shard, memory, bytes, logits);
   double loss = ctc_sum(p, &shard->pack, first, logits, gradients_add ? p->dlogits : NULL);
+  real *intermediate = linnet_pass_intermediate(p->pass);
+  if (intermediate)
+    loss += ctc_sum(p, &shard->pack, first, intermediate, gradients_add ? intermediate : NULL);
   if (gradients_add)
     linnet_pass_backward(p->pass, p->dlogits, gradients_add);
   REQUIRE(memcmp(memory + bytes, guard, sizeof guard) == 0, "wrote beyond the %zu bytes asked for", bytes);
@@ -526,6 +530,25 @@ static void check_passed(struct problem *p) {
   free(passed.seen);
 }
 
+/* The sum of two losses: of the output, and of the output layer after the first layer. */
+static void check_intermediate(const char *name) {
+  struct problem p;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    if (strcmp(cases[i].name, name) != 0)
+      continue;
+    problem_create(&p, &cases[i]);
+    linnet_pass_set_intermediate(p.pass, 1);
+    check_gradients(&p);
+    check_padding(&p);
+    check_passed(&p);
+    struct linnet_shard shard = p.shard;
+    shard.forward_only = true;
+    pass(&p, &shard, 0, p.logits, NULL);
+    CHECK(!linnet_pass_intermediate(p.pass), "%s: an intermediate output without backward", name);
+    problem_destroy(&p);
+  }
+}
+
 int main(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct problem p;
@@ -538,5 +561,7 @@ int main(void) {
     check_passed(&p);
     problem_destroy(&p);
   }
+  check_intermediate("pre gelu conv dropout");
+  check_intermediate("post gelu dropout");
   return test_result();
 }

@@ -1,7 +1,7 @@
-/* The gradient of a step of training with two views of each utterance, and with a teacher, from loaded batch to
- * parameters, against central differences, in double. The loss that is differentiated has constant targets (the
- * posteriors before any step) and is computed here from its definition, with masks and dropout of their own in each
- * view, and an utterance whose labels do not fit. */
+/* The gradient of a step of training with two views of each utterance, with a teacher, and with CTC on an
+ * intermediate output, from loaded batch to parameters, against central differences, in double. The loss that is
+ * differentiated has constant targets (the posteriors before any step) and is computed here from its definition, with
+ * masks and dropout of their own in each view, and an utterance whose labels do not fit. */
 #include "gradient.h"
 #include "train/gradient.h"
 
@@ -57,17 +57,17 @@ struct problem {
   real *taught;            /* (T, OUTPUTS): log-posteriors of the teacher */
 };
 
-static void configure(struct linnet_config *config) {
+static void configure(struct linnet_config *config, size_t layers) {
   linnet_config_default(config);
   config->input_dim = DIM;
   config->stack = STACK;
   config->width = 8;
   config->heads = 2;
-  config->layers = 1;
+  config->layers = layers;
   config->feed_forward = 12;
   config->activation = LINNET_GELU;
   config->norm = LINNET_NORM_PRE;
-  config->attention[0] = LINNET_ATTENTION_SOFTMAX;
+  memset(config->attention, LINNET_ATTENTION_SOFTMAX, layers);
   config->outputs = OUTPUTS;
   config->dropout = 0.2;
 }
@@ -89,6 +89,21 @@ static void load(struct problem *p) {
   p->batch.taught = p->teacher.weight > 0;
   REQUIRE(linnet_batch_load(&p->batch, &corpus, order, UTTERANCES, nominal, 1, NULL) == LINNET_OK, "%s",
           linnet_context_error(p->context));
+}
+
+/* CTC of sequence s on the intermediate output. */
+static double intermediate_loss(struct problem *p, size_t s) {
+  const struct linnet_batch *b = &p->batch;
+  const size_t frames = b->offsets[s + 1] - b->offsets[s];
+  struct linnet_ctc ctc = {.frames = frames,
+                           .symbols = OUTPUTS,
+                           .labels = b->num_labels[s],
+                           .logits = linnet_pass_intermediate(p->workers[0].pass) + b->offsets[s] * OUTPUTS,
+                           .label = b->labels[s]};
+  void *work = malloc(linnet_ctc_work_bytes(frames, OUTPUTS, b->num_labels[s]));
+  double loss = linnet_cpu_ops("reference")->ctc(&ctc, work);
+  free(work);
+  return loss;
 }
 
 /* The log-posteriors (T, OUTPUTS) and CTC losses of the batch, as one shard. */
@@ -149,6 +164,8 @@ static double loss_of(struct problem *p) {
     bool feasible = !isinf(p->batch.loss[a]);
     labels += feasible ? utterances[u].labels : 0;
     sum += feasible ? (p->batch.loss[a] + p->batch.loss[b]) / 2 : 0;
+    if (p->gradient.intermediate && feasible)
+      sum += p->gradient.intermediate_weight * (intermediate_loss(p, a) + intermediate_loss(p, b)) / 2;
     sum +=
         p->gradient.consistency * (divergence(p, p->targets, b, a, log_p) + divergence(p, p->targets, a, b, log_p)) / 2;
     for (size_t s = a; p->batch.taught && s <= b; s++)
@@ -185,14 +202,15 @@ static void create_teacher(struct problem *p, double weight) {
   p->gradient.teacher = weight > 0 ? &p->teacher : NULL;
 }
 
-static void create(struct problem *p, double consistency, double teacher) {
+static void create(struct problem *p, double consistency, double teacher, double intermediate) {
   *p = (struct problem){.context = test_context()};
-  configure(&p->config);
+  configure(&p->config, intermediate > 0 ? 2 : 1);
   REQUIRE(linnet_parameters_create(p->context, &p->config, &p->parameters) == LINNET_OK, "parameters");
   p->network = (struct linnet_network){linnet_device_of(p->context), &p->config, p->parameters};
   REQUIRE(linnet_workers_create(p->context, &p->network, &p->workers) == LINNET_OK, "workers");
   REQUIRE(linnet_gradient_create(p->context, &p->network, p->workers, &p->gradient) == LINNET_OK, "gradient");
   p->gradient.consistency = consistency;
+  linnet_gradient_set_intermediate(&p->gradient, intermediate > 0 ? 1 : 0, intermediate);
   p->weights = gradient_reals(p->parameters->size);
   linnet_parameters_initialise(p->parameters, SEED, p->weights);
   create_teacher(p, teacher);
@@ -221,18 +239,19 @@ static void check_result(struct problem *p) {
   REQUIRE(linnet_gradient_finish(&p->gradient, &p->batch, &result) == LINNET_OK, "%s",
           linnet_context_error(p->context));
   CHECK(result.labels == 6 && result.infeasible == 1, "%zu labels, %zu infeasible", result.labels, result.infeasible);
-  double expected = loss_of(p) * 6,
-         total = result.loss + p->gradient.consistency * result.consistency + p->teacher.weight * result.distillation;
+  double expected = loss_of(p) * 6, total = result.loss + p->gradient.consistency * result.consistency +
+                                            p->teacher.weight * result.distillation +
+                                            p->gradient.intermediate_weight * result.intermediate;
   CHECK(gradient_error(total, expected, 1e-6) < 1e-9, "loss %.12f, expected %.12f", total, expected);
   CHECK((result.distillation > 0) == (p->teacher.weight > 0), "distillation %g", result.distillation);
   CHECK((result.consistency > 0) == (p->gradient.consistency > 0), "consistency %g", result.consistency);
 }
 
 /* Along random directions, and the tensors one by one. */
-static void check_gradient(double consistency, double teacher) {
+static void check_gradient(double consistency, double teacher, double intermediate) {
   struct problem p;
   struct test_random r = {3};
-  create(&p, consistency, teacher);
+  create(&p, consistency, teacher, intermediate);
   REQUIRE(linnet_gradient_compute(&p.gradient, p.weights, &p.batch, SEED, STEP) == LINNET_OK, "%s",
           linnet_context_error(p.context));
   check_result(&p);
@@ -249,17 +268,20 @@ static void check_gradient(double consistency, double teacher) {
     worst = fmax(worst, gradient_error(slope, expected, rms * sqrt((double)(t ? t->count : n)) / 10));
     free(direction);
   }
-  printf("consistency %g, teacher %g: norm %g, %zu sequences, %zu rows, error %.1e, bound %.0e\n", consistency, teacher,
-         rms * sqrt((double)n), p.batch.count, p.batch.offsets[p.batch.count], worst, GRADIENT_BOUND);
-  CHECK(rms > 0 && worst <= GRADIENT_BOUND, "consistency %g, teacher %g: error %.3e", consistency, teacher, worst);
+  printf("consistency %g, teacher %g, intermediate CTC %g: norm %g, %zu sequences, %zu rows, error %.1e, bound %.0e\n",
+         consistency, teacher, intermediate, rms * sqrt((double)n), p.batch.count, p.batch.offsets[p.batch.count],
+         worst, GRADIENT_BOUND);
+  CHECK(rms > 0 && worst <= GRADIENT_BOUND, "consistency %g, teacher %g, intermediate CTC %g: error %.3e", consistency,
+        teacher, intermediate, worst);
   destroy(&p);
 }
 
 int main(void) {
-  check_gradient(0, 0);
-  check_gradient(0.2, 0);
-  check_gradient(5, 0);
-  check_gradient(0, 0.5);
-  check_gradient(0.2, 3);
+  check_gradient(0, 0, 0);
+  check_gradient(0.2, 0, 0);
+  check_gradient(5, 0, 0);
+  check_gradient(0, 0.5, 0);
+  check_gradient(0.2, 3, 0);
+  check_gradient(0.2, 0, 0.7);
   return test_result();
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# recipes/common/cmd.sh with commands that fail: retries, logs, what is missing at the end, and jobs of several ranks. Slurm
-# and mpirun are scripts here, which do what the real ones do for cmd.sh.
+# recipes/common/cmd.sh with commands that fail: retries, logs, what is missing at the end, and jobs of several ranks. Slurm,
+# GridEngine and mpirun are scripts here, which do what the real ones do for cmd.sh.
 #
 #   cmd_retries.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -101,6 +101,43 @@ check 1 '1 of 1 parts failed' "$cmd" --via slurm --requeue --retries 0 --parts 1
 rm -f calls
 check 0 '1 of 1 parts to run' "$cmd" --ranks 3 --requeue --parts 1 --log logs/local -- ./train
 grep -qx 'mpirun -n 3 ./train' calls || fail "$(cat calls)"
+
+# --- the same in GridEngine, whose notice comes to all processes of the job, and which tells the hosts and their slots
+
+cat > bin/qsub << 'END'
+#!/bin/bash
+echo "qsub $*" >> "$FAKE/calls"
+status=99
+while [ $status = 99 ]; do # the job goes back into the queue
+  rm -f "$FAKE/started"
+  SGE_TASK_ID=1 PE_HOSTFILE=$FAKE/slots setsid bash "${@: -1}" & # a group of processes
+  until [ -e "$FAKE/started" ] || ! kill -0 $! 2> /dev/null; do sleep 0.02; done
+  [ -e "$FAKE/saved" ] || kill -USR2 -- -$! 2> /dev/null
+  wait $!
+  status=$?
+done
+END
+printf '#!/bin/bash\necho "mpirun $*" >> "$FAKE/calls"\n[ "$3" = -machinefile ] && cp "$4" "$FAKE/hosts"\nexec "${@:5}"\n' > bin/mpirun
+cat > train << 'END'
+#!/bin/bash
+trap 'touch "$FAKE/saved"; exit 143' TERM
+touch "$FAKE/started"
+[ ! -e "$FAKE/saved" ] || exit 0
+for _ in {1..600}; do sleep 0.1; done
+exit 1
+END
+chmod +x bin/qsub train
+printf 'one 5 all.q@one UNDEFINED\ntwo 4 all.q@two UNDEFINED\n' > slots
+grid=("$cmd" --via gridengine --threads 2 --requeue --retries 0 --parts 1)
+rm -f calls
+check 0 '1 of 1 parts to run' "${grid[@]}" --ranks 4 --pe orte --log logs/grid -- ./train
+[[ $(grep -c 'interrupted: queued again' logs/grid.1.log) -eq 1 ]] || fail "$(cat logs/grid.1.log)"
+[[ $(paste -s -d ' ' hosts) == 'one one two two' ]] || fail "$(cat hosts)"
+grep -q -- '-pe orte 8 -r y -notify' calls || fail "$(cat calls)"
+rm saved
+check 0 '1 of 1 parts to run' "${grid[@]}" --log logs/alone -- ./train
+[[ -e saved && $(grep -c 'interrupted: queued again' logs/alone.1.log) -eq 1 ]] || fail "$(cat logs/alone.1.log)"
+check 1 'the hosts have not 2 slots for each of 5 ranks: the parallel environment mpi' "${grid[@]}" --ranks 5 --log logs/few -- ./train
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

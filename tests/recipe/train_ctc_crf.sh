@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Training with CTC-CRF on the command line: an n-gram of the transcripts, its loss in the log, and what is refused.
+# Training with CTC-CRF and with intermediate CTC on the command line: an n-gram of the transcripts, the losses in the
+# log, and what is refused.
 #
 #   train_ctc_crf.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -17,7 +18,7 @@ for i in 1 2 3 4 5 6; do
   echo "u$i A B$([ $((i % 2)) = 0 ] || echo ' A C')" >> data/phones
 done
 cat > conf.json << 'END'
-{"model": {"input_dim": 8, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "stack": 2},
+{"model": {"input_dim": 8, "width": 16, "heads": 2, "feed_forward": 32, "layers": 2, "stack": 2},
  "features": {"num_mel": 8, "sample_rate": 8000},
  "training": {"epochs": 2, "batch_frames": 100, "keep_models": 0}}
 END
@@ -39,6 +40,10 @@ train 0 'epoch   2' crf "${crf[@]}"
 [[ $(grep -c '"crf_loss": [0-9]' crf/log.jsonl) -eq 2 ]] || fail "no loss of CTC-CRF: $(cat crf/log.jsonl)"
 train 0 'epoch   2' ctc
 ! grep crf_loss ctc/log.jsonl || fail 'CTC has a loss of CTC-CRF'
+train 0 'epoch   2' intermediate "${crf[@]}" intermediate_ctc=1 intermediate_weight=0.5
+[[ $(grep -c '"intermediate_loss": [0-9]' intermediate/log.jsonl) -eq 2 ]] || fail "no loss: $(cat intermediate/log.jsonl)"
+! grep intermediate crf/log.jsonl || fail 'CTC-CRF has an intermediate loss'
+! cmp -s crf/model.safetensors intermediate/model.safetensors || fail 'intermediate CTC changes nothing'
 ! cmp -s crf/model.safetensors ctc/model.safetensors || fail 'the objective changes nothing'
 train 1 'ctc_weight= ...0.1, not 0.5' crf "${crf[@]}" ctc_weight=0.5
 
@@ -50,6 +55,9 @@ train 1 'need "objective": "ctc-crf"' refused ctc_weight=0.5
 train 1 'CTC weight is -1' refused "${crf[@]}" ctc_weight=-1
 train 1 'nothing.bin: No such file' refused objective=ctc-crf denominator=nothing.bin
 train 1 'few.bin: training.denominator lacks 1 of 3 symbols, such as "C"' refused objective=ctc-crf denominator=few.bin
+train 1 'intermediate CTC after layer 2 of 2' refused intermediate_ctc=2
+train 1 'intermediate weight is -1' refused intermediate_ctc=1 intermediate_weight=-1
+train 1 'intermediate_ctc has a value of the wrong type' refused intermediate_ctc=last
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

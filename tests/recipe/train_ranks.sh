@@ -125,5 +125,24 @@ check 0 '1 of 1 parts to run' "$here/../../recipes/common/cmd.sh" --ranks 2 --re
 same recipe
 grep -q '^2 ranks by' jobs/train.1.log || fail "$(cat jobs/train.1.log)"
 
+# --- in GridEngine, whose notice comes to all processes of the job: qsub is a script here
+
+cat > bin/qsub << 'END'
+#!/bin/bash
+echo 'localhost 2 all.q@localhost UNDEFINED' > slots
+SGE_TASK_ID=1 PE_HOSTFILE=$PWD/slots setsid bash "${@: -1}" & # a group of processes
+until [[ -e grid/checkpoint.safetensors ]] || ! kill -0 $! 2> /dev/null; do sleep 0.05; done
+kill -USR2 -- -$!
+wait $!
+echo $? > qsub.status
+END
+chmod +x bin/qsub
+PATH=$PWD/bin:$PATH LINNET_CMD_WAIT=0.1 check 1 '1 of 1 parts failed' "$here/../../recipes/common/cmd.sh" --via gridengine --ranks 2 \
+  --requeue --retries 0 --parts 1 --log jobs/grid -- "${training[@]/conf.json/long.json}" --exp grid
+[[ $(< qsub.status) -eq 99 ]] || fail "status $(< qsub.status): $(cat jobs/grid.1.log)"
+for text in '^2 ranks by' 'training was interrupted; it can be continued' 'interrupted: queued again'; do
+  grep -q "$text" jobs/grid.1.log || fail "no '$text': $(cat jobs/grid.1.log)"
+done
+
 echo "$failures failures"
 [[ $failures -eq 0 ]]

@@ -178,7 +178,7 @@ recipe 0 'index.html' --stage 5 --stop-stage 7 --ref-filter "$PWD/without-the" -
 [[ $(sed -n 's/^%WER .* \/ \([0-9]*\),.*/\1/p' exp/mini_wsj/test_dev93.words.words.score) -lt $before ]] || fail 'the filters of words had no effect'
 [[ $(lines exp/mini_wsj/scored) -eq 2 ]] || fail 'the second scoring is not recorded'
 
-# --- the configurations of the paper, one epoch each, the first as a job of a cluster
+# --- the configurations of the paper with two layers, one epoch each, the first as a job of a cluster
 
 mkdir -p bin # programs in the place of Slurm's and GridEngine's, that keep their arguments and run the job
 cat > bin/sbatch << 'END'
@@ -194,7 +194,7 @@ chmod +x bin/*
 for conf in linear softmax lsh-4 blstm; do
   way=(--train-cmd local)
   [[ $conf != linear ]] || way=(--train-cmd 'slurm --mem 2G --gpus 1 --partition=long')
-  PATH=$PWD/bin:$PATH recipe 0 'train loss' --encoder $conf --train train_si84 --set training.epochs=1 --stage 5 --stop-stage 5 "${way[@]}"
+  PATH=$PWD/bin:$PATH recipe 0 'train loss' --encoder $conf --train train_si84 --set training.epochs=1 --set model.layers=2 --stage 5 --stop-stage 5 "${way[@]}"
   [[ -s exp/$conf/model.safetensors && $(< exp/$conf/settings) == train_si84,* ]] || fail "$conf: no model"
 done
 

@@ -145,6 +145,8 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"objective", KEY_CHOICE, &config->objective, objectives},
                              {"denominator", KEY_TEXT, &config->denominator, NULL},
                              {"ctc_weight", KEY_DOUBLE, &ctc_weight, NULL},
+                             {"intermediate_ctc", KEY_SIZE, &s->intermediate_ctc, NULL},
+                             {"intermediate_weight", KEY_DOUBLE, &s->intermediate_weight, NULL},
                              {"teacher", KEY_TEXT, &config->teacher, NULL},
                              {"teacher_weight", KEY_DOUBLE, &teacher_weight, NULL},
                              {"average_decay", KEY_DOUBLE, &s->average_decay, NULL},

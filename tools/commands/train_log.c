@@ -33,7 +33,7 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
     tool_fail("%s: cannot append: %s", log->path, strerror(errno));
     return false;
   }
-  char consistency[40] = "", crf[40] = "", distillation[40] = "", exchange[200] = "";
+  char consistency[40] = "", crf[40] = "", distillation[40] = "", intermediate[48] = "", exchange[200] = "";
   if (e->num_ranks > 1)
     snprintf(exchange, sizeof exchange,
              "\"ranks\": %zu, \"exchange_seconds\": %.3f, \"hidden_seconds\": %.3f, \"waiting_seconds\": %.3f, "
@@ -46,14 +46,16 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
     snprintf(crf, sizeof crf, "\"crf_loss\": %.6f, ", e->crf_loss);
   if (e->distillation >= 0)
     snprintf(distillation, sizeof distillation, "\"distillation\": %.6f, ", e->distillation);
+  if (e->intermediate_loss >= 0)
+    snprintf(intermediate, sizeof intermediate, "\"intermediate_loss\": %.6f, ", e->intermediate_loss);
   fprintf(file,
-          "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, %s%s%s\"dev_loss\": %.6f, \"dev_per\": %.4f, "
+          "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, %s%s%s%s\"dev_loss\": %.6f, \"dev_per\": %.4f, "
           "\"learning_rate\": %.4g, \"train_seconds\": %.2f, \"dev_seconds\": %.2f, \"total_seconds\": %.2f, %s"
           "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"kernels\": \"%s\", "
           "\"device\": \"%s\", \"device_peak_megabytes\": %.1f, \"best\": %s}\n",
-          e->epoch, (unsigned long long)e->step, e->train_loss, consistency, crf, distillation, e->dev_loss,
-          e->dev_error, e->learning_rate, e->train_seconds, e->dev_seconds, e->total_seconds, exchange, e->num_frames,
-          e->num_infeasible, peak_megabytes(), linnet_context_kernels(log->context),
+          e->epoch, (unsigned long long)e->step, e->train_loss, consistency, crf, distillation, intermediate,
+          e->dev_loss, e->dev_error, e->learning_rate, e->train_seconds, e->dev_seconds, e->total_seconds, exchange,
+          e->num_frames, e->num_infeasible, peak_megabytes(), linnet_context_kernels(log->context),
           linnet_context_device(log->context), (double)linnet_context_device_peak_bytes(log->context) / 1048576,
           e->best ? "true" : "false");
   int error = fclose(file) == 0 ? 0 : errno;

@@ -90,6 +90,14 @@ void linnet_pass_forward(struct linnet_pass *pass, const real *weights, const st
   kind_of(pass->network)->forward(pass, logits);
 }
 
+void linnet_pass_set_intermediate(struct linnet_pass *pass, size_t layer) {
+  pass->intermediate = layer;
+}
+
+real *linnet_pass_intermediate(const struct linnet_pass *pass) {
+  return pass->intermediate_logits;
+}
+
 void linnet_pass_backward(struct linnet_pass *pass, const real *dlogits, real *gradients_add) {
   struct linnet_device *device = pass->network->device;
   pass->gradients = gradients_add;

@@ -63,6 +63,15 @@ size_t linnet_pass_bytes(struct linnet_pass *pass, const struct linnet_pack *pac
 void linnet_pass_forward(struct linnet_pass *pass, const real *weights, const struct linnet_shard *shard, void *memory,
                          size_t bytes, real *logits);
 
+/* Later passes also run the output layer on the activations after the first `layer` layers, at least 1 and fewer than
+ * the network has; 0: after the last layer only, as after creation. Transformers on the host; without effect on shards
+ * that are forward_only. */
+void linnet_pass_set_intermediate(struct linnet_pass *pass, size_t layer);
+
+/* After forward: the logits (T, outputs) of that intermediate output. The caller replaces them by their gradient before
+ * backward. */
+real *linnet_pass_intermediate(const struct linnet_pass *pass);
+
 /* Backward: from dlogits (T, outputs) adds the gradients of all parameters to gradients_add (same layout). */
 void linnet_pass_backward(struct linnet_pass *pass, const real *dlogits, real *gradients_add);
 

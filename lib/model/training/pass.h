@@ -13,13 +13,15 @@ struct linnet_pass {
   const real *weights;
   real *gradients; /* in backward */
   size_t frames, width;
-  void *layers;            /* the data of the kind of network; host memory directly behind the pass */
-  void *work;              /* for ops */
-  void *running;           /* (T, D): in backward, the gradient of the activations between layers */
-  void *wide;              /* scratch (T, widest row inside a layer) */
-  void *narrow, *narrow2;  /* scratch (T, D) */
-  void *rounded, *dlogits; /* the weights and the gradient of the logits in the type of activations, if that is
-                              not real */
+  void *layers;              /* the data of the kind of network; host memory directly behind the pass */
+  void *work;                /* for ops */
+  void *running;             /* (T, D): in backward, the gradient of the activations between layers */
+  void *wide;                /* scratch (T, widest row inside a layer) */
+  void *narrow, *narrow2;    /* scratch (T, D) */
+  void *rounded, *dlogits;   /* the weights and the gradient of the logits in the type of activations, if that is
+                                not real */
+  size_t intermediate;       /* layers before the intermediate output; 0: there is none */
+  real *intermediate_logits; /* (T, outputs) its logits, then their gradient; NULL: there is none in this pass */
 };
 
 /* y (T, out) = activation(x (T, in) W^T + b). */

@@ -6,12 +6,20 @@
 
 enum { SHARD_ROWS = 640 };
 
+/* The output layer on the activations after an earlier layer; zeros: there is none. */
+struct intermediate_output {
+  void *final; /* (T, D): output of the final norm (pre-norm) */
+  real *mean, *rstd;
+  void *d; /* (T, D): in backward, the gradient of its input */
+};
+
 struct transformer {
   struct linnet_sublayer_pass sublayers[LINNET_BLOCK_KINDS * LINNET_MAX_LAYERS];
   size_t count;
   void *input;       /* (T, D): the first sublayer's input */
   void *final;       /* (T, D): output of the final norm (pre-norm) */
   real *mean, *rstd; /* ... and its statistics */
+  struct intermediate_output intermediate;
 };
 
 /* --- the plan of a pass ----------------------------------------------------------------------------------------- */
@@ -82,6 +90,18 @@ static void plan_passing(struct linnet_pass *pass, struct linnet_arena *arena, s
   arena->used = linnet_max_size(arena->used, max_used);
 }
 
+static void plan_intermediate(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
+  t->intermediate = (struct intermediate_output){0};
+  pass->intermediate_logits = NULL;
+  if (pass->intermediate == 0 || pass->shard->forward_only)
+    return;
+  pass->intermediate_logits = linnet_take_reals(arena, pass->frames, pass->network->config->outputs);
+  t->intermediate.final = linnet_take_activations(pass, arena, pass->width);
+  t->intermediate.mean = linnet_take_reals(arena, pass->frames, 1);
+  t->intermediate.rstd = linnet_take_reals(arena, pass->frames, 1);
+  t->intermediate.d = linnet_take_activations(pass, arena, pass->width);
+}
+
 static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   const struct linnet_network *network = pass->network;
   struct transformer *t = pass->layers;
@@ -92,6 +112,7 @@ static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   t->mean = linnet_take_reals(arena, pass->frames, 1);
   t->rstd = linnet_take_reals(arena, pass->frames, 1);
   (pass->shard->forward_only ? plan_passing : plan_saving)(pass, arena, t);
+  plan_intermediate(pass, arena, t);
   pass->wide = linnet_take_activations(pass, arena, widest_row(network->config));
   pass->narrow = linnet_take_activations(pass, arena, pass->width);
   pass->narrow2 = linnet_take_activations(pass, arena, pass->width);
@@ -142,6 +163,55 @@ static bool norm_before(const struct linnet_pass *pass, size_t i, struct norm *n
 /* The norm at the end of a post-norm sublayer: from `normed` to `out`. */
 static struct norm norm_behind(const struct linnet_sublayer_pass *s) {
   return (struct norm){s->sublayer->norm, s->out, s->mean, s->rstd};
+}
+
+/* --- the intermediate output -------------------------------------------------------------------------------------- */
+
+/* The sublayers before it. */
+static size_t intermediate_sublayers(const struct linnet_pass *pass) {
+  const struct transformer *t = pass->layers;
+  return pass->intermediate * (t->count / pass->network->config->layers);
+}
+
+/* The final norm of the activations there. Returns false if the network has none. */
+static bool norm_intermediate(const struct linnet_pass *pass, struct linnet_layernorm *norm) {
+  const struct transformer *t = pass->layers;
+  const struct norm n = {pass->network->parameters->norm, t->intermediate.final, t->intermediate.mean,
+                         t->intermediate.rstd};
+  *norm = norm_of(pass, &n, running(t, intermediate_sublayers(pass)));
+  return pass->network->config->norm == LINNET_NORM_PRE;
+}
+
+static void forward_intermediate(struct linnet_pass *pass) {
+  struct linnet_device *device = pass->network->device;
+  struct linnet_layernorm norm;
+  const bool normed = norm_intermediate(pass, &norm);
+  if (normed)
+    device->ops->layernorm_forward(device, &norm);
+  linnet_linear_logits(pass, &pass->network->parameters->output, normed ? norm.y : norm.x, pass->intermediate_logits);
+}
+
+/* Backward to its input. It comes before all other gradients, because `passed` says after each layer that those of the
+ * output layer are complete. */
+static void backward_intermediate(struct linnet_pass *pass) {
+  struct linnet_device *device = pass->network->device;
+  const struct transformer *t = pass->layers;
+  struct linnet_layernorm norm;
+  const bool normed = norm_intermediate(pass, &norm);
+  linnet_linear_backward(pass, &pass->network->parameters->output, normed ? norm.y : norm.x, pass->intermediate_logits,
+                         t->intermediate.d, false);
+  norm.dy = norm.dx = t->intermediate.d;
+  if (normed)
+    device->ops->layernorm_backward(device, &norm);
+}
+
+/* If the input of sublayer i is also that of the intermediate output: adds the gradient from there to d (T, D). */
+static void add_intermediate(const struct linnet_pass *pass, size_t i, void *d) {
+  const struct transformer *t = pass->layers;
+  struct linnet_device *device = pass->network->device;
+  const struct linnet_dropout none = {0};
+  if (pass->intermediate_logits && i == intermediate_sublayers(pass))
+    device->ops->dropout(device, &none, pass->frames, pass->width, t->intermediate.d, d, d);
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -213,6 +283,8 @@ static void forward(struct linnet_pass *pass, real *logits) {
   struct norm n;
   linnet_linear_logits(pass, &pass->network->parameters->output,
                        norm_before(pass, t->count, &n) ? n.y : running(t, t->count), logits);
+  if (pass->intermediate_logits)
+    forward_intermediate(pass);
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
@@ -263,10 +335,12 @@ static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
   struct linnet_sublayer_pass *s = &t->sublayers[i];
   if (s->sublayer->pre) {
     s->block->backward(pass, s, s->normed, pass->narrow, s->out);
+    add_intermediate(pass, i, d);
     run_back(pass, i, s->out, d, d);
   } else {
     back_post(pass, s, d);
     s->block->backward(pass, s, running(t, i), pass->narrow, d);
+    add_intermediate(pass, i, d);
     run_back(pass, i, d, NULL, d);
   }
 }
@@ -291,6 +365,8 @@ static void backward(struct linnet_pass *pass, const void *dlogits) {
   const struct linnet_parameters *p = pass->network->parameters;
   struct norm n;
   void *d = pass->running;
+  if (pass->intermediate_logits)
+    backward_intermediate(pass);
   linnet_linear_backward(pass, &p->output, norm_before(pass, t->count, &n) ? n.y : running(t, t->count), dlogits, d,
                          false);
   run_back(pass, t->count, d, NULL, d);

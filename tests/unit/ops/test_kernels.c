@@ -850,7 +850,7 @@ static double bound_of(const struct linnet_ops *ops, size_t slot) {
 static void test_slots(const struct linnet_ops *ops, uint64_t seed) {
   for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
     double error = 0, bound = bound_of(ops, i);
-    const size_t cases = 10 * test_cases(slots[i].cases / 10); /* these are quick */
+    const size_t cases = 5 * test_cases(slots[i].cases / 5); /* these are quick */
     for (size_t j = 0; j < cases; j++) {
       uint64_t case_seed = seed + j;
       double e = slots[i].test(ops, &(struct test_random){case_seed});

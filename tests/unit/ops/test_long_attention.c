@@ -139,12 +139,13 @@ static double normaliser(const double *f, bool *above) {
 }
 
 static double expected_out(const double *f, double *o, bool *above) {
-  double d = normaliser(f, above);
-  for (size_t m = 0; m < width; m++) {
-    o[m] = 0;
-    for (size_t c = 0; c < size; c++)
-      o[m] += f[c] * sums.s[c][m] / d;
-  }
+  const double d = normaliser(f, above);
+  memset(o, 0, width * sizeof *o);
+  for (size_t c = 0; c < size; c++)
+    for (size_t m = 0; m < width; m++)
+      o[m] += f[c] * sums.s[c][m];
+  for (size_t m = 0; m < width; m++)
+    o[m] /= d;
   return d;
 }
 

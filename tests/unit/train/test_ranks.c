@@ -87,7 +87,8 @@ static void test_same_bytes(struct run run) {
     CHECK(same_model(alone, folder), "%zu ranks give another model", counts[i]);
     for (size_t r = 0; r < counts[i]; r++)
       CHECK(threads[r].run.last_loss == run.last_loss && threads[r].run.last_crf == run.last_crf &&
-                threads[r].run.last_distillation == run.last_distillation,
+                threads[r].run.last_distillation == run.last_distillation &&
+                threads[r].run.last_intermediate == run.last_intermediate,
             "rank %zu of %zu: another loss", r, counts[i]);
     remove_folder(folder);
   }
@@ -367,6 +368,7 @@ int main(void) {
   struct run run = make_ranks_run(wide);
   test_same_bytes(run);
   run.wire_precision = LINNET_BFLOAT16;
+  run.intermediate_ctc = 1;
   test_same_bytes(run);
   run = make_ranks_run(blstm);
   run.consistency = 0.5;

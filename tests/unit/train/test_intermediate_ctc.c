@@ -1,0 +1,111 @@
+/* Training with CTC after a layer, on a small synthetic corpus: both losses fall, with the same bytes on any number of
+ * threads and after interruptions, also with two views; and what is refused: settings, kinds of network, a GPU, other
+ * settings when a training continues. */
+#include "backend/device.h"
+#include "small_training.h"
+
+static struct run intermediate_run(const char *config, unsigned threads, unsigned epochs) {
+  struct run run = make_run(config, threads, epochs);
+  run.intermediate_ctc = 1;
+  return run;
+}
+
+/* --- learning ----------------------------------------------------------------------------------------------------- */
+
+static void test_learning(const char *config, unsigned epochs) {
+  char one[64], three[64], plain[64];
+  struct run a = intermediate_run(config, 1, epochs), b = a, off = a, first = a;
+  b.threads = 3, off.intermediate_ctc = 0, first.epochs = 1;
+  train(&first, make_folder(plain));
+  remove_folder(plain);
+  train(&a, make_folder(one));
+  train(&b, make_folder(three));
+  train(&off, make_folder(plain));
+  printf("loss %g to %g, after a layer %g to %g\n", a.first_loss, a.last_loss, first.last_intermediate,
+         a.last_intermediate);
+  CHECK(a.status == LINNET_OK && a.last_loss < 0.3 * a.first_loss, "%g, %g: %s", a.first_loss, a.last_loss, a.error);
+  CHECK(a.last_intermediate < 0.5 * first.last_intermediate, "%g, %g", a.last_intermediate, first.last_intermediate);
+  CHECK(a.last_intermediate == b.last_intermediate && off.last_intermediate < 0, "threads %g, %g, off %g",
+        a.last_intermediate, b.last_intermediate, off.last_intermediate);
+  CHECK(same_model(one, three), "models of 1 and 3 threads differ");
+  CHECK(!same_model(one, plain), "the loss changes nothing");
+  remove_folder(one);
+  remove_folder(three);
+  remove_folder(plain);
+}
+
+static void stop_after_three_steps(struct run *run, unsigned part) {
+  (void)part;
+  run->stop_after = 3;
+}
+
+static void test_interruptions(void) {
+  struct run run = intermediate_run(transformer, 2, 4);
+  run.train.masking = MASKED;
+  run.consistency = 0.2;
+  unsigned parts = train_in_parts(&run, stop_after_three_steps);
+  CHECK(parts > 4, "only %u interruptions", parts - 1);
+}
+
+/* --- refused ------------------------------------------------------------------------------------------------------ */
+
+static void check_refused(struct run run, const char *folder, enum linnet_status status, const char *part) {
+  train(&run, folder);
+  CHECK(run.status == status && strstr(run.error, part), "status %d, not %d (%s): %s", run.status, status, part,
+        run.error);
+}
+
+static void test_settings(void) {
+  static const double bad[] = {-0.1, 101, NAN};
+  char folder[64];
+  const struct run good = intermediate_run(transformer, 1, 1);
+  struct run run = good;
+  make_folder(folder);
+  for (size_t i = 0; i < 3; i++) {
+    run.intermediate_weight = bad[i];
+    check_refused(run, folder, LINNET_ERROR_ARGUMENT, "intermediate weight");
+  }
+  run = good;
+  run.intermediate_ctc = 2;
+  check_refused(run, folder, LINNET_ERROR_ARGUMENT, "after layer 2 of 2");
+  check_refused(intermediate_run(blstm, 1, 1), folder, LINNET_ERROR_UNSUPPORTED, "transformers only");
+  run = good;
+  train(&run, folder);
+  run.intermediate_weight = 0.5;
+  check_refused(run, folder, LINNET_ERROR_STATE, "intermediate_weight=");
+  run.intermediate_ctc = 0;
+  check_refused(run, folder, LINNET_ERROR_STATE, "intermediate_ctc=");
+  remove_folder(folder);
+}
+
+/* A device with memory of its own, as a GPU is. */
+static struct linnet_device_ops device_ops;
+static struct linnet_cpu_device device;
+
+static enum linnet_status open_device(struct linnet_context *own, int index, enum linnet_precision precision,
+                                      struct linnet_device **result) {
+  (void)index, (void)precision;
+  device = linnet_cpu_device(own, linnet_cpu_best_ops(LINNET_FLOAT32));
+  device_ops = linnet_cpu_device_ops;
+  device_ops.host = false;
+  device.base.ops = &device_ops;
+  *result = &device.base;
+  return LINNET_OK;
+}
+
+static void test_gpu(void) {
+  char folder[64];
+  struct run run = intermediate_run(transformer, 1, 1);
+  run.on_device = open_device;
+  check_refused(run, make_folder(folder), LINNET_ERROR_UNSUPPORTED, "not on a GPU yet");
+  remove_folder(folder);
+}
+
+int main(void) {
+  test_learning(transformer, 30);
+  test_learning(post_norm, 60);
+  test_interruptions();
+  test_settings();
+  test_gpu();
+  return test_result();
+}
