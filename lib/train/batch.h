@@ -47,7 +47,7 @@ void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, s
 /* --- one batch ---------------------------------------------------------------------------------------------------- */
 
 /* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. For a
- * teacher, it also has their features as the teacher expects them, which nobody masks. A rank has only those of its
+ * teacher, it also has their features as the teacher expects them, without masks. A rank has only those of its
  * shards, but knows the frames of all. One object is reused from batch to batch. */
 
 struct linnet_batch {

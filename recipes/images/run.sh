@@ -156,7 +156,7 @@ pictures() {
 # measure LABEL PROGRAM...: appends "LABEL, columns of the program" to the table, unless the label is there
 measure() {
 	local line
-	! cut -f 1 "$exp/speed.tsv" | grep -qxF "$1" || return 0
+	awk -F '\t' -v label="$1" '$1 == label {found = 1} END {exit found}' "$exp/speed.tsv" || return 0
 	say "measuring $1"
 	line=$("${@:2}")
 	printf '%s\t%s\n' "$1" "$line" >>"$exp/speed.tsv"

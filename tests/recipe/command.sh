@@ -34,3 +34,19 @@ check() {
     cat out
   fi
 }
+
+# The data folder "data": six tones at 8 kHz, with phones. Without sox, the test is skipped.
+make_tones() {
+  local i
+  command -v sox > /dev/null || {
+    echo 'SKIPPED: sox is not installed'
+    exit 77
+  }
+  mkdir data
+  for i in 1 2 3 4 5 6; do
+    sox -R -n -r 8000 -b 16 "data/u$i.wav" synth "0.$((i % 3 + 4))" sine "$((300 + 100 * i))" vol 0.3
+    echo "u$i u$i.wav" >> data/wav.scp
+    echo "u$i s1" >> data/utt2spk
+    echo "u$i A B$([ $((i % 2)) = 0 ] || echo ' A C')" >> data/phones
+  done
+}

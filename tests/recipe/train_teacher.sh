@@ -5,18 +5,7 @@
 #   train_teacher.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
-command -v sox > /dev/null || {
-  echo 'SKIPPED: sox is not installed'
-  exit 77
-}
-
-mkdir -p data
-for i in 1 2 3 4 5 6; do
-  sox -R -n -r 8000 -b 16 "data/u$i.wav" synth "0.$((i % 3 + 4))" sine "$((300 + 100 * i))" vol 0.3
-  echo "u$i u$i.wav" >> data/wav.scp
-  echo "u$i s1" >> data/utt2spk
-  echo "u$i A B$([ $((i % 2)) = 0 ] || echo ' A C')" >> data/phones
-done
+make_tones
 cat > conf.json << 'END'
 {"model": {"input_dim": 8, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "stack": 2, "dropout": 0},
  "features": {"num_mel": 8, "sample_rate": 8000, "frame_length": 25},

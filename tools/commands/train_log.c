@@ -27,33 +27,41 @@ static double peak_megabytes(void) {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
 }
 
+/* Those that a training may lack are negative. */
+static void print_losses(FILE *file, const struct linnet_train_epoch *e) {
+  const struct {
+    const char *name;
+    double loss;
+  } losses[] = {{"consistency", e->consistency},
+                {"crf_loss", e->crf_loss},
+                {"distillation", e->distillation},
+                {"intermediate_loss", e->intermediate_loss}};
+  for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+    if (losses[i].loss >= 0)
+      fprintf(file, "\"%s\": %.6f, ", losses[i].name, losses[i].loss);
+}
+
 static bool append_epoch(const struct train_log *log, const struct linnet_train_epoch *e) {
   FILE *file = fopen(log->path, "a");
   if (!file) {
     tool_fail("%s: cannot append: %s", log->path, strerror(errno));
     return false;
   }
-  char consistency[40] = "", crf[40] = "", distillation[40] = "", intermediate[48] = "", exchange[200] = "";
+  char exchange[200] = "";
   if (e->num_ranks > 1)
     snprintf(exchange, sizeof exchange,
              "\"ranks\": %zu, \"exchange_seconds\": %.3f, \"hidden_seconds\": %.3f, \"waiting_seconds\": %.3f, "
              "\"sent_bytes\": %llu, ",
              e->num_ranks, e->exchange_seconds, e->hidden_seconds, e->waiting_seconds,
              (unsigned long long)e->num_sent_bytes);
-  if (e->consistency >= 0)
-    snprintf(consistency, sizeof consistency, "\"consistency\": %.6f, ", e->consistency);
-  if (e->crf_loss >= 0)
-    snprintf(crf, sizeof crf, "\"crf_loss\": %.6f, ", e->crf_loss);
-  if (e->distillation >= 0)
-    snprintf(distillation, sizeof distillation, "\"distillation\": %.6f, ", e->distillation);
-  if (e->intermediate_loss >= 0)
-    snprintf(intermediate, sizeof intermediate, "\"intermediate_loss\": %.6f, ", e->intermediate_loss);
+  fprintf(file, "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, ", e->epoch, (unsigned long long)e->step,
+          e->train_loss);
+  print_losses(file, e);
   fprintf(file,
-          "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, %s%s%s%s\"dev_loss\": %.6f, \"dev_per\": %.4f, "
+          "\"dev_loss\": %.6f, \"dev_per\": %.4f, "
           "\"learning_rate\": %.4g, \"train_seconds\": %.2f, \"dev_seconds\": %.2f, \"total_seconds\": %.2f, %s"
           "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"kernels\": \"%s\", "
           "\"device\": \"%s\", \"device_peak_megabytes\": %.1f, \"best\": %s}\n",
-          e->epoch, (unsigned long long)e->step, e->train_loss, consistency, crf, distillation, intermediate,
           e->dev_loss, e->dev_error, e->learning_rate, e->train_seconds, e->dev_seconds, e->total_seconds, exchange,
           e->num_frames, e->num_infeasible, peak_megabytes(), linnet_context_kernels(log->context),
           linnet_context_device(log->context), (double)linnet_context_device_peak_bytes(log->context) / 1048576,

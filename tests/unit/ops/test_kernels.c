@@ -220,16 +220,22 @@ static double test_denominator(const struct linnet_ops *ops, struct test_random 
   return error;
 }
 
-/* Two views that are more or less alike, some symbols impossible in both. */
-static double test_consistency(const struct linnet_ops *ops, struct test_random *r) {
+/* Logits (n / symbols, symbols) that are more or less alike, some symbols impossible in both. */
+static void alike_logits(struct test_random *r, size_t n, size_t symbols, struct buffer *a, struct buffer *b) {
   static const float scales[] = {0.01f, 1, 5, 100};
-  size_t frames = some_size(r, 100), symbols = 1 + some_size(r, 200), n = frames * symbols;
-  struct buffer a = buffer_scaled(r, n, 5), b = buffer_scaled(r, n, scales[test_below(r, 4)]);
+  *a = buffer_scaled(r, n, 5);
+  *b = buffer_scaled(r, n, scales[test_below(r, 4)]);
   for (size_t i = 0; i < n; i++)
-    b.x[i] += a.x[i];
+    b->x[i] += a->x[i];
   for (size_t i = 0; i < n; i++)
     if (i % symbols != 0 && test_below(r, 10) == 0)
-      a.x[i] = b.x[i] = -INFINITY;
+      a->x[i] = b->x[i] = -INFINITY;
+}
+
+static double test_consistency(const struct linnet_ops *ops, struct test_random *r) {
+  size_t frames = some_size(r, 100), symbols = 1 + some_size(r, 200), n = frames * symbols;
+  struct buffer a, b;
+  alike_logits(r, n, symbols, &a, &b);
   struct buffer da = buffer_random(r, n), da2 = buffer_copy(r, &da), db = buffer_random(r, n),
                 db2 = buffer_copy(r, &db);
   struct linnet_consistency c = {frames, symbols, a.x, b.x, 0.7f, da.x, db.x};
@@ -241,16 +247,10 @@ static double test_consistency(const struct linnet_ops *ops, struct test_random 
   return isnan(error) ? INFINITY : error;
 }
 
-/* A teacher and a student that are more or less alike, some symbols impossible for both. */
 static double test_distillation(const struct linnet_ops *ops, struct test_random *r) {
-  static const float scales[] = {0.01f, 1, 5, 100};
   size_t frames = some_size(r, 100), symbols = 1 + some_size(r, 200), n = frames * symbols;
-  struct buffer teacher = buffer_scaled(r, n, 5), student = buffer_scaled(r, n, scales[test_below(r, 4)]);
-  for (size_t i = 0; i < n; i++)
-    student.x[i] += teacher.x[i];
-  for (size_t i = 0; i < n; i++)
-    if (i % symbols != 0 && test_below(r, 10) == 0)
-      teacher.x[i] = student.x[i] = -INFINITY;
+  struct buffer teacher, student;
+  alike_logits(r, n, symbols, &teacher, &student);
   struct buffer expected = buffer_random(r, n), gradient = buffer_copy(r, &expected);
   struct linnet_distillation d = {frames, symbols, teacher.x, student.x, 0.7f, expected.x};
   double loss = linnet_distillation_reference(&d);

@@ -2,9 +2,8 @@
  * interruptions, also with two views; and what is refused: settings, language models, a GPU, another model when a
  * training continues. */
 #include "allocators.h"
-#include "backend/device.h"
 #include "phone_model.h"
-#include "small_training.h"
+#include "refused_training.h"
 #include "train/denominator_graph.h"
 
 static float *table; /* (SYMBOLS, SYMBOLS, SYMBOLS) */
@@ -68,12 +67,6 @@ static void test_other_models(void) {
 }
 
 /* --- refused ------------------------------------------------------------------------------------------------------ */
-
-static void check_refused(struct run *run, const char *folder, enum linnet_status status, const char *part) {
-  train(run, folder);
-  CHECK(run->status == status && strstr(run->error, part), "status %d, not %d (%s): %s", run->status, status, part,
-        run->error);
-}
 
 static void test_settings(void) {
   static const double bad[] = {-0.1, 101, NAN};
@@ -149,27 +142,11 @@ static void test_bad_models(void) {
   linnet_context_destroy(context);
 }
 
-/* A device without the op, as a GPU is. */
-static struct linnet_device_ops device_ops;
-static struct linnet_cpu_device device;
-
-static enum linnet_status open_device(struct linnet_context *own, int index, enum linnet_precision precision,
-                                      struct linnet_device **result) {
-  (void)index, (void)precision;
-  device = linnet_cpu_device(own, linnet_cpu_best_ops(LINNET_FLOAT32));
-  device_ops = linnet_cpu_device_ops;
-  device_ops.denominator = NULL;
-  device.base.ops = &device_ops;
-  *result = &device.base;
-  return LINNET_OK;
-}
-
+/* Without the op. */
 static void test_gpu(void) {
-  char folder[64];
-  struct run run = crf_run(1, 1);
-  run.on_device = open_device;
-  check_refused(&run, make_folder(folder), LINNET_ERROR_UNSUPPORTED, "not on a GPU yet");
-  remove_folder(folder);
+  limited_ops = linnet_cpu_device_ops;
+  limited_ops.denominator = NULL;
+  check_not_on_gpu(crf_run(1, 1));
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,7 @@
 /* Training with CTC after a layer, on a small synthetic corpus: both losses fall, with the same bytes on any number of
  * threads and after interruptions, also with two views; and what is refused: settings, kinds of network, a GPU, other
  * settings when a training continues. */
-#include "backend/device.h"
-#include "small_training.h"
+#include "refused_training.h"
 
 static struct run intermediate_run(const char *config, unsigned threads, unsigned epochs) {
   struct run run = make_run(config, threads, epochs);
@@ -49,12 +48,6 @@ static void test_interruptions(void) {
 
 /* --- refused ------------------------------------------------------------------------------------------------------ */
 
-static void check_refused(struct run run, const char *folder, enum linnet_status status, const char *part) {
-  train(&run, folder);
-  CHECK(run.status == status && strstr(run.error, part), "status %d, not %d (%s): %s", run.status, status, part,
-        run.error);
-}
-
 static void test_settings(void) {
   static const double bad[] = {-0.1, 101, NAN};
   char folder[64];
@@ -63,42 +56,27 @@ static void test_settings(void) {
   make_folder(folder);
   for (size_t i = 0; i < 3; i++) {
     run.intermediate_weight = bad[i];
-    check_refused(run, folder, LINNET_ERROR_ARGUMENT, "intermediate weight");
+    check_refused(&run, folder, LINNET_ERROR_ARGUMENT, "intermediate weight");
   }
   run = good;
   run.intermediate_ctc = 2;
-  check_refused(run, folder, LINNET_ERROR_ARGUMENT, "after layer 2 of 2");
-  check_refused(intermediate_run(blstm, 1, 1), folder, LINNET_ERROR_UNSUPPORTED, "transformers only");
+  check_refused(&run, folder, LINNET_ERROR_ARGUMENT, "after layer 2 of 2");
+  run = intermediate_run(blstm, 1, 1);
+  check_refused(&run, folder, LINNET_ERROR_UNSUPPORTED, "transformers only");
   run = good;
   train(&run, folder);
   run.intermediate_weight = 0.5;
-  check_refused(run, folder, LINNET_ERROR_STATE, "intermediate_weight=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "intermediate_weight=");
   run.intermediate_ctc = 0;
-  check_refused(run, folder, LINNET_ERROR_STATE, "intermediate_ctc=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "intermediate_ctc=");
   remove_folder(folder);
 }
 
-/* A device with memory of its own, as a GPU is. */
-static struct linnet_device_ops device_ops;
-static struct linnet_cpu_device device;
-
-static enum linnet_status open_device(struct linnet_context *own, int index, enum linnet_precision precision,
-                                      struct linnet_device **result) {
-  (void)index, (void)precision;
-  device = linnet_cpu_device(own, linnet_cpu_best_ops(LINNET_FLOAT32));
-  device_ops = linnet_cpu_device_ops;
-  device_ops.host = false;
-  device.base.ops = &device_ops;
-  *result = &device.base;
-  return LINNET_OK;
-}
-
+/* A device with memory of its own. */
 static void test_gpu(void) {
-  char folder[64];
-  struct run run = intermediate_run(transformer, 1, 1);
-  run.on_device = open_device;
-  check_refused(run, make_folder(folder), LINNET_ERROR_UNSUPPORTED, "not on a GPU yet");
-  remove_folder(folder);
+  limited_ops = linnet_cpu_device_ops;
+  limited_ops.host = false;
+  check_not_on_gpu(intermediate_run(transformer, 1, 1));
 }
 
 int main(void) {

@@ -1,9 +1,8 @@
 /* Training with a teacher on a small synthetic corpus: the student approaches it, with the same bytes on any number of
  * threads and after interruptions, also with two views; a student that is its teacher has no loss; and what is refused:
  * settings, models, a corpus without features for it, a GPU, another teacher when a training continues. */
-#include "backend/device.h"
 #include "random_model.h"
-#include "small_training.h"
+#include "refused_training.h"
 
 static struct linnet_context *context; /* of the teachers */
 static struct linnet_model *teacher;
@@ -85,12 +84,6 @@ static void test_itself(void) {
 
 /* --- refused ------------------------------------------------------------------------------------------------------ */
 
-static void check_refused(struct run *run, const char *folder, enum linnet_status status, const char *part) {
-  train(run, folder);
-  CHECK(run->status == status && strstr(run->error, part), "status %d, not %d (%s): %s", run->status, status, part,
-        run->error);
-}
-
 static void test_settings(void) {
   static const double bad[] = {-0.1, 101, NAN, 0};
   char folder[64];
@@ -137,27 +130,11 @@ static void test_other_models(void) {
   remove_folder(folder);
 }
 
-/* A device without the op, as a GPU is. */
-static struct linnet_device_ops device_ops;
-static struct linnet_cpu_device device;
-
-static enum linnet_status open_device(struct linnet_context *own, int index, enum linnet_precision precision,
-                                      struct linnet_device **result) {
-  (void)index, (void)precision;
-  device = linnet_cpu_device(own, linnet_cpu_best_ops(LINNET_FLOAT32));
-  device_ops = linnet_cpu_device_ops;
-  device_ops.distillation = NULL;
-  device.base.ops = &device_ops;
-  *result = &device.base;
-  return LINNET_OK;
-}
-
+/* Without the op. */
 static void test_gpu(void) {
-  char folder[64];
-  struct run run = taught_run(1, 1);
-  run.on_device = open_device;
-  check_refused(&run, make_folder(folder), LINNET_ERROR_UNSUPPORTED, "not on a GPU yet");
-  remove_folder(folder);
+  limited_ops = linnet_cpu_device_ops;
+  limited_ops.distillation = NULL;
+  check_not_on_gpu(taught_run(1, 1));
 }
 
 int main(void) {
