@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/numbers.h"
+#include "train/staging.h"
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
@@ -332,6 +333,9 @@ static enum linnet_status run_shard(const struct step *step, size_t s, struct li
   const struct linnet_batch *batch = step->batch;
   size_t begin = first_of(step, s), count = first_of(step, s + 1) - begin, first = batch->offsets[begin];
   size_t columns = batch->config->stack * batch->config->input_dim;
+  struct linnet_device *device = step->gradient->network->device;
+  if (s != step->order[0]) /* a device may still read the memory of the last upload */
+    LINNET_TRY(device->ops->wait(device, worker->context));
   size_t *offsets = linnet_alloc(worker->context, count + 1, sizeof *offsets);
   if (!offsets)
     return linnet_fail(worker->context, LINNET_ERROR_MEMORY, "out of memory for a shard");
@@ -376,19 +380,13 @@ enum linnet_status linnet_gradient_reserve(struct linnet_gradient *g, size_t cou
   return LINNET_OK;
 }
 
-/* Memory for the shards of this rank, and for what ranks send. All ranks agree when it grows, so that none is missing
- * in an exchange. */
 static enum linnet_status reserve_memory(const struct step *step) {
   struct linnet_gradient *g = step->gradient;
-  const struct linnet_shards *shards = &step->batch->shards;
-  const size_t self = linnet_ranks_self(g->ranks);
-  const size_t count = linnet_shards_first(shards, g->ranks, self + 1) - step->first;
-  for (size_t i = 0; linnet_ranks_count(g->ranks) == 1 && i < step->count; i++)
+  if (linnet_ranks_count(g->ranks) > 1)
+    return linnet_gradient_reserve_sum(g, &step->batch->shards);
+  for (size_t i = 0; i < step->count; i++)
     LINNET_TRY(reserve_shard(g, step->order[i]));
-  if (linnet_ranks_count(g->ranks) == 1 || !linnet_exchange_begin(&g->exchange, shards))
-    return LINNET_OK;
-  enum linnet_status status = linnet_gradient_reserve(g, count);
-  return linnet_ranks_agree(g->ranks, status == LINNET_OK ? linnet_exchange_reserve(&g->exchange, shards) : status);
+  return LINNET_OK;
 }
 
 /* --- the step ------------------------------------------------------------------------------------------------------
@@ -423,6 +421,10 @@ static enum linnet_status run_shards(struct step *step) {
   if (linnet_ranks_count(ranks) == 1) {
     linnet_workers_run(g->context, g->network, step->count, task_shard, step);
     return check_shards(step);
+  }
+  if (g->staging) {
+    linnet_workers_run(g->context, g->network, step->count, task_shard, step);
+    return linnet_staging_sum(g, &step->batch->shards, check_shards(step));
   }
   step->reduction = &reduction;
   linnet_reduction_begin(&reduction, g, &step->batch->shards, step->count);
@@ -488,7 +490,8 @@ static void sum_losses(const struct linnet_gradient *g, const struct linnet_batc
 
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struct linnet_batch *batch,
                                           struct linnet_gradient_result *result) {
-  LINNET_TRY(g->network->device->ops->wait(g->network->device, g->context));
+  enum linnet_status waited = g->network->device->ops->wait(g->network->device, g->context);
+  LINNET_TRY(g->staging ? linnet_ranks_agree(g->ranks, waited) : waited);
   *result = (struct linnet_gradient_result){.labels = count_labels(batch) / batch->views, .norm = sqrt(g->total)};
   sum_losses(g, batch, result);
   const bool finite = isfinite(result->loss) && isfinite(result->consistency) && isfinite(result->crf) &&

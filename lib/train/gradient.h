@@ -5,7 +5,7 @@
  *
  * The sums and the update are divided among the ranks by blocks of parameters. A rank sends each other rank its part of
  * the sums that lie within its own shards, completes the tree for its own part, updates these weights, and sends them
- * to all. */
+ * to all. On a GPU they are exchanged through host memory, and each rank updates all weights (staging.h). */
 #ifndef LINNET_GRADIENT_H
 #define LINNET_GRADIENT_H
 
@@ -68,7 +68,8 @@ struct linnet_gradient {
   struct linnet_worker *workers;   /* (threads) */
   real *shards[LINNET_MAX_SHARDS]; /* gradients (parameters) on the device, those of this rank's shards in their order;
                                       allocated when first needed */
-  struct linnet_division division; /* of the parameters: by blocks that one task sums or updates, among the ranks */
+  struct linnet_division division; /* of the parameters: by blocks that one task sums or updates, among the ranks; not
+                                      divided among ranks if there is `staging` */
   double *squares;                 /* (blocks) on the device: sums of squares; squares[0] gets their sum */
   double total;                    /* squares[0], copied from the device */
   double consistency;              /* weight of the consistency loss in batches of two views; 0 after creation */
@@ -81,7 +82,8 @@ struct linnet_gradient {
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
   real *sum;                  /* (parameters) after linnet_gradient_compute: the gradient, at this rank's own blocks */
-  struct linnet_exchange exchange; /* zeros with one rank */
+  struct linnet_exchange exchange; /* zeros with one rank, or `staging` */
+  struct linnet_staging *staging;  /* NULL unless several ranks compute on devices that are not the host */
 };
 
 struct linnet_gradient_result {
@@ -100,8 +102,8 @@ enum linnet_status linnet_gradient_create(struct linnet_context *context, const 
                                           struct linnet_worker *workers, struct linnet_gradient *gradient);
 void linnet_gradient_release(struct linnet_gradient *gradient);
 
-/* Divides sums and updates among ranks (CPU only). Afterwards gradient->shards[0] exists if there are several: between
- * steps it is free for other uses. */
+/* Divides the sums among ranks, and on the CPU the updates. Afterwards gradient->shards[0] exists if there are several:
+ * between steps it is free for other uses. `rounded` needs the CPU. */
 enum linnet_status linnet_gradient_join(struct linnet_gradient *gradient, struct linnet_ranks *ranks, bool rounded);
 
 /* CTC also after the first `layer` layers, with the same output layer (linnet_pass_set_intermediate); 0: off. */
@@ -134,6 +136,10 @@ void linnet_gradient_release_sum(struct linnet_gradient *gradient);
 
 /* Allocates the gradients of this rank's first `count` shards. */
 enum linnet_status linnet_gradient_reserve(struct linnet_gradient *gradient, size_t count);
+
+/* Before the shards of a batch, with several ranks: memory for the gradients of this rank's shards, and for what ranks
+ * send. All ranks agree when it grows, so that none is missing in an exchange. */
+enum linnet_status linnet_gradient_reserve_sum(struct linnet_gradient *gradient, const struct linnet_shards *shards);
 
 /* A bucket of the sum over several ranks (reduction.h), in this order: sums within the shards of this rank, the tree
  * `own`; exchanges what they give, *all is then the tree of all ranks; completes it for this rank's own blocks in

@@ -306,23 +306,39 @@ static enum linnet_status prepare_together(struct linnet_trainer *t, const struc
 /* What results depend on besides the fingerprint of a training. */
 static enum linnet_status compare_programs(struct linnet_trainer *t, const struct linnet_train_model *model) {
   char text[4096];
-  linnet_format(text, sizeof text, "version=%s\nkernels=%s\nprecision=%d\nepochs=%zu, patience=%u\nconfig=%.3000s\n",
-                linnet_version(), linnet_context_kernels(t->context), (int)linnet_context_precision(t->context),
-                t->settings.num_epochs, t->settings.patience, model->config);
+  const char *device = linnet_context_device(t->context), *kind = strchr(device, ' '); /* after the device's number */
+  linnet_format(text, sizeof text,
+                "version=%s\nkernels=%s\ndevice=%s\nprecision=%d\nepochs=%zu, patience=%u\nconfig=%.3000s\n",
+                linnet_version(), linnet_context_kernels(t->context), kind ? kind + 1 : device,
+                (int)linnet_context_precision(t->context), t->settings.num_epochs, t->settings.patience, model->config);
   return linnet_fingerprint_compare(&t->ranks, text);
 }
 
-static enum linnet_status create(struct linnet_trainer *t, const struct linnet_train_model *model) {
-  if (linnet_ranks_count(&t->ranks) > 1 && !linnet_device_of(t->context)->ops->host)
-    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
-                       "several ranks train on the CPU only: not on a GPU yet; omit --device, or start one rank");
-  if (t->settings.denominator && !linnet_device_of(t->context)->ops->denominator)
+/* What a GPU cannot do. */
+static enum linnet_status check_device(struct linnet_trainer *t) {
+  const struct linnet_train_settings *s = &t->settings;
+  const struct linnet_device_ops *ops = linnet_device_of(t->context)->ops;
+  const size_t ranks = linnet_ranks_count(&t->ranks);
+  if (s->denominator && !ops->denominator)
     return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
                        "the denominator of CTC-CRF is not on a GPU yet: omit --device, or train with CTC");
-  if (t->settings.teacher && !linnet_device_of(t->context)->ops->distillation)
+  if (s->teacher && !ops->distillation)
     return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
                        "training with a teacher is not on a GPU yet: omit --device, or training.teacher");
+  if (s->wire_precision == LINNET_BFLOAT16 && !ops->host)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "wire_precision bfloat16 is not on a GPU yet: omit --device, or training.wire_precision");
+  if (ranks > 1 && !ops->host && s->num_shards == 0)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "%zu ranks on GPUs need training.shards, a power of two and at least %zu: without it a GPU "
+                       "computes a batch as one shard, which cannot be divided",
+                       ranks, ranks);
+  return LINNET_OK;
+}
+
+static enum linnet_status create(struct linnet_trainer *t, const struct linnet_train_model *model) {
   LINNET_TRY(compare_programs(t, model));
+  LINNET_TRY(linnet_ranks_agree(&t->ranks, check_device(t)));
   LINNET_TRY(read_model_together(t, model));
   struct linnet_checkpoint_file file = {0};
   enum linnet_status status = prepare_together(t, model, &file);

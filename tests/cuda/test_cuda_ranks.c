@@ -1,0 +1,134 @@
+/* Training by several ranks on CUDA devices, emulated or real: the ranks are threads, each with a device of its own, or
+ * on a machine with one device, a stream of its own. The same bytes for every number of ranks, also when another number
+ * continues; what is refused. */
+#include "backend/cuda/memory.h"
+#include "rank_threads.h"
+
+static enum linnet_status open_bfloat16(struct linnet_context *own, int index, enum linnet_precision precision,
+                                        struct linnet_device **device) {
+  (void)precision;
+  return linnet_cuda_open(own, index, LINNET_BFLOAT16, device);
+}
+
+static struct run make_device_run(const char *config) {
+  struct run run = make_run(config, 1, 1);
+  run.on_device = linnet_cuda_open;
+  run.train.masking = MASKED;
+  run.num_shards = 4;
+  run.average_decay = 0.9;
+  return run;
+}
+
+static void test_same_bytes(struct run run, const size_t *counts) {
+  char alone[64], folder[64];
+  struct rank_thread threads[MAX_RANKS];
+  train(&run, make_folder(alone));
+  CHECK(run.status == LINNET_OK, "one rank: %s", run.error);
+  for (size_t i = 0; counts[i] > 0; i++) {
+    run.threads = 1 + (unsigned)i % 2;
+    train_ranks(&run, counts[i], make_folder(folder), NULL, 0, threads);
+    check_all(threads, counts[i], LINNET_OK, "");
+    CHECK(same_model(alone, folder), "%zu ranks give another model", counts[i]);
+    for (size_t r = 0; r < counts[i]; r++)
+      CHECK(threads[r].run.last_loss == run.last_loss && threads[r].run.last_consistency == run.last_consistency,
+            "rank %zu of %zu: another loss", r, counts[i]);
+    remove_folder(folder);
+  }
+  remove_folder(alone);
+}
+
+/* A device sums gradients of shards as the CPU does. */
+static void test_against_cpu(void) {
+  char folders[2][64];
+  struct run device = make_device_run(transformer), cpu = device;
+  cpu.on_device = NULL;
+  train(&device, make_folder(folders[0]));
+  train(&cpu, make_folder(folders[1]));
+  CHECK(fabs(device.last_loss - cpu.last_loss) <= 1e-4 * cpu.last_loss, "loss %g, on the CPU %g", device.last_loss,
+        cpu.last_loss);
+  remove_folder(folders[0]);
+  remove_folder(folders[1]);
+}
+
+/* One rank asks to stop, in an event or through the context's hook. */
+static void stop_one(struct rank_thread *t) {
+  t->run.stop_after = t->own.rank == t->own.num_ranks - 1 ? 2 : 0;
+}
+
+static void cancel_one(struct rank_thread *t) {
+  t->run.cancel_at = t->own.rank == t->own.num_ranks - 1 ? 7 : 0;
+}
+
+/* Stopped with two ranks and with one, finished with three. */
+static void test_resume(void) {
+  char whole[64], folder[64];
+  struct rank_thread threads[MAX_RANKS];
+  struct run run = make_device_run(transformer), again = run;
+  train(&run, make_folder(whole));
+  train_ranks(&again, 2, make_folder(folder), stop_one, 0, threads);
+  check_all(threads, 2, LINNET_ERROR_CANCELLED, "");
+  train_ranks(&again, 1, folder, cancel_one, 0, threads);
+  check_all(threads, 1, LINNET_ERROR_CANCELLED, "");
+  train_ranks(&again, 2, folder, cancel_one, 0, threads);
+  check_all(threads, 2, LINNET_ERROR_CANCELLED, "");
+  train_ranks(&again, 3, folder, NULL, 0, threads);
+  check_all(threads, 3, LINNET_OK, "");
+  CHECK(same_model(whole, folder), "a training in parts with other ranks differs");
+  remove_folder(whole);
+  remove_folder(folder);
+}
+
+static void other_device(struct rank_thread *t) {
+  t->run.on_device = t->own.rank == 1 ? NULL : linnet_cuda_open;
+}
+
+static void no_shards(struct rank_thread *t) {
+  t->run.num_shards = 0;
+}
+
+static void rounded(struct rank_thread *t) {
+  t->run.wire_precision = LINNET_BFLOAT16;
+}
+
+static void not_finite(struct rank_thread *t) {
+  t->run.train.poisoned = 5;
+}
+
+static void test_refused(void) {
+  static const struct {
+    change_fn *change;
+    enum linnet_status status;
+    const char *part;
+  } cases[] = {{other_device, LINNET_ERROR_STATE, "rank 1: differs from rank 0: device= ...cpu"},
+               {no_shards, LINNET_ERROR_ARGUMENT, "2 ranks on GPUs need training.shards"},
+               {rounded, LINNET_ERROR_UNSUPPORTED, "wire_precision"},
+               {not_finite, LINNET_ERROR_NUMERIC, "utt-05"}};
+  struct rank_thread threads[MAX_RANKS];
+  char folder[64];
+  const struct run run = make_device_run(transformer);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    train_ranks(&run, 2, make_folder(folder), cases[i].change, 0, threads);
+    check_all(threads, 2, cases[i].status, cases[i].part);
+    remove_folder(folder);
+  }
+}
+
+int main(void) {
+  struct linnet_context *context = test_context();
+  enum linnet_status status = linnet_context_use_device(context, linnet_cuda_open);
+  printf("%s\n", status == LINNET_OK ? linnet_context_device(context) : linnet_context_error(context));
+  linnet_context_destroy(context);
+  if (status == LINNET_ERROR_DEVICE)
+    return test_skip("no CUDA device");
+  REQUIRE(status == LINNET_OK, "no device");
+  test_same_bytes(make_device_run(wide), (const size_t[]){2, 3, 4, 0});
+  struct run run = make_device_run(blstm);
+  run.on_device = open_bfloat16;
+  run.consistency = 0.5;
+  run.average_decay = 0;
+  test_same_bytes(run, (const size_t[]){2, 0});
+  test_against_cpu();
+  test_resume();
+  test_refused();
+  return test_result();
+}
