@@ -293,6 +293,16 @@ static void cpu_denominator(struct linnet_device *d, const struct linnet_batch_d
   }
 }
 
+static void cpu_round_bfloat16(struct linnet_device *d, size_t n, real *x) {
+  (void)d;
+  for (size_t i = 0; i < n; i++) {
+    uint32_t bits = (uint32_t)linnet_bfloat16_bits((float)x[i]) << 16;
+    float rounded;
+    memcpy(&rounded, &bits, sizeof rounded);
+    x[i] = (real)rounded;
+  }
+}
+
 static void cpu_sum_of_squares(struct linnet_device *d, size_t n, const real *x, double *sum) {
   *sum = kernels(d)->sum_of_squares(n, x);
 }
@@ -340,6 +350,7 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .distillation = cpu_distillation,
     .denominator_work_bytes = cpu_denominator_work_bytes,
     .denominator = cpu_denominator,
+    .round_bfloat16 = cpu_round_bfloat16,
     .sum_of_squares = cpu_sum_of_squares,
     .update = cpu_update,
 };

@@ -178,6 +178,8 @@ struct linnet_device_ops {
   /* NULL: this device has none. */
   size_t (*denominator_work_bytes)(struct linnet_device *d, const struct linnet_batch_denominator *b);
   void (*denominator)(struct linnet_device *d, const struct linnet_batch_denominator *b, void *work);
+  /* x (n), rounded to bfloat16; it stays `real`. */
+  void (*round_bfloat16)(struct linnet_device *d, size_t n, real *x);
   void (*sum_of_squares)(struct linnet_device *d, size_t n, const real *x, double *sum);
   void (*update)(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares,
                  const struct linnet_update_arrays *a);

@@ -103,7 +103,7 @@ enum linnet_status linnet_gradient_create(struct linnet_context *context, const 
 void linnet_gradient_release(struct linnet_gradient *gradient);
 
 /* Divides the sums among ranks, and on the CPU the updates. Afterwards gradient->shards[0] exists if there are several:
- * between steps it is free for other uses. `rounded` needs the CPU. */
+ * between steps it is free for other uses. */
 enum linnet_status linnet_gradient_join(struct linnet_gradient *gradient, struct linnet_ranks *ranks, bool rounded);
 
 /* CTC also after the first `layer` layers, with the same output layer (linnet_pass_set_intermediate); 0: off. */

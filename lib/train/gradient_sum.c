@@ -64,13 +64,14 @@ struct sum {
 static void task_own_shards(void *user, size_t task, unsigned worker) {
   const struct sum *sum = user;
   struct linnet_gradient *g = sum->gradient;
+  struct linnet_device *device = g->network->device;
   const size_t block = sum->block + task, start = block * g->division.block;
   const size_t n = linnet_division_length(&g->division, block);
   (void)worker;
   for (size_t s = sum->tree->begin; g->rounded && s < sum->tree->end; s++)
     if (sum->tree->nodes[s])
-      linnet_round_values(n, sum->tree->nodes[s] + start);
-  linnet_shard_tree_sum(sum->tree, g->network->device, g->rounded, start, n);
+      device->ops->round_bfloat16(device, n, sum->tree->nodes[s] + start);
+  linnet_shard_tree_sum(sum->tree, device, g->rounded, start, n);
 }
 
 void linnet_gradient_sum_own(struct linnet_gradient *g, size_t bucket, const struct linnet_shard_tree *own) {

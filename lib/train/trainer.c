@@ -325,9 +325,6 @@ static enum linnet_status check_device(struct linnet_trainer *t) {
   if (s->teacher && !ops->distillation)
     return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
                        "training with a teacher is not on a GPU yet: omit --device, or training.teacher");
-  if (s->wire_precision == LINNET_BFLOAT16 && !ops->host)
-    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
-                       "wire_precision bfloat16 is not on a GPU yet: omit --device, or training.wire_precision");
   if (ranks > 1 && !ops->host && s->num_shards == 0)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
                        "%zu ranks on GPUs need training.shards, a power of two and at least %zu: without it a GPU "
