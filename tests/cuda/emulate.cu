@@ -126,6 +126,9 @@ bool with_cudnn; /* this limit is not for host memory */
 } // namespace
 
 extern "C" {
+size_t linnet_cuda_count(void) {
+  return 1;
+}
 enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum linnet_precision precision,
                                     struct linnet_device **device) {
   emulated_device *emulated = new emulated_device();
