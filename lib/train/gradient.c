@@ -424,7 +424,10 @@ static enum linnet_status run_shards(struct step *step) {
   }
   if (g->staging) {
     linnet_workers_run(g->context, g->network, step->count, task_shard, step);
-    return linnet_staging_sum(g, &step->batch->shards, check_shards(step));
+    enum linnet_status status = check_shards(step);
+    if (g->queued)
+      g->queued(g->queued_user);
+    return linnet_staging_sum(g, &step->batch->shards, status);
   }
   step->reduction = &reduction;
   linnet_reduction_begin(&reduction, g, &step->batch->shards, step->count);

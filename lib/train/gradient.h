@@ -82,8 +82,11 @@ struct linnet_gradient {
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
   real *sum;                  /* (parameters) after linnet_gradient_compute: the gradient, at this rank's own blocks */
-  struct linnet_exchange exchange; /* zeros with one rank, or `staging` */
-  struct linnet_staging *staging;  /* NULL unless several ranks compute on devices that are not the host */
+  struct linnet_exchange exchange;   /* zeros with one rank, or `staging` */
+  struct linnet_staging *staging;    /* NULL unless several ranks compute on devices that are not the host */
+  void (*queued)(void *queued_user); /* with `staging`, called while the device works on the shards; NULL after
+                                        creation: not called */
+  void *queued_user;
 };
 
 struct linnet_gradient_result {

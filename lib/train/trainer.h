@@ -73,6 +73,7 @@ struct linnet_trainer {
   struct linnet_batches batches;     /* of the running epoch */
   struct linnet_batch batch, next;   /* the running one; the one loaded meanwhile, if there is a device to wait for */
   bool loaded;                       /* `next` is loaded */
+  enum linnet_status ahead;          /* of loading it */
   struct linnet_worker *workers;     /* (threads) */
   struct linnet_context **worker_contexts; /* (threads), theirs */
   struct linnet_gradient gradient;
