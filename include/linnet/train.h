@@ -106,10 +106,11 @@ struct linnet_train_settings {
                                   in each block, so that storage is read in long pieces; 0: shuffles all utterances */
   size_t num_shards; /* into which a batch is divided among ranks and threads: a power of two up to 1024, and at least
                         the number of ranks if all shall have work. Each shard of a rank has a gradient in memory.
-                        0: on the CPU 2 to 16, by the batch's frames; on a GPU 1 */
+                        0: on the CPU 2 to 16, by the batch's frames; on a GPU 1, which several ranks refuse */
   enum linnet_precision wire_precision; /* LINNET_FLOAT32, or LINNET_BFLOAT16: every sum of two gradients of shards is
                                            rounded to bfloat16 (also with one rank), and sent so to other ranks */
-  const struct linnet_group *group;     /* the ranks that train together; copied; NULL: this one alone. Each calls
+  const struct linnet_group *group;     /* the ranks that train together; copied; NULL: this one alone. All compute on
+                                           the CPU, or each on a GPU of the same model. Each calls
                                            linnet_trainer_create and linnet_trainer_run, with the same arguments but for
                                            its own context, corpora and events. Rank 0 alone reads and writes the
                                            folder. A failure, or a cancelled call, of one rank ends the call on all */

@@ -1,5 +1,5 @@
-/* One rank of an MPI job that trains a small network on an emulated device: cuda_mpi_rank MODULE FOLDER. MODULE is the MPI
- * module of `linnet train`. mpi_ranks.sh starts it. */
+/* One rank of an MPI job that trains a small network on an emulated device: cuda_mpi_rank MODULE FOLDER. MODULE is the
+ * MPI module of `linnet train`. mpi_ranks.sh starts it. */
 #include "backend/cuda/memory.h"
 #include "small_training.h"
 #include "tools/mpi/mpi_group.h"

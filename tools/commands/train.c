@@ -277,8 +277,8 @@ static const struct poptOption table[] = {
     {"provenance", 0, POPT_ARG_STRING, &options.provenance, 0,
      "data and attribution to store in the model file (default: none)", "TEXT"},
     {"mpi", 0, POPT_ARG_STRING, &options.mpi, 0,
-     "train with all processes of an MPI job: on, off, or auto (default): if mpirun or srun started several "
-     "(docs/scale.md)",
+     "train with all processes of an MPI job: on, off, or auto (default): if mpirun or srun started several; with "
+     "--device cuda each takes its own GPU, and training.shards is needed (docs/scale.md)",
      "WHEN"},
     {"batches", 0, POPT_ARG_NONE, &options.batches, 0,
      "write the utterances of each step to EXP/batches.txt (default: no)", NULL},
