@@ -21,11 +21,10 @@ void linnet_staging_destroy(struct linnet_staging *s) {
   linnet_free(context, s);
 }
 
-/* Sums within the shards of this rank. *nodes is the tree of the copies on the host. */
+/* Sums within the shards of this rank; the nodes of *own are then copies on the host. */
 static enum linnet_status download_nodes(struct linnet_gradient *g, const struct linnet_shards *shards,
-                                         struct linnet_shard_tree *nodes) {
+                                         struct linnet_shard_tree *own) {
   struct linnet_device *device = g->network->device;
-  struct linnet_shard_tree *own = nodes;
   size_t count = 0;
   linnet_shard_tree_begin(shards, g->ranks, linnet_ranks_self(g->ranks), g->shards, own);
   linnet_gradient_sum_own(g, 0, own);
@@ -34,7 +33,7 @@ static enum linnet_status download_nodes(struct linnet_gradient *g, const struct
     if (own->nodes[s]) {
       real *copy = g->staging->nodes.shards[count++];
       device->ops->download(device, copy, own->nodes[s], g->network->parameters->size * sizeof *copy);
-      nodes->nodes[s] = copy;
+      own->nodes[s] = copy;
     }
   return device->ops->wait(device, g->context);
 }

@@ -110,6 +110,48 @@ static void test_refused(void) {
   }
 }
 
+/* A device that fails once, when it is waited for. */
+static struct linnet_device_ops failing_ops;
+static size_t waits_left;
+
+static enum linnet_status failing_wait(struct linnet_device *device, struct linnet_context *context) {
+  enum linnet_status status = linnet_cuda_wait(device, context);
+  return waits_left > 0 && --waits_left == 0 ? linnet_fail(context, LINNET_ERROR_DEVICE, "the device failed") : status;
+}
+
+static enum linnet_status open_failing(struct linnet_context *own, int index, enum linnet_precision precision,
+                                       struct linnet_device **device) {
+  enum linnet_status status = linnet_cuda_open(own, index, precision, device);
+  if (status == LINNET_OK) {
+    failing_ops = *(*device)->ops;
+    failing_ops.wait = failing_wait;
+    (*device)->ops = &failing_ops;
+  }
+  return status;
+}
+
+static void failing_device(struct rank_thread *t) {
+  t->run.on_device = t->own.rank == 1 ? open_failing : linnet_cuda_open;
+}
+
+/* If a device of one rank fails, all ranks end, wherever that is. */
+static void test_failing_device(void) {
+  struct rank_thread threads[MAX_RANKS];
+  char folder[64];
+  struct run run = make_device_run(transformer);
+  run.train.count = 10;
+  run.dev.count = 4;
+  size_t waits = 1, left = 0;
+  for (; left == 0; waits = waits * 3 / 2 + 1) {
+    waits_left = waits;
+    train_ranks(&run, 2, make_folder(folder), failing_device, 0, threads);
+    left = waits_left;
+    check_all(threads, 2, left > 0 ? LINNET_OK : LINNET_ERROR_DEVICE, left > 0 ? "" : "rank 1: the device failed");
+    remove_folder(folder);
+  }
+  CHECK(waits > 8, "%zu waits in a training", waits);
+}
+
 int main(void) {
   const bool few = getenv("LINNET_TEST_CASES") != NULL;
   struct linnet_context *context = test_context();
@@ -119,7 +161,7 @@ int main(void) {
   if (status == LINNET_ERROR_DEVICE)
     return test_skip("no CUDA device");
   REQUIRE(status == LINNET_OK, "no device");
-  test_same_bytes(make_device_run(wide), few ? (const size_t[]){2, 0} : (const size_t[]){2, 3, 4, 0});
+  test_same_bytes(make_device_run(wide), few ? (const size_t[]){2, 0} : (const size_t[]){3, 4, 0});
   struct run run = make_device_run(blstm);
   run.on_device = open_bfloat16;
   run.wire_precision = LINNET_BFLOAT16;
@@ -130,5 +172,6 @@ int main(void) {
     test_against_cpu();
   test_resume();
   test_refused();
+  test_failing_device();
   return test_result();
 }
