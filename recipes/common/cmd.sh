@@ -2,8 +2,9 @@
 # Runs the parts of a job here or on a cluster; see usage.
 set -euo pipefail
 export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=recipes/common/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$here/lib.sh"
 
 usage() {
 	cat <<'END'
@@ -45,21 +46,21 @@ take_options "via jobs mem gpus threads options parts log ranks pe requeue! retr
 	exit 2
 }
 
-# GridEngine's notices would end a program that does not expect them; mpirun passes them on to its processes.
-unnoticed="bash -c 'trap \"\" USR1 USR2; exec \"\$@\"' unnoticed"
+notices='' # whether GridEngine sends them
+[ "$via" != gridengine ] || notices=$requeue
 
 # How the processes of a part are started.
 launcher() {
 	if [ "$via" = slurm ]; then
 		[ -z "$ranks$requeue" ] || echo "srun --kill-on-bad-exit=1" # a step, which gets the signal before the time limit
 	elif [ "${ranks:-1}" = 1 ]; then
-		return
-	elif [ "$via" = gridengine ]; then # after SIGTERM, Open MPI leaves its processes a second: too short for a checkpoint
-		echo "env OMPI_MCA_ras=^gridengine OMPI_MCA_odls_base_sigkill_timeout=50 ${start_ranks[*]} $ranks" \
-			"-machinefile \"\$log.hosts\" $unnoticed"
+		:
+	elif [ "$via" = gridengine ]; then
+		echo "env OMPI_MCA_ras=^gridengine ${start_ranks[*]} $ranks -machinefile \"\$log.hosts\""
 	else
 		echo "${start_ranks[*]} $ranks"
 	fi
+	[ -z "$notices" ] || printf '%q\n' "$here/stop_on_notice.sh"
 }
 
 # The part of the program that finds out what GridEngine gives to several ranks: the name of a host for each rank on it,
@@ -75,26 +76,14 @@ write_hosts() {
 	printf ' that is a multiple of %d" >>"$log.log"\n	exit 1\n}\n' "${threads:-1}"
 }
 
-# The part of the program that runs the command in GridEngine, so that a notice (-notify) becomes SIGTERM. The notice goes to
-# all processes of the part, and ends the wait.
-write_noticed_run() {
-	cat <<'END'
-noticed='' interrupted=''
-trap 'noticed=yes; kill -TERM "$!"' USR1 USR2
-(trap '' USR1 USR2 && exec "${command[@]//"{}"/$part}") >>"$log.log" 2>&1 &
-while wait "$!"; status=$?; [ -n "$noticed" ]; do noticed='' interrupted=yes; done
-[ -z "$interrupted" ] || [ $status = 0 ] || status=143
-END
-}
-
-# The part of the program that runs the command.
+# The part of the program that runs the command. GridEngine's notice (-notify) comes to all processes of the part: the
+# script only remembers it, mpirun passes it on to its processes, and each command gets SIGTERM (stop_on_notice.sh).
 write_run() {
-	if [ "$via" = gridengine ] && [ -n "$requeue" ]; then
-		write_noticed_run
-	else
-		# shellcheck disable=SC2016
-		printf '%s\n' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?'
-	fi
+	[ -z "$notices" ] || echo "noticed='' && trap 'noticed=yes' USR1 USR2"
+	# shellcheck disable=SC2016
+	printf '%s\n' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?'
+	# shellcheck disable=SC2016
+	[ -z "$notices" ] || printf '%s\n' '[ -z "$noticed" ] || [ $status = 0 ] || status=143'
 }
 
 # Prints the program of a part.
@@ -105,7 +94,7 @@ write_script() {
 	printf '%s\n' 'part=${1:-${SLURM_ARRAY_TASK_ID:-${SGE_TASK_ID:?}}}'
 	printf 'cd %q && log=%q.$part && [ ! -e "$log.done" ] || exit 0\n' "$PWD" "$log"
 	[ "$via" != gridengine ] || [ "${ranks:-1}" = 1 ] || write_hosts
-	printf 'command=(%s' "$(launcher)"
+	printf 'command=(%s' "$(launcher | paste -s -d ' ')"
 	for argument; do printf ' %q' "$argument"; done
 	# shellcheck disable=SC2016
 	printf '%s\n' ' )'
