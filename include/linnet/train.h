@@ -137,7 +137,7 @@ struct linnet_train_settings {
   double intermediate_weight; /* ... and the weight of this loss, 0 to 100; 0.3 */
   double frame_weight; /* weight of frame targets, which linnet_corpus.targets gives: for each output frame with a
                           target, its cross entropy among the symbols without blank is added to the loss; 0 to 100, such
-                          as 0.3; 0 (default): off. Not on a GPU: LINNET_ERROR_UNSUPPORTED */
+                          as 0.1; 0 (default): off. Not on a GPU: LINNET_ERROR_UNSUPPORTED */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);

@@ -146,7 +146,7 @@ static bool check_frame_targets(const char *path, const json_t *object, const st
 
 static bool read_training(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_train_settings *s = &config->training;
-  double ctc_weight = 0.1, teacher_weight = 0.5, frame_weight = 0.3;
+  double ctc_weight = 0.1, teacher_weight = 0.5, frame_weight = 0.1;
   const struct key keys[] = {{"optimizer", KEY_CHOICE, &s->optimizer, optimizers},
                              {"schedule", KEY_CHOICE, &s->schedule, schedules},
                              {"learning_rate", KEY_DOUBLE, &s->learning_rate, NULL},
