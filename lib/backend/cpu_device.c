@@ -270,6 +270,20 @@ static void cpu_distillation(struct linnet_device *d, const struct linnet_batch_
   }
 }
 
+static void cpu_frame_targets(struct linnet_device *d, const struct linnet_batch_frame_targets *b) {
+  const size_t *offsets = b->pack->offsets;
+  for (size_t s = 0; s < b->pack->sequences; s++) {
+    size_t row = offsets[s] * b->symbols;
+    struct linnet_frame_targets one = {.frames = offsets[s + 1] - offsets[s],
+                                       .symbols = b->symbols,
+                                       .targets = b->targets[s],
+                                       .logits = b->logits + row,
+                                       .scale = b->scale,
+                                       .gradient_add = b->gradient_add + row};
+    b->loss[s] = kernels(d)->frame_targets(&one);
+  }
+}
+
 static size_t cpu_denominator_work_bytes(struct linnet_device *d, const struct linnet_batch_denominator *b) {
   size_t frames = 0;
   (void)d;
@@ -348,6 +362,7 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .ctc = cpu_ctc,
     .consistency = cpu_consistency,
     .distillation = cpu_distillation,
+    .frame_targets = cpu_frame_targets,
     .denominator_work_bytes = cpu_denominator_work_bytes,
     .denominator = cpu_denominator,
     .round_bfloat16 = cpu_round_bfloat16,

@@ -28,6 +28,7 @@ struct linnet_worker {
   struct linnet_device_buffer crf, denominator_work; /* with a denominator */
   struct linnet_device_buffer distillation;          /* with a teacher */
   struct linnet_device_buffer intermediate;          /* losses, with an intermediate output */
+  struct linnet_device_buffer frame_targets;         /* losses, with frame targets */
 };
 
 /* One for each thread of the context. */
@@ -77,6 +78,7 @@ struct linnet_gradient {
   double ctc_weight;                                  /* weight of CTC beside CTC-CRF; 0 after creation */
   bool intermediate;                                  /* whether there is CTC after a layer; false after creation */
   double intermediate_weight;
+  double frame_weight;                  /* of frame targets; 0 after creation; otherwise batches are targeted */
   const struct linnet_teacher *teacher; /* NULL after creation: none; otherwise batches are taught */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
@@ -93,12 +95,13 @@ struct linnet_gradient_result {
   double loss;   /* summed over feasible utterances; of two views, the mean */
   size_t labels; /* theirs */
   size_t infeasible;
-  double consistency;  /* summed over utterances, without its weight; 0 if views are not compared */
-  double crf;          /* CTC-CRF, summed as `loss`; 0 without a denominator */
-  double intermediate; /* CTC after a layer, summed as `loss`, without its weight; 0 without it */
-  double distillation; /* summed over utterances, without its weight; of two views, the mean; 0 without a teacher */
-  double norm; /* of the gradient of (loss + weight * consistency + weight * distillation + weight * intermediate) /
-                  labels; with a denominator, crf + ctc_weight * loss is in place of loss */
+  double consistency;   /* summed over utterances, without its weight; 0 if views are not compared */
+  double crf;           /* CTC-CRF, summed as `loss`; 0 without a denominator */
+  double intermediate;  /* CTC after a layer, summed as `loss`, without its weight; 0 without it */
+  double distillation;  /* summed over utterances, without its weight; of two views, the mean; 0 without a teacher */
+  double frame_targets; /* summed over utterances, without its weight; of two views, the mean; 0 without targets */
+  double norm; /* of the gradient of (loss + weight * consistency + weight * distillation + weight * intermediate +
+                  weight * frame_targets) / labels; with a denominator, crf + ctc_weight * loss is in place of loss */
 };
 
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
@@ -116,9 +119,9 @@ void linnet_gradient_set_intermediate(struct linnet_gradient *gradient, size_t l
  * is that of CTC, or with a denominator that of CTC-CRF (ops/denominator.h) plus gradient->ctc_weight times CTC; of an
  * utterance with two views, it is the mean of theirs plus gradient->consistency times their consistency
  * (ops/consistency.h). With a teacher its weight times the distillation loss (ops/distillation.h), of two views the
- * mean, is added. With an intermediate output, each sequence adds gradient->intermediate_weight times CTC on its
- * logits. Dropout masks depend on (seed, step). As for the update, a device may still be
- * working when this returns. */
+ * mean, is added; with frame targets gradient->frame_weight times their loss (ops/frame_targets.h). With an
+ * intermediate output, each sequence adds gradient->intermediate_weight times CTC on its logits. Dropout masks depend
+ * on (seed, step). As for the update, a device may still be working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
 

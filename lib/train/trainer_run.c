@@ -138,6 +138,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   s->sums.crf += result.crf;
   s->sums.distillation += result.distillation;
   s->sums.intermediate += result.intermediate;
+  s->sums.frame_targets += result.frame_targets;
   s->sums.labels += result.labels;
   s->sums.frames += frames;
   s->sums.infeasible += result.infeasible;
@@ -206,6 +207,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .crf_loss = t->denominator ? fmax(0, ratio(s->sums.crf, (double)s->sums.labels)) : -1,
       .distillation = t->settings.teacher ? fmax(0, ratio(s->sums.distillation, (double)s->sums.labels)) : -1,
       .intermediate_loss = t->settings.intermediate_ctc > 0 ? ratio(s->sums.intermediate, (double)s->sums.labels) : -1,
+      .frame_loss = t->settings.frame_weight > 0 ? fmax(0, ratio(s->sums.frame_targets, (double)s->sums.labels)) : -1,
       .num_ranks = linnet_ranks_count(&t->ranks),
       .exchange_seconds = of_steps.seconds,
       .waiting_seconds = of_steps.waiting,

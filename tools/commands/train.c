@@ -50,6 +50,7 @@ struct run {
   struct linnet_cmvn cmvn; /* global */
   struct train_denominator denominator;
   struct linnet_model *teacher;
+  struct train_targets *targets;
   struct linnet_trainer *trainer;
 };
 
@@ -58,6 +59,7 @@ static void release(struct run *run) {
   train_denominator_free(&run->denominator);
   train_corpus_free(run->train);
   train_corpus_free(run->dev);
+  train_targets_free(run->targets);
   linnet_model_destroy(run->teacher);
   linnet_symbols_destroy(run->symbols);
   linnet_lexicon_destroy(run->lexicon);
@@ -115,6 +117,13 @@ static bool load_teacher(struct run *run) {
   if (run->teacher)
     train_corpus_set_teacher(run->train, run->teacher);
   return run->teacher;
+}
+
+static bool load_targets(struct run *run) {
+  if (!run->config.frame_targets)
+    return true;
+  run->targets = train_targets_load(run->context, run->config.frame_targets, run->symbols);
+  return run->targets && train_corpus_set_targets(run->train, run->targets);
 }
 
 static bool create_trainer(struct run *run) {
@@ -227,7 +236,7 @@ static bool prepare(struct run *run) {
   const bool first = train_ranks_first(&ranks);
   return train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) &&
          (!first || (make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) && load_corpora(run) &&
-         load_denominator(run) && load_teacher(run);
+         load_denominator(run) && load_teacher(run) && load_targets(run);
 }
 
 static int run_all(struct run *run) {

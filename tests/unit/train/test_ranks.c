@@ -31,7 +31,8 @@ static void test_same_bytes(struct run run) {
     for (size_t r = 0; r < counts[i]; r++)
       CHECK(threads[r].run.last_loss == run.last_loss && threads[r].run.last_crf == run.last_crf &&
                 threads[r].run.last_distillation == run.last_distillation &&
-                threads[r].run.last_intermediate == run.last_intermediate,
+                threads[r].run.last_intermediate == run.last_intermediate &&
+                threads[r].run.last_frame_loss == run.last_frame_loss,
             "rank %zu of %zu: another loss", r, counts[i]);
     remove_folder(folder);
   }
@@ -52,6 +53,7 @@ static void test_same_bytes_with_all_losses(struct run run) {
   struct linnet_model *teacher = random_model(context, &config, 5, 1, LINNET_CMVN_NONE);
   run.teacher = teacher;
   run.teacher_weight = 0.5;
+  run.frame_weight = 0.3;
   test_same_bytes(run);
   linnet_model_destroy(teacher);
   linnet_context_destroy(context);
