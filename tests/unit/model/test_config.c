@@ -59,6 +59,20 @@ static void test_round_trip(void) {
   linnet_free(context, text);
 }
 
+/* A kind of attention for each layer: the file has the list, and reading it gives the same configuration. */
+static void test_mixed_attention(void) {
+  struct linnet_config config = paper_config(), read;
+  char *text = NULL;
+  config.layers = 4;
+  memset(config.attention, 0, sizeof config.attention);
+  config.attention[1] = config.attention[3] = LINNET_ATTENTION_SOFTMAX;
+  REQUIRE(linnet_config_format(context, &config, &text) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(strstr(text, "\"attention\": [\"linear\", \"softmax\", \"linear\", \"softmax\"], "), "wrote %s", text);
+  CHECK(linnet_config_parse_complete(context, text, "mixed", &read) == LINNET_OK && test_same_config(&read, &config),
+        "%s", text);
+  linnet_free(context, text);
+}
+
 static void test_overlay(void) {
   struct linnet_config config = paper_config();
   CHECK(linnet_config_parse(context,
@@ -397,6 +411,7 @@ int main(void) {
   test_defaults();
   test_format();
   test_round_trip();
+  test_mixed_attention();
   test_overlay();
   test_lookahead();
   test_lookahead_refusals();

@@ -1,5 +1,6 @@
 /* Recognition in blocks of rows compared with the network for training, for many lengths, also 0; independence of
- * the number of threads; order of rows, and cancelling by the receiver. */
+ * the number of threads; order of rows, and cancelling by the receiver; the errors of products of less precision in a
+ * network that mixes kinds of attention. */
 #include "test.h"
 
 #include <linnet/encoder.h>
@@ -7,6 +8,7 @@
 #include "backend/backend.h"
 #include "model/training/network.h"
 #include "random_model.h"
+#include "tables.h"
 
 /* Errors grow with the length as sums do; measured up to 3e-7. */
 #define BOUND 2e-6
@@ -180,9 +182,49 @@ static void test_receiver(void) {
   close_fixture(&f);
 }
 
+/* --- precision ---------------------------------------------------------------------------------------------------- */
+
+enum { PRECISION_FRAMES = 193, PRECISION_OUTPUTS = 7 };
+
+static const char *const mixed =
+    "{\"norm\": \"pre\", \"layers\": 3, \"attention\": [\"linear\", \"softmax\", \"linear\"]}";
+
+/* Maximum absolute errors of log-posteriors against float32 of the reference, as in test_recurrence_batch. */
+static const double precision_bounds[] = {[LINNET_FLOAT32] = BOUND, [LINNET_BFLOAT16] = 1.5e-2, [LINNET_INT8] = 4e-2};
+
+static void run_mixed(const char *kernels, float *log_p) {
+  struct linnet_context_settings settings;
+  struct linnet_context *context = NULL;
+  struct linnet_encoder *encoder = NULL;
+  struct test_random random = {PRECISION_FRAMES};
+  float features[PRECISION_FRAMES * 8];
+  linnet_context_settings_default(&settings);
+  settings.num_threads = 1;
+  settings.kernels = kernels;
+  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "no context with kernels %s", kernels);
+  const struct linnet_config config = small_config(context, mixed);
+  struct linnet_model *model = random_model(context, &config, 3, 1, LINNET_CMVN_NONE);
+  test_fill(&random, features, sizeof features / sizeof *features);
+  REQUIRE(linnet_encoder_create(context, model, &encoder) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_encoder_compute(encoder, features, PRECISION_FRAMES, log_p) == LINNET_OK, "%s", kernels);
+  linnet_encoder_destroy(encoder);
+  linnet_model_destroy(model);
+  linnet_context_destroy(context);
+}
+
+static void test_precision(const struct linnet_ops *ops) {
+  float exact[PRECISION_FRAMES * PRECISION_OUTPUTS], got[PRECISION_FRAMES * PRECISION_OUTPUTS];
+  run_mixed("reference", exact);
+  run_mixed(ops->name, got);
+  const double error = test_error(got, exact, sizeof got / sizeof *got);
+  test_bound(ops->name, "linear and softmax layers", error, precision_bounds[ops->precision]);
+  CHECK(ops->precision == LINNET_FLOAT32 || error > BOUND, "%s: nothing is rounded", ops->name);
+}
+
 int main(void) {
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
     test_scenario(&scenarios[i]);
   test_receiver();
+  test_each_table(test_precision);
   return test_result();
 }
