@@ -25,6 +25,9 @@ struct corpus {
   enum masking masking;
   float teacher_offset; /* added to the features for a teacher */
   bool untaught;        /* there are none */
+  bool untargeted;      /* there are no frame targets */
+  bool late_targets;    /* they begin a frame later */
+  int wrong_target;     /* added to them */
 };
 
 static inline void make_corpus(struct corpus *c, uint64_t seed) {
@@ -108,6 +111,15 @@ static inline enum linnet_status corpus_both_features(void *user, struct linnet_
   return status;
 }
 
+/* The label whose pattern a frame has. */
+static inline void corpus_targets(void *user, size_t u, uint64_t epoch, size_t frames, int *targets) {
+  const struct corpus *c = user;
+  (void)epoch;
+  for (size_t t = 0; t < frames; t++)
+    targets[t] =
+        (t % FRAMES_PER_LABEL < 2u + c->late_targets ? 0 : c->labels[u][t / FRAMES_PER_LABEL]) + c->wrong_target;
+}
+
 static inline struct linnet_corpus callbacks(struct corpus *c) {
   return (struct linnet_corpus){.size = sizeof(struct linnet_corpus),
                                 .user = c,
@@ -117,6 +129,7 @@ static inline struct linnet_corpus callbacks(struct corpus *c) {
                                 .labels = corpus_labels,
                                 .features = corpus_features,
                                 .both_features = c->untaught ? NULL : corpus_both_features,
+                                .targets = c->untargeted ? NULL : corpus_targets,
                                 .num_masks = c->masking == MASKED ? MASKS : 0,
                                 .masks = corpus_masks};
 }
@@ -172,13 +185,13 @@ struct run {
   size_t intermediate_ctc;
   double intermediate_weight;         /* 0: the default */
   const struct linnet_model *teacher; /* NULL: none */
-  double teacher_weight;
+  double teacher_weight, frame_weight;
   size_t num_shards;
   enum linnet_precision wire_precision;
   const struct linnet_group *group;    /* NULL: one rank */
   void (*created)(void *created_user); /* called when the trainer exists; NULL: not called */
   void *created_user;
-  double first_loss, last_loss, last_consistency, last_crf, last_distillation, last_intermediate;
+  double first_loss, last_loss, last_consistency, last_crf, last_distillation, last_intermediate, last_frame_loss;
   uint64_t steps;
   enum linnet_status status;
   char error[512], log[2048]; /* the log's lines, of this process */
@@ -211,6 +224,7 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   run->last_crf = epoch->crf_loss;
   run->last_intermediate = epoch->intermediate_loss;
   run->last_distillation = epoch->distillation;
+  run->last_frame_loss = epoch->frame_loss;
   return 0;
 }
 
@@ -235,6 +249,7 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
     settings.intermediate_weight = run->intermediate_weight;
   settings.teacher = run->teacher;
   settings.teacher_weight = run->teacher_weight;
+  settings.frame_weight = run->frame_weight;
   settings.num_shards = run->num_shards;
   settings.wire_precision = run->wire_precision;
   settings.group = run->group;
@@ -345,8 +360,9 @@ static inline unsigned train_in_parts(const struct run *run, void (*interrupt)(s
             a.last_distillation == b.last_distillation,
         "consistency %g, CTC-CRF %g, distillation %g, after interruptions %g, %g, %g", a.last_consistency, a.last_crf,
         a.last_distillation, b.last_consistency, b.last_crf, b.last_distillation);
-  CHECK(a.last_intermediate == b.last_intermediate, "intermediate CTC %g, after interruptions %g", a.last_intermediate,
-        b.last_intermediate);
+  CHECK(a.last_intermediate == b.last_intermediate && a.last_frame_loss == b.last_frame_loss,
+        "intermediate CTC %g, frames %g, after interruptions %g, %g", a.last_intermediate, a.last_frame_loss,
+        b.last_intermediate, b.last_frame_loss);
   remove_folder(whole);
   remove_folder(parts);
   return part;

@@ -82,6 +82,26 @@ static size_t draw_length(const struct linnet_padding_settings *settings, double
   return (size_t)(settings->max_seconds * sample_rate * u * u);
 }
 
+/* Lengths of both ends, in samples; 0 if the utterance is not padded. */
+struct lengths {
+  size_t before, after;
+};
+
+static struct lengths draw_lengths(const struct linnet_padding_settings *settings, struct linnet_augment_key key,
+                                   double sample_rate) {
+  struct linnet_philox random = linnet_draw(key, LINNET_DRAW_PADDING);
+  if (linnet_philox_uniform(random.word[0]) >= settings->probability)
+    return (struct lengths){0};
+  return (struct lengths){draw_length(settings, sample_rate, random.word[1]),
+                          draw_length(settings, sample_rate, random.word[2])};
+}
+
+size_t linnet_padding_before(const struct linnet_padding_settings *settings, struct linnet_augment_key key,
+                             double sample_rate) {
+  struct linnet_padding_settings own;
+  return read_settings(settings, sample_rate, &own) ? draw_lengths(&own, key, sample_rate).before : 0;
+}
+
 enum linnet_status linnet_augment_padding(const struct linnet_padding_settings *settings, struct linnet_augment_key key,
                                           double sample_rate, const struct linnet_noise_clip *clips, size_t num_clips,
                                           float *samples, size_t *count) {
@@ -89,11 +109,10 @@ enum linnet_status linnet_augment_padding(const struct linnet_padding_settings *
   if (!read_settings(settings, sample_rate, &own) || !count || !samples || (num_clips > 0 && !clips))
     return LINNET_ERROR_ARGUMENT;
   settings = &own;
-  struct linnet_philox random = linnet_draw(key, LINNET_DRAW_PADDING);
-  if (linnet_philox_uniform(random.word[0]) >= settings->probability)
+  const struct lengths lengths = draw_lengths(settings, key, sample_rate);
+  const size_t before = lengths.before, after = lengths.after;
+  if (before + after == 0)
     return LINNET_OK;
-  size_t before = draw_length(settings, sample_rate, random.word[1]);
-  size_t after = draw_length(settings, sample_rate, random.word[2]);
   struct fill fill =
       draw_fill(settings, linnet_draw(key, LINNET_DRAW_PADDING + 1), clips, num_clips, power_of(samples, *count));
   memmove(samples + before, samples, *count * sizeof *samples);

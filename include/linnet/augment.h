@@ -153,6 +153,11 @@ LINNET_API enum linnet_status linnet_padding_check(const struct linnet_padding_s
 /* The maximum number of samples that padding adds; 0 if settings are out of range. */
 LINNET_API size_t linnet_padding_max(const struct linnet_padding_settings *settings, double sample_rate);
 
+/* The number of samples that linnet_augment_padding adds before the utterance with this key; 0 if settings are out of
+ * range. By so much are times in the utterance later. */
+LINNET_API size_t linnet_padding_before(const struct linnet_padding_settings *settings, struct linnet_augment_key key,
+                                        double sample_rate);
+
 /* Adds digital silence (in a third of the cases, and if there are no clips) or a part of a clip before and after
  * the utterance. `samples` holds *count samples and has memory for linnet_padding_max more. The function
  * increases *count. */

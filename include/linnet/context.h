@@ -119,6 +119,10 @@ LINNET_API const char *linnet_context_error(const struct linnet_context *context
 /* The name of the device, such as "cpu" or "cuda:0 NVIDIA H200, 139 GiB". */
 LINNET_API const char *linnet_context_device(const struct linnet_context *context);
 
+/* The number of CUDA devices, "cuda:0" and following. 0: there is none, no driver, or this build has no CUDA backend.
+ */
+LINNET_API size_t linnet_num_cuda_devices(void);
+
 /* The maximum memory of the device in use so far, in bytes; 0 on the CPU. */
 LINNET_API size_t linnet_context_device_peak_bytes(const struct linnet_context *context);
 

@@ -5,6 +5,8 @@
  * trainer calls them one at a time, with memory of the host, from the thread that called linnet_trainer_create or
  * linnet_trainer_run; with `any_thread`, exchanges also come from another thread, while that one computes.
  *
+ * Ranks that compute on GPUs exchange gradients through host memory, too.
+ *
  * The results of a training have the same bytes for every number of ranks (docs/scale.md).
  *
  * Stability: experimental (linnet.h). */
@@ -36,8 +38,9 @@ struct linnet_group {
                   const size_t *receive_offsets);
 
   /* Non-zero: the operations may be called from any thread, one at a time (MPI_THREAD_SERIALIZED). Gradients are then
-   * exchanged during the backward pass. `exchange` should not keep a processor busy while it waits. 0: all operations
-   * come from one thread, and gradients are exchanged after the backward pass. The results have the same bytes. */
+   * exchanged during the backward pass, on the CPU. `exchange` should not keep a processor busy while it waits. 0: all
+   * operations come from one thread, and gradients are exchanged after the backward pass. The results have the same
+   * bytes. */
   int any_thread;
 };
 

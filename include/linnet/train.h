@@ -73,6 +73,11 @@ struct linnet_corpus {
    * equally augmented, into `teacher` (*frames, num_mel), normalised as the teacher expects. */
   enum linnet_status (*both_features)(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
                                       float *features, float *teacher, size_t capacity, size_t *frames);
+
+  /* For training with frame targets (linnet_train_settings.frame_weight): writes for each of the `frames` frames that
+   * features() returned in this epoch the symbol that is spoken in it, 1 ... symbols-1; 0: it is not known, or there is
+   * none. With epoch 0 the frames are those of the recording, frames() in number. */
+  void (*targets)(void *user, size_t utterance, uint64_t epoch, size_t frames, int *targets);
 };
 
 enum linnet_train_optimizer { LINNET_TRAIN_ADAM = 0, LINNET_TRAIN_RADAM = 1 };
@@ -106,10 +111,11 @@ struct linnet_train_settings {
                                   in each block, so that storage is read in long pieces; 0: shuffles all utterances */
   size_t num_shards; /* into which a batch is divided among ranks and threads: a power of two up to 1024, and at least
                         the number of ranks if all shall have work. Each shard of a rank has a gradient in memory.
-                        0: on the CPU 2 to 16, by the batch's frames; on a GPU 1 */
+                        0: on the CPU 2 to 16, by the batch's frames; on a GPU 1, which several ranks refuse */
   enum linnet_precision wire_precision; /* LINNET_FLOAT32, or LINNET_BFLOAT16: every sum of two gradients of shards is
                                            rounded to bfloat16 (also with one rank), and sent so to other ranks */
-  const struct linnet_group *group;     /* the ranks that train together; copied; NULL: this one alone. Each calls
+  const struct linnet_group *group;     /* the ranks that train together; copied; NULL: this one alone. All compute on
+                                           the CPU, or each on a GPU of the same model. Each calls
                                            linnet_trainer_create and linnet_trainer_run, with the same arguments but for
                                            its own context, corpora and events. Rank 0 alone reads and writes the
                                            folder. A failure, or a cancelled call, of one rank ends the call on all */
@@ -130,6 +136,9 @@ struct linnet_train_settings {
                               1 to one less than the network has; 0: off. Transformers, and not on a GPU:
                               LINNET_ERROR_UNSUPPORTED */
   double intermediate_weight; /* ... and the weight of this loss, 0 to 100; 0.3 */
+  double frame_weight; /* weight of frame targets, which linnet_corpus.targets gives: for each output frame with a
+                          target, its cross entropy among the symbols without blank is added to the loss; 0 to 100, such
+                          as 0.1; 0 (default): off. Not on a GPU: LINNET_ERROR_UNSUPPORTED */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);
@@ -189,6 +198,7 @@ struct linnet_train_epoch {
   double distillation;      /* distillation loss per label, without its weight; negative without a teacher */
   double intermediate_loss; /* CTC loss per label after the layer `intermediate_ctc`, without its weight; negative if it
                                is off */
+  double frame_loss;        /* loss of frame targets per label, without its weight; negative if they are off */
 };
 
 /* Callbacks that run in the thread of linnet_trainer_run. If one returns non-zero, the trainer saves a checkpoint and

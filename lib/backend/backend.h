@@ -23,6 +23,7 @@
 #include "ops/ctc.h"
 #include "ops/denominator.h"
 #include "ops/distillation.h"
+#include "ops/frame_targets.h"
 #include "ops/lstm.h"
 #include "ops/op_list.h"
 #include "ops/optimizer.h"
@@ -43,8 +44,8 @@ struct linnet_ops {
 
   /* --- parts from which devices compose their ops */
   /* ops/activation.h without dropout, ops/lstm.h over spans, ops/ctc.h and ops/denominator.h for one sequence,
-   * ops/consistency.h for one pair, ops/distillation.h for one sequence, ops/optimizer.h without clipping, ops/vector.h
-   */
+   * ops/consistency.h for one pair, ops/distillation.h and ops/frame_targets.h for one sequence, ops/optimizer.h
+   * without clipping, ops/vector.h */
   void (*activation_forward)(enum linnet_activation f, size_t n, const real *x, real *y);
   void (*activation_backward)(enum linnet_activation f, size_t n, real scale, const real *x, const real *dy, real *dx);
   void (*lstm_forward)(const struct linnet_lstm *l, real *gates, real *cells, real *state, real *h, real *work);
@@ -52,6 +53,7 @@ struct linnet_ops {
   double (*ctc)(const struct linnet_ctc *c, void *work);
   double (*consistency)(const struct linnet_consistency *c);
   double (*distillation)(const struct linnet_distillation *d);
+  double (*frame_targets)(const struct linnet_frame_targets *f);
   double (*denominator)(const struct linnet_denominator *d, void *work);
   void (*update)(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m, real *v);
   double (*sum_of_squares)(size_t n, const real *x);

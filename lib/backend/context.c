@@ -222,6 +222,10 @@ struct linnet_device *linnet_device_of(const struct linnet_context *context) {
   return context->core->device;
 }
 
+struct linnet_device *linnet_host_device_of(const struct linnet_context *context) {
+  return &context->core->cpu.base;
+}
+
 enum linnet_status linnet_context_use_device(struct linnet_context *context,
                                              enum linnet_status (*open)(struct linnet_context *own, int index,
                                                                         enum linnet_precision precision,

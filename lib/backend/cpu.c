@@ -11,6 +11,7 @@
 #include "ops/distillation.h"
 #include "ops/dropout.h"
 #include "ops/feature_map.h"
+#include "ops/frame_targets.h"
 #include "ops/gemm.h"
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
@@ -52,6 +53,7 @@ static const struct linnet_ops reference = {
     .ctc = linnet_ctc_reference,
     .consistency = linnet_consistency_reference,
     .distillation = linnet_distillation_reference,
+    .frame_targets = linnet_frame_targets_reference,
     .denominator = linnet_denominator_reference,
     .update = linnet_update_reference,
     .sum_of_squares = linnet_sum_of_squares_reference,

@@ -270,6 +270,20 @@ static void cpu_distillation(struct linnet_device *d, const struct linnet_batch_
   }
 }
 
+static void cpu_frame_targets(struct linnet_device *d, const struct linnet_batch_frame_targets *b) {
+  const size_t *offsets = b->pack->offsets;
+  for (size_t s = 0; s < b->pack->sequences; s++) {
+    size_t row = offsets[s] * b->symbols;
+    struct linnet_frame_targets one = {.frames = offsets[s + 1] - offsets[s],
+                                       .symbols = b->symbols,
+                                       .targets = b->targets[s],
+                                       .logits = b->logits + row,
+                                       .scale = b->scale,
+                                       .gradient_add = b->gradient_add + row};
+    b->loss[s] = kernels(d)->frame_targets(&one);
+  }
+}
+
 static size_t cpu_denominator_work_bytes(struct linnet_device *d, const struct linnet_batch_denominator *b) {
   size_t frames = 0;
   (void)d;
@@ -290,6 +304,16 @@ static void cpu_denominator(struct linnet_device *d, const struct linnet_batch_d
     if (b->ctc[s] != INFINITY)
       b->loss[s] += kernels(d)->denominator(&one, work) -
                     linnet_denominator_label_score(b->graph, b->labels[s], b->num_labels[s]);
+  }
+}
+
+static void cpu_round_bfloat16(struct linnet_device *d, size_t n, real *x) {
+  (void)d;
+  for (size_t i = 0; i < n; i++) {
+    uint32_t bits = (uint32_t)linnet_bfloat16_bits((float)x[i]) << 16;
+    float rounded;
+    memcpy(&rounded, &bits, sizeof rounded);
+    x[i] = (real)rounded;
   }
 }
 
@@ -338,8 +362,10 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .ctc = cpu_ctc,
     .consistency = cpu_consistency,
     .distillation = cpu_distillation,
+    .frame_targets = cpu_frame_targets,
     .denominator_work_bytes = cpu_denominator_work_bytes,
     .denominator = cpu_denominator,
+    .round_bfloat16 = cpu_round_bfloat16,
     .sum_of_squares = cpu_sum_of_squares,
     .update = cpu_update,
 };

@@ -12,6 +12,7 @@
 #include "ops/distillation_vec.h"
 #include "ops/dropout_vec.h"
 #include "ops/feature_map_vec.h"
+#include "ops/frame_targets_vec.h"
 #include "ops/gemm_bf16_vec.h"
 #include "ops/gemm_int8_vec.h"
 #include "ops/gemm_vec.h"
@@ -44,9 +45,9 @@
   .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec,                                        \
   .feature_map_forward = feature_map_forward_vec, .feature_map_backward = feature_map_backward_vec,                    \
   .feature_map_work = FEATURE_MAP_WORK, .log_softmax = log_softmax_vec, .ctc = ctc_vec,                                \
-  .consistency = consistency_vec, .distillation = distillation_vec, .denominator = denominator_vec,                    \
-  .update = update_vec, .sum_of_squares = sum_of_squares_vec, .add = add_vec, .average = average_vec,                  \
-  .column_sum = column_sum_vec
+  .consistency = consistency_vec, .distillation = distillation_vec, .frame_targets = frame_targets_vec,                \
+  .denominator = denominator_vec, .update = update_vec, .sum_of_squares = sum_of_squares_vec, .add = add_vec,          \
+  .average = average_vec, .column_sum = column_sum_vec
 
 #define LSTM_SLOTS_OF(suffix)                                                                                          \
   .lstm_pack_size = lstm_pack_size_##suffix, .lstm_pack = lstm_pack_##suffix, .lstm_forward = lstm_forward_##suffix,   \

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linnet/context.h>
+
 #include "base/base.h"
 #ifdef LINNET_HAVE_CUDA
 #include "backend/cuda/memory.h"
@@ -18,6 +20,14 @@ static enum linnet_status open_cuda(struct linnet_context *context, int index, e
 #else
   (void)device, (void)precision;
   return linnet_fail(context, LINNET_ERROR_DEVICE, "CUDA device %d: this build of Linnet has no CUDA backend", index);
+#endif
+}
+
+size_t linnet_num_cuda_devices(void) {
+#ifdef LINNET_HAVE_CUDA
+  return linnet_cuda_count();
+#else
+  return 0;
 #endif
 }
 

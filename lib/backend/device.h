@@ -67,6 +67,17 @@ struct linnet_batch_distillation {
   double *loss;        /* (sequences), not scaled */
 };
 
+/* Frame targets of all sequences of a batch. */
+struct linnet_batch_frame_targets {
+  const struct linnet_pack *pack;
+  size_t symbols;
+  const int *const *targets; /* (sequences), on the host, each (its rows): ops/frame_targets.h */
+  const real *logits;        /* (T, symbols), not normalised */
+  real scale;                /* the gradient is multiplied by this */
+  real *gradient_add;        /* (T, symbols) with respect to the logits; does not overlap them */
+  double *loss;              /* (sequences), not scaled */
+};
+
 #define LINNET_DEVICE_SLOT(name, arguments, ...) void (*name)(struct linnet_device * device, __VA_ARGS__);
 
 /* The denominator of CTC-CRF of all sequences of a batch, after their CTC. */
@@ -176,8 +187,12 @@ struct linnet_device_ops {
   /* NULL: this device has none. */
   void (*distillation)(struct linnet_device *d, const struct linnet_batch_distillation *b);
   /* NULL: this device has none. */
+  void (*frame_targets)(struct linnet_device *d, const struct linnet_batch_frame_targets *b);
+  /* NULL: this device has none. */
   size_t (*denominator_work_bytes)(struct linnet_device *d, const struct linnet_batch_denominator *b);
   void (*denominator)(struct linnet_device *d, const struct linnet_batch_denominator *b, void *work);
+  /* x (n), rounded to bfloat16; it stays `real`. */
+  void (*round_bfloat16)(struct linnet_device *d, size_t n, real *x);
   void (*sum_of_squares)(struct linnet_device *d, size_t n, const real *x, double *sum);
   void (*update)(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares,
                  const struct linnet_update_arrays *a);

@@ -73,6 +73,8 @@ const struct linnet_ops *linnet_context_ops(const struct linnet_context *context
 /* Where networks run: the CPU with those ops, or another device; see backend/device.h. */
 struct linnet_device;
 struct linnet_device *linnet_device_of(const struct linnet_context *context);
+/* The CPU as a device, also where networks run on another one. */
+struct linnet_device *linnet_host_device_of(const struct linnet_context *context);
 
 /* Replaces the device by the result of `open`. It is closed with the last handle, and before `own` is released. For
  * tests. */

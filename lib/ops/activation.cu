@@ -76,6 +76,11 @@ static __global__ void __launch_bounds__(THREADS)
     average_add[i] += weight * (x[i] - average_add[i]);
 }
 
+static __global__ void __launch_bounds__(THREADS) round_kernel(size_t n, float *x) {
+  for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (size_t)gridDim.x * THREADS)
+    x[i] = widen(round_to_bfloat16(x[i]));
+}
+
 template <int V, class T>
 static __global__ void __launch_bounds__(THREADS) convert_kernel(size_t n, const float *x, T *y) {
   for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < n; i += (size_t)gridDim.x * THREADS * V)
@@ -190,6 +195,11 @@ void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, flo
 void linnet_cuda_average(struct linnet_device *device, size_t n, double weight, const float *x, float *average_add) {
   if (n > 0)
     LINNET_LAUNCH(device, average_kernel, linnet_blocks(n, THREADS), THREADS, 0, n, (float)weight, x, average_add);
+}
+
+void linnet_cuda_round_bfloat16(struct linnet_device *device, size_t n, float *x) {
+  if (n > 0)
+    LINNET_LAUNCH(device, round_kernel, linnet_blocks(n, THREADS), THREADS, 0, n, x);
 }
 
 void linnet_cuda_activations_of(struct linnet_device *device, size_t n, const float *x, void *y) {

@@ -86,9 +86,10 @@ void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *contex
 }
 
 void linnet_batch_release(struct linnet_batch *batch) {
-  void *blocks[] = {batch->offsets, batch->features,     batch->labels,      batch->num_labels,  batch->loss,
-                    batch->crf,     batch->distillation, batch->consistency, batch->raw,         batch->slots,
-                    batch->frames,  batch->status,       batch->masks,       batch->intermediate};
+  void *blocks[] = {batch->offsets,     batch->features,     batch->labels,      batch->num_labels,   batch->loss,
+                    batch->crf,         batch->distillation, batch->consistency, batch->raw,          batch->slots,
+                    batch->frames,      batch->status,       batch->masks,       batch->intermediate, batch->targets,
+                    batch->raw_targets, batch->frame_targets};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(batch->context, blocks[i]);
   linnet_batch_init(batch, batch->context, batch->config);
@@ -104,6 +105,7 @@ static bool reserve_sequences(struct linnet_batch *b, size_t count) {
   size_t n = count + count / 2 + 1;
   bool good = REPLACE(b->context, b->offsets, n) && REPLACE(b->context, b->labels, n) &&
               REPLACE(b->context, b->num_labels, n) && REPLACE(b->context, b->loss, n) &&
+              REPLACE(b->context, b->targets, n) && REPLACE(b->context, b->frame_targets, n) &&
               REPLACE(b->context, b->crf, n) && REPLACE(b->context, b->distillation, n) &&
               REPLACE(b->context, b->intermediate, n) && REPLACE(b->context, b->consistency, n) &&
               REPLACE(b->context, b->slots, n) && REPLACE(b->context, b->frames, n) &&
@@ -132,6 +134,14 @@ static bool reserve_features(struct linnet_batch *b, size_t frames) {
     return true;
   b->feature_capacity = count > 0 && REPLACE(b->context, b->features, count) ? count : 0;
   return b->feature_capacity > 0;
+}
+
+static bool reserve_targets(struct linnet_batch *b, size_t frames) {
+  const size_t count = frames + frames / 3 + 1;
+  if (!b->targeted || frames <= b->target_capacity)
+    return true;
+  b->target_capacity = REPLACE(b->context, b->raw_targets, count) ? count : 0;
+  return b->target_capacity > 0;
 }
 
 static bool reserve_masks(struct linnet_batch *b, size_t sequences) {
@@ -183,6 +193,24 @@ static enum linnet_status read_features(const struct loading *l, struct linnet_c
   return corpus->features(corpus->user, context, b->utterances[i], l->epoch, own, capacity, &b->frames[i]);
 }
 
+enum linnet_status linnet_batch_read_targets(const struct linnet_config *config, const struct linnet_corpus *corpus,
+                                             struct linnet_context *context, size_t utterance, uint64_t epoch,
+                                             size_t frames, int *targets) {
+  corpus->targets(corpus->user, utterance, epoch, frames, targets);
+  for (size_t t = 0; t < frames; t++)
+    if (targets[t] < 0 || (size_t)targets[t] >= config->outputs)
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                         "utterance %s: the target %d of frame %zu is out of range; it must be 0 to %zu",
+                         corpus->id(corpus->user, utterance), targets[t], t, config->outputs - 1);
+  return LINNET_OK;
+}
+
+static enum linnet_status read_targets(const struct loading *l, struct linnet_context *context, size_t i) {
+  const struct linnet_batch *b = l->batch;
+  return linnet_batch_read_targets(b->config, l->corpus, context, b->utterances[i], l->epoch, b->frames[i],
+                                   b->raw_targets + b->slots[i]);
+}
+
 static void load_utterance(void *user, size_t task, unsigned worker) {
   const struct loading *l = user;
   struct linnet_batch *b = l->batch;
@@ -190,8 +218,20 @@ static void load_utterance(void *user, size_t task, unsigned worker) {
   struct linnet_context *context = l->contexts ? l->contexts[worker] : b->context;
   b->frames[i] = 0;
   b->status[i] = read_features(l, context, i);
+  if (b->targeted && b->status[i] == LINNET_OK)
+    b->status[i] = read_targets(l, context, i);
   for (size_t v = 0; v < b->views && b->status[i] == LINNET_OK && b->num_masks > 0; v++)
     load_masks(l, i, v);
+}
+
+/* A row has the target of the frame in its middle. */
+static void stack_targets(struct linnet_batch *b, size_t i) {
+  const size_t frames = b->frames[i], stack = b->config->stack, rows = linnet_stacked_frames(b->config, frames);
+  int *targets = b->raw_targets + b->slots[i];
+  for (size_t r = 0; r < rows; r++)
+    targets[r] = targets[linnet_min_size(r * stack + stack / 2, frames - 1)];
+  for (size_t v = 0; v < b->views; v++)
+    b->targets[i * b->views + v] = targets;
 }
 
 static void stack_utterance(void *user, size_t task, unsigned worker) {
@@ -204,6 +244,8 @@ static void stack_utterance(void *user, size_t task, unsigned worker) {
   if (b->taught && b->frames[i] > 0)
     linnet_stack_frames(b->config, raw + b->slots[b->end] * b->config->input_dim, b->frames[i],
                         linnet_batch_teacher_features(b, i));
+  if (b->targeted)
+    stack_targets(b, i);
 }
 
 static void for_each(struct linnet_batch *b, struct linnet_context *const *contexts, linnet_task_fn body, void *user) {
@@ -285,7 +327,7 @@ static enum linnet_status load_own(struct linnet_batch *b, const struct linnet_c
   if (!reserve_masks(b, b->count))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for the masks of %zu utterances", count);
   locate(b, corpus, nominal, epoch);
-  if (!reserve_raw(b, (1 + b->taught) * b->slots[b->end]))
+  if (!reserve_raw(b, (1 + b->taught) * b->slots[b->end]) || !reserve_targets(b, b->slots[b->end]))
     return out_of_memory(b, b->slots[b->end]);
   struct loading loading = {b, corpus, epoch, contexts};
   for_each(b, contexts, load_utterance, &loading);

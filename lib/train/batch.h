@@ -54,8 +54,9 @@ struct linnet_batch {
   struct linnet_context *context;
   const struct linnet_config *config;
   size_t views;               /* sequences of each utterance, which differ in masks and dropout only: 1 after
-                                 linnet_batch_init; set it before loading, as the next three */
+                                 linnet_batch_init; set it before loading, as the next four */
   bool taught;                /* features for a teacher are loaded, too: false after linnet_batch_init */
+  bool targeted;              /* frame targets are loaded, too: false after linnet_batch_init */
   struct linnet_ranks *ranks; /* NULL after linnet_batch_init: this rank alone loads all */
   size_t num_shards;          /* 0 after linnet_batch_init: by the frames */
   struct linnet_shards shards;
@@ -67,10 +68,12 @@ struct linnet_batch {
                                one sequence for each utterance */
   const int **labels;       /* (count) */
   size_t *num_labels;       /* (count) */
+  const int **targets;      /* (count), each (its rows), from begin * views to end * views; with frame targets */
   double *loss;             /* (count): negative log likelihoods, set by the code that computes them */
   double *crf;              /* (count): CTC-CRF losses, set by the code that computes them */
   double *intermediate;     /* (count): CTC losses after a layer, set by the code that computes them */
   double *distillation;     /* (count): distillation losses, set by the code that computes them */
+  double *frame_targets;    /* (count): losses of frame targets, set by the code that computes them */
   double *consistency;      /* (count / views): consistency losses, set by the code that computes them */
 
   size_t num_masks;                  /* of each sequence; 0 in validation */
@@ -78,11 +81,12 @@ struct linnet_batch {
 
   /* Features as the corpus gives them, utterance i from frame slots[i] on; for a teacher slots[end] frames later. */
   float *raw;
+  int *raw_targets; /* utterance i's from slots[i] on: at first those of its frames, then those of its rows */
   size_t *slots, *frames;
-  enum linnet_status *status;            /* of each utterance's features */
-  size_t sequence_capacity;              /* sequences */
-  size_t raw_capacity, feature_capacity; /* elements */
-  size_t mask_capacity;                  /* masks */
+  enum linnet_status *status;                             /* of each utterance's features */
+  size_t sequence_capacity;                               /* sequences */
+  size_t raw_capacity, feature_capacity, target_capacity; /* elements */
+  size_t mask_capacity;                                   /* masks */
 };
 
 void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *context, const struct linnet_config *config);
@@ -94,6 +98,11 @@ void linnet_batch_release(struct linnet_batch *batch);
 enum linnet_status linnet_batch_load(struct linnet_batch *batch, const struct linnet_corpus *corpus,
                                      const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
                                      struct linnet_context *const *contexts);
+
+/* Frame targets of an utterance (corpus->targets) into `targets` (frames), checked. */
+enum linnet_status linnet_batch_read_targets(const struct linnet_config *config, const struct linnet_corpus *corpus,
+                                             struct linnet_context *context, size_t utterance, uint64_t epoch,
+                                             size_t frames, int *targets);
 
 /* Announces to the corpus what this rank will read of the batches after `step`, a few batches ahead; `first`: nothing
  * has been announced yet. `batch` says how batches are divided. */

@@ -17,6 +17,7 @@
 #define CRF "crf "
 #define DISTILLATION "distillation "
 #define INTERMEDIATE "intermediate "
+#define FRAME_TARGETS "frame_targets "
 
 enum { STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
 
@@ -49,7 +50,8 @@ static bool format_state(const struct linnet_train_state *s, char text[STATE_BYT
   n = format_sum(text, n, CONSISTENCY, s->sums.consistency);
   n = format_sum(text, n, CRF, s->sums.crf);
   n = format_sum(text, n, DISTILLATION, s->sums.distillation);
-  return format_sum(text, n, INTERMEDIATE, s->sums.intermediate) > 0;
+  n = format_sum(text, n, INTERMEDIATE, s->sums.intermediate);
+  return format_sum(text, n, FRAME_TARGETS, s->sums.frame_targets) > 0;
 }
 
 static bool parse_kept(const char *text, struct linnet_train_state *s) {
@@ -78,7 +80,8 @@ static bool parse_state(const char *text, struct linnet_train_state *s) {
       &s->total_seconds, &s->num_kept);
   return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s) &&
          parse_sum(text, CONSISTENCY, &s->sums.consistency) && parse_sum(text, CRF, &s->sums.crf) &&
-         parse_sum(text, DISTILLATION, &s->sums.distillation) && parse_sum(text, INTERMEDIATE, &s->sums.intermediate);
+         parse_sum(text, DISTILLATION, &s->sums.distillation) && parse_sum(text, INTERMEDIATE, &s->sums.intermediate) &&
+         parse_sum(text, FRAME_TARGETS, &s->sums.frame_targets);
 }
 
 static enum linnet_status write_vector(struct linnet_writer *writer, const real *vector, size_t size) {

@@ -23,7 +23,7 @@ struct linnet_kept_model {
 struct linnet_epoch_sums {
   double loss, seconds;
   uint64_t labels, frames, infeasible;
-  double consistency, crf, distillation, intermediate;
+  double consistency, crf, distillation, intermediate, frame_targets;
 };
 
 struct linnet_train_state {

@@ -48,6 +48,7 @@ static void append_methods(const struct linnet_trainer *t, char *text, size_t by
   append_method(text, bytes, s->ctc_weight > 0, "ctc_weight", s->ctc_weight);
   append_method(text, bytes, s->intermediate_ctc > 0, "intermediate_ctc", (double)s->intermediate_ctc);
   append_method(text, bytes, s->intermediate_ctc > 0, "intermediate_weight", s->intermediate_weight);
+  append_method(text, bytes, s->frame_weight > 0, "frame_weight", s->frame_weight);
   append_method(text, bytes, s->teacher_weight > 0, "teacher_weight", s->teacher_weight);
   size_t used = strlen(text);
   if (s->wire_precision == LINNET_BFLOAT16)
@@ -55,6 +56,9 @@ static void append_methods(const struct linnet_trainer *t, char *text, size_t by
   used = strlen(text);
   if (s->teacher)
     linnet_format(text + used, bytes - used, "teacher=%016" PRIx64 "\n", linnet_teacher_hash(s->teacher));
+  used = strlen(text);
+  if (s->frame_weight > 0)
+    linnet_format(text + used, bytes - used, "frame_targets=%016" PRIx64 "\n", t->targets_hash);
   used = strlen(text);
   if (t->denominator)
     linnet_format(text + used, bytes - used, "denominator=%zu arcs, %016" PRIx64 "\n", t->denominator->arcs,

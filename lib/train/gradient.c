@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/numbers.h"
+#include "train/staging.h"
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
@@ -28,9 +29,9 @@ void linnet_workers_destroy(struct linnet_context *context, struct linnet_worker
   struct linnet_device *device = linnet_device_of(context);
   for (unsigned i = 0; workers && i < linnet_context_num_threads(context); i++) {
     struct linnet_worker *w = &workers[i];
-    void *blocks[] = {w->memory.data,       w->logits.data,      w->loss.data, w->ctc_work.data,
-                      w->dlogits.data,      w->consistency.data, w->crf.data,  w->denominator_work.data,
-                      w->distillation.data, w->intermediate.data};
+    void *blocks[] = {w->memory.data,       w->logits.data,       w->loss.data,         w->ctc_work.data,
+                      w->dlogits.data,      w->consistency.data,  w->crf.data,          w->denominator_work.data,
+                      w->distillation.data, w->intermediate.data, w->frame_targets.data};
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
       device->ops->free(device, blocks[b]);
     linnet_pass_destroy(w->pass);
@@ -137,7 +138,7 @@ struct step {
   uint32_t step;
   struct linnet_reduction *reduction; /* NULL with one rank */
   double scale, consistency;          /* factors of the gradients of a sequence's CTC, and of a pair's consistency */
-  double distillation;                /* the same of a sequence's distillation */
+  double distillation, frame_targets; /* the same of a sequence's distillation, and of its frame targets */
   size_t first;                       /* shard of this rank */
   size_t count;                       /* shards of this rank that have utterances */
   size_t order[LINNET_MAX_SHARDS];    /* in which they are processed */
@@ -257,6 +258,26 @@ static enum linnet_status follow_teacher(const struct step *step, struct linnet_
   return LINNET_OK;
 }
 
+/* Compares the sequences of a shard on the worker's logits with their frame targets: adds to the gradient (T, outputs),
+ * and copies the losses to the batch. */
+static enum linnet_status follow_targets(const struct step *step, struct linnet_worker *worker,
+                                         const struct linnet_shard *shard, size_t begin, real *gradient_add) {
+  const struct linnet_network *network = step->gradient->network;
+  struct linnet_device *device = network->device;
+  const size_t bytes = shard->pack.sequences * sizeof(double);
+  LINNET_TRY(reserve(worker, network, shard, &worker->frame_targets, bytes));
+  struct linnet_batch_frame_targets b = {.pack = &shard->pack,
+                                         .symbols = network->config->outputs,
+                                         .targets = step->batch->targets + begin,
+                                         .logits = worker->logits.data,
+                                         .scale = (real)step->frame_targets,
+                                         .gradient_add = gradient_add,
+                                         .loss = worker->frame_targets.data};
+  device->ops->frame_targets(device, &b);
+  device->ops->download(device, step->batch->frame_targets + begin, b.loss, bytes);
+  return LINNET_OK;
+}
+
 /* CTC on the logits of the intermediate output, which become their gradient; copies the losses to the batch. */
 static enum linnet_status compute_intermediate(const struct step *step, struct linnet_worker *worker,
                                                const struct linnet_shard *shard, const struct linnet_host_batch *host,
@@ -286,7 +307,7 @@ static enum linnet_status compute_losses(const struct step *step, struct linnet_
   struct linnet_batch *batch = step->batch;
   const struct linnet_denominator_graph *denominator = step->gradient->denominator;
   const bool compare = step->consistency > 0, follow = step->distillation > 0;
-  const bool beside = compare || follow || denominator;
+  const bool targeted = step->frame_targets > 0, beside = compare || follow || targeted || denominator;
   const double scale = denominator ? step->scale * (1 + step->gradient->ctc_weight) : step->scale;
   if (beside)
     LINNET_TRY(reserve(worker, network, shard, &worker->dlogits, worker->logits.bytes));
@@ -297,6 +318,8 @@ static enum linnet_status compute_losses(const struct step *step, struct linnet_
     LINNET_TRY(add_denominator(step, worker, shard, host, begin, *gradient));
   if (follow)
     LINNET_TRY(follow_teacher(step, worker, shard, begin, *gradient));
+  if (targeted)
+    LINNET_TRY(follow_targets(step, worker, shard, begin, *gradient));
   return compare ? compare_views(step, worker, shard, begin, *gradient) : LINNET_OK;
 }
 
@@ -332,6 +355,9 @@ static enum linnet_status run_shard(const struct step *step, size_t s, struct li
   const struct linnet_batch *batch = step->batch;
   size_t begin = first_of(step, s), count = first_of(step, s + 1) - begin, first = batch->offsets[begin];
   size_t columns = batch->config->stack * batch->config->input_dim;
+  struct linnet_device *device = step->gradient->network->device;
+  if (s != step->order[0]) /* a device may still read the memory of the last upload */
+    LINNET_TRY(device->ops->wait(device, worker->context));
   size_t *offsets = linnet_alloc(worker->context, count + 1, sizeof *offsets);
   if (!offsets)
     return linnet_fail(worker->context, LINNET_ERROR_MEMORY, "out of memory for a shard");
@@ -376,19 +402,13 @@ enum linnet_status linnet_gradient_reserve(struct linnet_gradient *g, size_t cou
   return LINNET_OK;
 }
 
-/* Memory for the shards of this rank, and for what ranks send. All ranks agree when it grows, so that none is missing
- * in an exchange. */
 static enum linnet_status reserve_memory(const struct step *step) {
   struct linnet_gradient *g = step->gradient;
-  const struct linnet_shards *shards = &step->batch->shards;
-  const size_t self = linnet_ranks_self(g->ranks);
-  const size_t count = linnet_shards_first(shards, g->ranks, self + 1) - step->first;
-  for (size_t i = 0; linnet_ranks_count(g->ranks) == 1 && i < step->count; i++)
+  if (linnet_ranks_count(g->ranks) > 1)
+    return linnet_gradient_reserve_sum(g, &step->batch->shards);
+  for (size_t i = 0; i < step->count; i++)
     LINNET_TRY(reserve_shard(g, step->order[i]));
-  if (linnet_ranks_count(g->ranks) == 1 || !linnet_exchange_begin(&g->exchange, shards))
-    return LINNET_OK;
-  enum linnet_status status = linnet_gradient_reserve(g, count);
-  return linnet_ranks_agree(g->ranks, status == LINNET_OK ? linnet_exchange_reserve(&g->exchange, shards) : status);
+  return LINNET_OK;
 }
 
 /* --- the step ------------------------------------------------------------------------------------------------------
@@ -424,6 +444,13 @@ static enum linnet_status run_shards(struct step *step) {
     linnet_workers_run(g->context, g->network, step->count, task_shard, step);
     return check_shards(step);
   }
+  if (g->staging) {
+    linnet_workers_run(g->context, g->network, step->count, task_shard, step);
+    enum linnet_status status = check_shards(step);
+    if (g->queued)
+      g->queued(g->queued_user);
+    return linnet_staging_sum(g, &step->batch->shards, status);
+  }
   step->reduction = &reduction;
   linnet_reduction_begin(&reduction, g, &step->batch->shards, step->count);
   linnet_workers_run(g->context, g->network, step->count, task_shard, step);
@@ -440,6 +467,7 @@ static enum linnet_status gather_losses(const struct linnet_gradient *g, struct 
   LINNET_TRY(ranks && g->denominator ? linnet_ranks_gather(ranks, batch->crf) : LINNET_OK);
   LINNET_TRY(ranks && g->intermediate ? linnet_ranks_gather(ranks, batch->intermediate) : LINNET_OK);
   LINNET_TRY(ranks && g->teacher ? linnet_ranks_gather(ranks, batch->distillation) : LINNET_OK);
+  LINNET_TRY(ranks && g->frame_weight > 0 ? linnet_ranks_gather(ranks, batch->frame_targets) : LINNET_OK);
   for (size_t r = 0; ranks && r <= linnet_ranks_count(ranks); r++)
     ranks->offsets[r] = linnet_batch_first(batch, r) / 2 * sizeof *batch->consistency;
   return ranks && batch->views == 2 ? linnet_ranks_gather(ranks, batch->consistency) : LINNET_OK;
@@ -458,6 +486,7 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
     step.consistency = g->consistency * 2 * step.scale;
   if (g->teacher && labels > 0)
     step.distillation = g->teacher->weight * step.scale;
+  step.frame_targets = labels > 0 ? g->frame_weight * step.scale : 0;
   order_shards(&step);
   LINNET_TRY(reserve_memory(&step));
   LINNET_TRY(run_shards(&step));
@@ -484,15 +513,19 @@ static void sum_losses(const struct linnet_gradient *g, const struct linnet_batc
     result->consistency += batch->consistency[i];
   for (size_t i = 0; g->teacher && result->labels > 0 && i < batch->count; i++)
     result->distillation += batch->distillation[i] / (double)batch->views;
+  for (size_t i = 0; g->frame_weight > 0 && result->labels > 0 && i < batch->count; i++)
+    result->frame_targets += batch->frame_targets[i] / (double)batch->views;
 }
 
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struct linnet_batch *batch,
                                           struct linnet_gradient_result *result) {
-  LINNET_TRY(g->network->device->ops->wait(g->network->device, g->context));
+  enum linnet_status waited = g->network->device->ops->wait(g->network->device, g->context);
+  LINNET_TRY(g->staging ? linnet_ranks_agree(g->ranks, waited) : waited);
   *result = (struct linnet_gradient_result){.labels = count_labels(batch) / batch->views, .norm = sqrt(g->total)};
   sum_losses(g, batch, result);
   const bool finite = isfinite(result->loss) && isfinite(result->consistency) && isfinite(result->crf) &&
-                      isfinite(result->distillation) && isfinite(result->intermediate);
+                      isfinite(result->distillation) && isfinite(result->intermediate) &&
+                      isfinite(result->frame_targets);
   if (finite && isfinite(result->norm))
     return LINNET_OK;
   return linnet_fail(g->context, LINNET_ERROR_NUMERIC, "%s is not finite", finite ? "the gradient" : "the loss");

@@ -5,7 +5,7 @@
  *
  * The sums and the update are divided among the ranks by blocks of parameters. A rank sends each other rank its part of
  * the sums that lie within its own shards, completes the tree for its own part, updates these weights, and sends them
- * to all. */
+ * to all. On a GPU they are exchanged through host memory, and each rank updates all weights (staging.h). */
 #ifndef LINNET_GRADIENT_H
 #define LINNET_GRADIENT_H
 
@@ -28,6 +28,7 @@ struct linnet_worker {
   struct linnet_device_buffer crf, denominator_work; /* with a denominator */
   struct linnet_device_buffer distillation;          /* with a teacher */
   struct linnet_device_buffer intermediate;          /* losses, with an intermediate output */
+  struct linnet_device_buffer frame_targets;         /* losses, with frame targets */
 };
 
 /* One for each thread of the context. */
@@ -68,7 +69,8 @@ struct linnet_gradient {
   struct linnet_worker *workers;   /* (threads) */
   real *shards[LINNET_MAX_SHARDS]; /* gradients (parameters) on the device, those of this rank's shards in their order;
                                       allocated when first needed */
-  struct linnet_division division; /* of the parameters: by blocks that one task sums or updates, among the ranks */
+  struct linnet_division division; /* of the parameters: by blocks that one task sums or updates, among the ranks; not
+                                      divided among ranks if there is `staging` */
   double *squares;                 /* (blocks) on the device: sums of squares; squares[0] gets their sum */
   double total;                    /* squares[0], copied from the device */
   double consistency;              /* weight of the consistency loss in batches of two views; 0 after creation */
@@ -76,32 +78,38 @@ struct linnet_gradient {
   double ctc_weight;                                  /* weight of CTC beside CTC-CRF; 0 after creation */
   bool intermediate;                                  /* whether there is CTC after a layer; false after creation */
   double intermediate_weight;
+  double frame_weight;                  /* of frame targets; 0 after creation; otherwise batches are targeted */
   const struct linnet_teacher *teacher; /* NULL after creation: none; otherwise batches are taught */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
   real *sum;                  /* (parameters) after linnet_gradient_compute: the gradient, at this rank's own blocks */
-  struct linnet_exchange exchange; /* zeros with one rank */
+  struct linnet_exchange exchange;   /* zeros with one rank, or `staging` */
+  struct linnet_staging *staging;    /* NULL unless several ranks compute on devices that are not the host */
+  void (*queued)(void *queued_user); /* with `staging`, called while the device works on the shards; NULL after
+                                        creation: not called */
+  void *queued_user;
 };
 
 struct linnet_gradient_result {
   double loss;   /* summed over feasible utterances; of two views, the mean */
   size_t labels; /* theirs */
   size_t infeasible;
-  double consistency;  /* summed over utterances, without its weight; 0 if views are not compared */
-  double crf;          /* CTC-CRF, summed as `loss`; 0 without a denominator */
-  double intermediate; /* CTC after a layer, summed as `loss`, without its weight; 0 without it */
-  double distillation; /* summed over utterances, without its weight; of two views, the mean; 0 without a teacher */
-  double norm; /* of the gradient of (loss + weight * consistency + weight * distillation + weight * intermediate) /
-                  labels; with a denominator, crf + ctc_weight * loss is in place of loss */
+  double consistency;   /* summed over utterances, without its weight; 0 if views are not compared */
+  double crf;           /* CTC-CRF, summed as `loss`; 0 without a denominator */
+  double intermediate;  /* CTC after a layer, summed as `loss`, without its weight; 0 without it */
+  double distillation;  /* summed over utterances, without its weight; of two views, the mean; 0 without a teacher */
+  double frame_targets; /* summed over utterances, without its weight; of two views, the mean; 0 without targets */
+  double norm; /* of the gradient of (loss + weight * consistency + weight * distillation + weight * intermediate +
+                  weight * frame_targets) / labels; with a denominator, crf + ctc_weight * loss is in place of loss */
 };
 
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
                                           struct linnet_worker *workers, struct linnet_gradient *gradient);
 void linnet_gradient_release(struct linnet_gradient *gradient);
 
-/* Divides sums and updates among ranks (CPU only). Afterwards gradient->shards[0] exists if there are several: between
- * steps it is free for other uses. */
+/* Divides the sums among ranks, and on the CPU the updates. Afterwards gradient->shards[0] exists if there are several:
+ * between steps it is free for other uses. */
 enum linnet_status linnet_gradient_join(struct linnet_gradient *gradient, struct linnet_ranks *ranks, bool rounded);
 
 /* CTC also after the first `layer` layers, with the same output layer (linnet_pass_set_intermediate); 0: off. */
@@ -111,9 +119,9 @@ void linnet_gradient_set_intermediate(struct linnet_gradient *gradient, size_t l
  * is that of CTC, or with a denominator that of CTC-CRF (ops/denominator.h) plus gradient->ctc_weight times CTC; of an
  * utterance with two views, it is the mean of theirs plus gradient->consistency times their consistency
  * (ops/consistency.h). With a teacher its weight times the distillation loss (ops/distillation.h), of two views the
- * mean, is added. With an intermediate output, each sequence adds gradient->intermediate_weight times CTC on its
- * logits. Dropout masks depend on (seed, step). As for the update, a device may still be
- * working when this returns. */
+ * mean, is added; with frame targets gradient->frame_weight times their loss (ops/frame_targets.h). With an
+ * intermediate output, each sequence adds gradient->intermediate_weight times CTC on its logits. Dropout masks depend
+ * on (seed, step). As for the update, a device may still be working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
 
@@ -134,6 +142,10 @@ void linnet_gradient_release_sum(struct linnet_gradient *gradient);
 
 /* Allocates the gradients of this rank's first `count` shards. */
 enum linnet_status linnet_gradient_reserve(struct linnet_gradient *gradient, size_t count);
+
+/* Before the shards of a batch, with several ranks: memory for the gradients of this rank's shards, and for what ranks
+ * send. All ranks agree when it grows, so that none is missing in an exchange. */
+enum linnet_status linnet_gradient_reserve_sum(struct linnet_gradient *gradient, const struct linnet_shards *shards);
 
 /* A bucket of the sum over several ranks (reduction.h), in this order: sums within the shards of this rank, the tree
  * `own`; exchanges what they give, *all is then the tree of all ranks; completes it for this rank's own blocks in

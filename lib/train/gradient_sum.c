@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/numbers.h"
-#include "train/gradient.h"
+#include "train/staging.h"
 
 /* Blocks must not depend on the number of ranks: sums of squares are rounded at their ends. */
 enum { PARAMETER_BLOCK = 8192 };
@@ -21,6 +21,8 @@ enum linnet_status linnet_gradient_join(struct linnet_gradient *g, struct linnet
   g->rounded = rounded;
   if (linnet_ranks_count(ranks) == 1)
     return LINNET_OK;
+  if (!g->network->device->ops->host)
+    return linnet_staging_create(g);
   g->division.rank = linnet_ranks_self(ranks);
   g->division.num_ranks = linnet_ranks_count(ranks);
   g->division.buckets = linnet_division_choose_buckets(&g->division);
@@ -29,10 +31,24 @@ enum linnet_status linnet_gradient_join(struct linnet_gradient *g, struct linnet
   return linnet_gradient_reserve(g, 1);
 }
 
+enum linnet_status linnet_gradient_reserve_sum(struct linnet_gradient *g, const struct linnet_shards *shards) {
+  struct linnet_gradient *nodes = g->staging ? &g->staging->nodes : NULL;
+  struct linnet_exchange *exchange = nodes ? &nodes->exchange : &g->exchange;
+  const size_t self = linnet_ranks_self(g->ranks);
+  if (!linnet_exchange_begin(exchange, shards))
+    return LINNET_OK;
+  enum linnet_status status = linnet_gradient_reserve(g, linnet_shards_first(shards, g->ranks, self + 1) -
+                                                             linnet_shards_first(shards, g->ranks, self));
+  if (status == LINNET_OK && nodes)
+    status = linnet_gradient_reserve(nodes, exchange->lists[self].count);
+  return linnet_ranks_agree(g->ranks, status == LINNET_OK ? linnet_exchange_reserve(exchange, shards) : status);
+}
+
 void linnet_gradient_release_sum(struct linnet_gradient *g) {
   struct linnet_device *device = g->network->device;
   device->ops->free(device, g->squares);
   linnet_exchange_release(&g->exchange);
+  linnet_staging_destroy(g->staging);
 }
 
 /* --- one bucket --------------------------------------------------------------------------------------------------- */
@@ -48,13 +64,14 @@ struct sum {
 static void task_own_shards(void *user, size_t task, unsigned worker) {
   const struct sum *sum = user;
   struct linnet_gradient *g = sum->gradient;
+  struct linnet_device *device = g->network->device;
   const size_t block = sum->block + task, start = block * g->division.block;
   const size_t n = linnet_division_length(&g->division, block);
   (void)worker;
   for (size_t s = sum->tree->begin; g->rounded && s < sum->tree->end; s++)
     if (sum->tree->nodes[s])
-      linnet_round_values(n, sum->tree->nodes[s] + start);
-  linnet_shard_tree_sum(sum->tree, g->network->device, g->rounded, start, n);
+      device->ops->round_bfloat16(device, n, sum->tree->nodes[s] + start);
+  linnet_shard_tree_sum(sum->tree, device, g->rounded, start, n);
 }
 
 void linnet_gradient_sum_own(struct linnet_gradient *g, size_t bucket, const struct linnet_shard_tree *own) {
@@ -117,7 +134,7 @@ static enum linnet_status sum_squares(struct linnet_gradient *g) {
 }
 
 enum linnet_status linnet_gradient_sum(struct linnet_gradient *g, const struct linnet_batch *batch) {
-  if (g->division.num_ranks == 1) {
+  if (linnet_ranks_count(g->ranks) == 1) {
     struct linnet_shard_tree own;
     linnet_shard_tree_begin(&batch->shards, g->ranks, g->division.rank, g->shards, &own);
     linnet_gradient_sum_own(g, 0, &own);

@@ -1,18 +1,7 @@
 /* Sums over shards as a tree. */
 #include "train/shard_tree.h"
 
-#include <string.h>
-
 #include "base/numbers.h"
-
-void linnet_round_values(size_t n, real *x) {
-  for (size_t i = 0; i < n; i++) {
-    uint32_t bits = (uint32_t)linnet_bfloat16_bits((float)x[i]) << 16;
-    float rounded;
-    memcpy(&rounded, &bits, sizeof rounded);
-    x[i] = (real)rounded;
-  }
-}
 
 /* Pairs of nodes whose distance is `distance`. */
 static void sum_level(const struct linnet_shard_tree *t, struct linnet_device *device, bool rounded, size_t distance,
@@ -24,7 +13,7 @@ static void sum_level(const struct linnet_shard_tree *t, struct linnet_device *d
       continue;
     device->ops->add(device, n, right + start, left + start);
     if (rounded)
-      linnet_round_values(n, left + start);
+      device->ops->round_bfloat16(device, n, left + start);
   }
 }
 

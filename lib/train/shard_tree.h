@@ -16,15 +16,12 @@ struct linnet_shard_tree {
 void linnet_shard_tree_begin(const struct linnet_shards *shards, const struct linnet_ranks *ranks, size_t r,
                              real *const *gradients, struct linnet_shard_tree *tree);
 
-/* Adds n numbers from `start` on, on all levels. With `rounded`, rounds each sum to bfloat16 (CPU only). */
+/* Adds n numbers from `start` on, on all levels. With `rounded`, rounds each sum to bfloat16. */
 void linnet_shard_tree_sum(const struct linnet_shard_tree *tree, struct linnet_device *device, bool rounded,
                            size_t start, size_t n);
 
 /* The nodes that linnet_shard_tree_sum leaves. */
 void linnet_shard_tree_merge(struct linnet_shard_tree *tree);
-
-/* x (n), rounded to bfloat16. */
-void linnet_round_values(size_t n, real *x);
 
 /* --- the nodes that ranks send ------------------------------------------------------------------------------------ */
 

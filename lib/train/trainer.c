@@ -51,6 +51,7 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   LINNET_TRY(check_range(context, "teacher weight", s->teacher_weight, 0, 100));
   if ((s->teacher_weight > 0) != (s->teacher != NULL))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: a teacher and a weight of it above 0 go together");
+  LINNET_TRY(check_range(context, "frame weight", s->frame_weight, 0, 100));
   LINNET_TRY(check_range(context, "intermediate weight", s->intermediate_weight, 0, 100));
   LINNET_TRY(check_range(context, "average decay", s->average_decay, 0, 0.9999999));
   LINNET_TRY(check_range(context, "shards", (double)s->num_shards, 0, LINNET_MAX_SHARDS));
@@ -249,6 +250,7 @@ static void prepare_batch(struct linnet_trainer *t, struct linnet_batch *batch) 
   linnet_batch_init(batch, t->context, &t->config);
   batch->views = t->settings.consistency > 0 ? 2 : 1;
   batch->taught = t->settings.teacher != NULL;
+  batch->targeted = t->settings.frame_weight > 0;
   batch->ranks = &t->ranks;
   batch->num_shards = t->settings.num_shards;
 }
@@ -275,6 +277,7 @@ static enum linnet_status create_gradient(struct linnet_trainer *t) {
   t->gradient.ctc_weight = t->settings.ctc_weight;
   linnet_gradient_set_intermediate(&t->gradient, t->settings.intermediate_ctc, t->settings.intermediate_weight);
   t->gradient.teacher = t->settings.teacher ? &t->teacher : NULL;
+  t->gradient.frame_weight = t->settings.frame_weight;
   return linnet_gradient_join(&t->gradient, &t->ranks, t->settings.wire_precision == LINNET_BFLOAT16);
 }
 
@@ -289,6 +292,7 @@ static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_
   LINNET_TRY(create_workers(t));
   LINNET_TRY(create_denominator(t));
   LINNET_TRY(linnet_trainer_create_teacher(t));
+  LINNET_TRY(linnet_trainer_check_targets(t));
   LINNET_TRY(create_gradient(t));
   LINNET_TRY(linnet_trainer_create_state(t, model->initial));
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
@@ -306,23 +310,39 @@ static enum linnet_status prepare_together(struct linnet_trainer *t, const struc
 /* What results depend on besides the fingerprint of a training. */
 static enum linnet_status compare_programs(struct linnet_trainer *t, const struct linnet_train_model *model) {
   char text[4096];
-  linnet_format(text, sizeof text, "version=%s\nkernels=%s\nprecision=%d\nepochs=%zu, patience=%u\nconfig=%.3000s\n",
-                linnet_version(), linnet_context_kernels(t->context), (int)linnet_context_precision(t->context),
-                t->settings.num_epochs, t->settings.patience, model->config);
+  const char *device = linnet_context_device(t->context), *kind = strchr(device, ' '); /* after the device's number */
+  linnet_format(text, sizeof text,
+                "version=%s\nkernels=%s\ndevice=%s\nprecision=%d\nepochs=%zu, patience=%u\nconfig=%.3000s\n",
+                linnet_version(), linnet_context_kernels(t->context), kind ? kind + 1 : device,
+                (int)linnet_context_precision(t->context), t->settings.num_epochs, t->settings.patience, model->config);
   return linnet_fingerprint_compare(&t->ranks, text);
 }
 
-static enum linnet_status create(struct linnet_trainer *t, const struct linnet_train_model *model) {
-  if (linnet_ranks_count(&t->ranks) > 1 && !linnet_device_of(t->context)->ops->host)
-    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
-                       "several ranks train on the CPU only: not on a GPU yet; omit --device, or start one rank");
-  if (t->settings.denominator && !linnet_device_of(t->context)->ops->denominator)
+/* What a GPU cannot do. */
+static enum linnet_status check_device(struct linnet_trainer *t) {
+  const struct linnet_train_settings *s = &t->settings;
+  const struct linnet_device_ops *ops = linnet_device_of(t->context)->ops;
+  const size_t ranks = linnet_ranks_count(&t->ranks);
+  if (s->denominator && !ops->denominator)
     return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
                        "the denominator of CTC-CRF is not on a GPU yet: omit --device, or train with CTC");
-  if (t->settings.teacher && !linnet_device_of(t->context)->ops->distillation)
+  if (s->teacher && !ops->distillation)
     return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
                        "training with a teacher is not on a GPU yet: omit --device, or training.teacher");
+  if (s->frame_weight > 0 && !ops->frame_targets)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "training with frame targets is not on a GPU yet: omit --device, or training.frame_targets");
+  if (ranks > 1 && !ops->host && s->num_shards == 0)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "%zu ranks on GPUs need training.shards, a power of two and at least %zu: without it a GPU "
+                       "computes a batch as one shard, which cannot be divided",
+                       ranks, ranks);
+  return LINNET_OK;
+}
+
+static enum linnet_status create(struct linnet_trainer *t, const struct linnet_train_model *model) {
   LINNET_TRY(compare_programs(t, model));
+  LINNET_TRY(linnet_ranks_agree(&t->ranks, check_device(t)));
   LINNET_TRY(read_model_together(t, model));
   struct linnet_checkpoint_file file = {0};
   enum linnet_status status = prepare_together(t, model, &file);
@@ -346,6 +366,9 @@ static enum linnet_status read_arguments(struct linnet_trainer *t, const struct 
   if (t->settings.teacher && !t->train.both_features)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
                        "linnet_trainer_create: a teacher needs the corpus's both_features, which is NULL");
+  if (t->settings.frame_weight > 0 && !t->train.targets)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_trainer_create: a frame weight needs the corpus's targets, which is NULL");
   LINNET_TRY(linnet_ranks_create(t->context, t->settings.group, &t->ranks));
   t->settings.group = NULL;
   return LINNET_OK;

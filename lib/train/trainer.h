@@ -21,6 +21,11 @@ enum linnet_status linnet_trainer_create_teacher(struct linnet_trainer *t);
 /* A number that almost surely differs from that of another teacher. */
 uint64_t linnet_teacher_hash(const struct linnet_model *model);
 
+/* --- frame targets (frame_targets.c) ------------------------------------------------------------------------------ */
+
+/* Checks the frame targets of all training utterances, if the settings ask for them, and sets t->targets_hash. */
+enum linnet_status linnet_trainer_check_targets(struct linnet_trainer *t);
+
 /* --- evaluation (evaluate.c) -------------------------------------------------------------------------------------- */
 
 /* Loss and error rate over a corpus, without dropout and without gradients. */
@@ -58,6 +63,7 @@ struct linnet_trainer {
   struct linnet_network network;
   struct linnet_denominator_graph *denominator; /* NULL: trains with CTC alone */
   struct linnet_teacher teacher;                /* zeros unless settings.teacher */
+  uint64_t targets_hash;                        /* almost surely differs from that of other frame targets */
 
   /* the state */
   real *weights;                     /* (parameters->size) */
@@ -73,6 +79,7 @@ struct linnet_trainer {
   struct linnet_batches batches;     /* of the running epoch */
   struct linnet_batch batch, next;   /* the running one; the one loaded meanwhile, if there is a device to wait for */
   bool loaded;                       /* `next` is loaded */
+  enum linnet_status ahead;          /* of loading it */
   struct linnet_worker *workers;     /* (threads) */
   struct linnet_context **worker_contexts; /* (threads), theirs */
   struct linnet_gradient gradient;

@@ -68,13 +68,14 @@ static enum linnet_status take_batch(struct linnet_trainer *t) {
   return LINNET_OK;
 }
 
-/* Loads the epoch's next batch while a device works on this one. */
-static enum linnet_status load_ahead(struct linnet_trainer *t) {
+/* Loads the epoch's next batch while a device works on this one; sets t->ahead. `user` is the trainer. */
+static void load_ahead(void *user) {
+  struct linnet_trainer *t = user;
+  t->ahead = LINNET_OK;
   if (t->network.device->ops->host || t->state.epoch_step + 1 >= t->batches.batches)
-    return LINNET_OK;
-  LINNET_TRY(load_batch(t, t->state.epoch_step + 1, &t->next));
-  t->loaded = true;
-  return LINNET_OK;
+    return;
+  t->ahead = load_batch(t, t->state.epoch_step + 1, &t->next);
+  t->loaded = t->ahead == LINNET_OK;
 }
 
 static size_t nominal_frames(const struct linnet_trainer *t, size_t begin, size_t end) {
@@ -101,6 +102,8 @@ static enum linnet_status compute_gradient(struct linnet_trainer *t, const struc
   size_t begin = t->batches.starts[s->epoch_step], end = t->batches.starts[s->epoch_step + 1];
   LINNET_TRY(take_batch(t));
   warn_of_idle_ranks(t);
+  t->gradient.queued = load_ahead;
+  t->gradient.queued_user = t;
   LINNET_TRY(
       linnet_gradient_compute(&t->gradient, t->device.weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1)));
   if (events->batch)
@@ -118,12 +121,13 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   if (computed != LINNET_OK)
     return *stop ? LINNET_OK : computed;
   LINNET_TRY(apply_gradient(t, rate));
-  enum linnet_status ahead = load_ahead(t);
+  if (!t->gradient.staging)
+    load_ahead(t);
   enum linnet_status status = linnet_gradient_finish(&t->gradient, &t->batch, &result);
   if (status != LINNET_OK)
     return status == LINNET_ERROR_NUMERIC ? name_utterances(t, status) : status;
-  if (ahead != LINNET_ERROR_CANCELLED)
-    LINNET_TRY(ahead);
+  if (t->ahead != LINNET_ERROR_CANCELLED)
+    LINNET_TRY(t->ahead);
   size_t frames = nominal_frames(t, begin, end);
   double seconds = linnet_train_clock() - started;
   s->step++;
@@ -134,6 +138,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   s->sums.crf += result.crf;
   s->sums.distillation += result.distillation;
   s->sums.intermediate += result.intermediate;
+  s->sums.frame_targets += result.frame_targets;
   s->sums.labels += result.labels;
   s->sums.frames += frames;
   s->sums.infeasible += result.infeasible;
@@ -148,7 +153,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
                                      .loss = result.loss / (double)(result.labels > 0 ? result.labels : 1),
                                      .gradient_norm = result.norm,
                                      .learning_rate = rate};
-  *stop = ahead == LINNET_ERROR_CANCELLED;
+  *stop = t->ahead == LINNET_ERROR_CANCELLED;
   *stop = (events->step && events->step(events->user, &report) != 0) || *stop;
   return LINNET_OK;
 }
@@ -202,6 +207,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .crf_loss = t->denominator ? fmax(0, ratio(s->sums.crf, (double)s->sums.labels)) : -1,
       .distillation = t->settings.teacher ? fmax(0, ratio(s->sums.distillation, (double)s->sums.labels)) : -1,
       .intermediate_loss = t->settings.intermediate_ctc > 0 ? ratio(s->sums.intermediate, (double)s->sums.labels) : -1,
+      .frame_loss = t->settings.frame_weight > 0 ? fmax(0, ratio(s->sums.frame_targets, (double)s->sums.labels)) : -1,
       .num_ranks = linnet_ranks_count(&t->ranks),
       .exchange_seconds = of_steps.seconds,
       .waiting_seconds = of_steps.waiting,
@@ -255,6 +261,7 @@ enum linnet_status linnet_trainer_run(struct linnet_trainer *t, const struct lin
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(linnet_settings_read(t->context, "struct linnet_train_events", events, &own, sizeof own));
   t->saved_at = linnet_train_clock();
+  t->loaded = false; /* a run whose last step failed may have loaded the batch after it */
   begin_polling(t);
   enum linnet_status status = LINNET_OK;
   struct linnet_device *device = t->network.device;

@@ -1,6 +1,6 @@
 /* Weights and the state of the optimiser: their memory, and what ranks exchange of them. The state is divided among
- * ranks (division.h). Where somebody needs a whole vector, it is gathered in the memory of a gradient, which is free
- * between steps. */
+ * ranks on the CPU (division.h); ranks on GPUs all have the whole state. Where somebody needs a whole vector, it is
+ * gathered in the memory of a gradient, which is free between steps. */
 #include <string.h>
 
 #include "train/trainer.h"
@@ -13,8 +13,9 @@ static size_t own_size(const struct linnet_trainer *t) {
   return linnet_division_own_size(&t->gradient.division);
 }
 
-static bool single(const struct linnet_trainer *t) {
-  return linnet_ranks_count(&t->ranks) == 1;
+/* Whether this rank has the whole state: it is the only one, or it computes on a GPU. */
+static bool whole_state(const struct linnet_trainer *t) {
+  return t->gradient.division.num_ranks == 1;
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -75,13 +76,12 @@ enum linnet_status linnet_trainer_upload(struct linnet_trainer *t) {
 /* *own becomes this rank's part of a vector of rank 0's checkpoint. */
 static enum linnet_status share_vector(struct linnet_trainer *t, const struct linnet_checkpoint_file *file,
                                        enum linnet_checkpoint_vector which, real *own) {
-  real *whole = single(t) ? own : t->gradient.shards[0];
+  real *whole = whole_state(t) ? own : t->gradient.shards[0];
   if (file->context)
     linnet_checkpoint_read(file, which, whole);
-  if (single(t))
-    return LINNET_OK;
   LINNET_TRY(linnet_ranks_share(&t->ranks, whole, t->parameters->size * sizeof *whole));
-  linnet_division_take(&t->gradient.division, whole, own);
+  if (whole != own)
+    linnet_division_take(&t->gradient.division, whole, own);
   return LINNET_OK;
 }
 
@@ -105,8 +105,8 @@ enum linnet_status linnet_trainer_share_state(struct linnet_trainer *t, const st
 /* *whole (size) from a divided vector; valid until the next step or call. */
 static enum linnet_status gather(struct linnet_trainer *t, const real *own, const real **whole) {
   real *all = t->gradient.shards[0];
-  *whole = single(t) ? own : all;
-  if (single(t))
+  *whole = whole_state(t) ? own : all;
+  if (whole_state(t))
     return LINNET_OK;
   linnet_division_put(&t->gradient.division, own, all);
   return linnet_gradient_gather(&t->gradient, all);
@@ -118,7 +118,7 @@ enum linnet_status linnet_trainer_model_weights(struct linnet_trainer *t, const 
   if (!t->average)
     return LINNET_OK;
   LINNET_TRY(gather(t, t->average, host));
-  *on_device = single(t) ? t->device.average : *host;
+  *on_device = whole_state(t) ? t->device.average : *host;
   return LINNET_OK;
 }
 

@@ -208,7 +208,7 @@ static double test_glu(struct mirrors *m) {
 
 /* --- Element by element */
 
-/* To float and to bfloat16; the result must equal rounding on the host. */
+/* To float and to bfloat16, and floats rounded in place; the results must equal rounding on the host. */
 static double test_activations_of(struct mirrors *m) {
   struct test_random *r = &m->random;
   size_t n = some_size(r, scaled(20000));
@@ -216,11 +216,15 @@ static double test_activations_of(struct mirrors *m) {
                 y2 = buffer_poisoned(r, n);
   for (size_t i = 0; i < n; i++)
     x.x[i] = y.x[i] = test_below(r, 50) ? x.x[i] : test_below(r, 2) ? INFINITY : NAN;
+  struct buffer rounded = buffer_copy(r, &x), in_place = buffer_copy(r, &x);
+  for (size_t i = 0; i < n; i++)
+    rounded.x[i] = from_upper_half(upper_half(x.x[i]));
   round_activations(m, &y);
   linnet_cuda_activations_of(m->device, n, mirror(m, &x), mirror_activations(m, &y2));
+  linnet_cuda_round_bfloat16(m->device, n, mirror(m, &in_place));
   mirrors_return(m);
-  double error = buffer_error(&y2, &y);
-  RELEASE(x, y, y2);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&in_place, &rounded));
+  RELEASE(x, y, y2, rounded, in_place);
   return error;
 }
 

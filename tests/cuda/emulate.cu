@@ -2,8 +2,10 @@
  * on host memory. Kernels run in emulate_fibers.cu or emulate_threads.cu. */
 #include "emulate.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <vector>
 
 extern "C" {
@@ -16,7 +18,8 @@ __thread dim3 thread_index, block_index, block_size, grid_size;
 
 namespace {
 const char *launched = "no kernel";
-}
+std::mutex running; /* devices of several threads run one kernel at a time */
+} // namespace
 
 void fail(const char *what) {
   std::fprintf(stderr, "emulated device: %s: %s in block %u %u %u\n", launched, what, block_index.x, block_index.y,
@@ -30,6 +33,7 @@ void check_aligned(const void *address, std::size_t bytes) {
 }
 
 void launch(const char *kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &body) {
+  const std::lock_guard<std::mutex> lock(running);
   launched = kernel;
   if (block.x % 32 != 0 || block.y != 1 || block.z != 1)
     fail("a block that is not emulated");
@@ -89,18 +93,42 @@ void mma(unsigned packed, float *upper, float *lower, const std::uint32_t *a, co
 }
 } // namespace emulate
 
+/* Host memory that a device may still read. */
+struct emulated_upload {
+  const unsigned char *host;
+  std::vector<unsigned char> contents; /* as it was queued */
+};
+
 struct emulated_device {
   struct linnet_cuda_device cuda;
   std::vector<unsigned char> scratch;
+  std::vector<emulated_upload> uploads; /* since the last wait */
 };
+
+/* The uploads from `bytes` of host memory, or with NULL all, are done: they must have found what was there when they
+ * were queued. */
+static void finish_uploads(struct linnet_device *device, const void *host, std::size_t bytes) {
+  const unsigned char *begin = static_cast<const unsigned char *>(host);
+  std::vector<emulated_upload> left;
+  for (emulated_upload &upload : reinterpret_cast<emulated_device *>(device)->uploads)
+    if (begin && (upload.host >= begin + bytes || upload.host + upload.contents.size() <= begin))
+      left.push_back(std::move(upload));
+    else if (std::memcmp(upload.host, upload.contents.data(), upload.contents.size()) != 0)
+      emulate::fail("host memory that changed before it was uploaded");
+  reinterpret_cast<emulated_device *>(device)->uploads.swap(left);
+}
 
 /* Memory of all emulated devices, in bytes. */
 namespace {
-size_t limit = SIZE_MAX, in_use, peak;
+size_t limit = SIZE_MAX;
+std::atomic<size_t> in_use, peak;
 bool with_cudnn; /* this limit is not for host memory */
 } // namespace
 
 extern "C" {
+size_t linnet_cuda_count(void) {
+  return 1;
+}
 enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum linnet_precision precision,
                                     struct linnet_device **device) {
   emulated_device *emulated = new emulated_device();
@@ -130,7 +158,9 @@ void linnet_cuda_out_of_memory(struct linnet_device *) {
 void *linnet_cuda_alloc_host(struct linnet_device *, size_t bytes) {
   return std::aligned_alloc(256, (bytes + 256) / 256 * 256);
 }
-void linnet_cuda_free_host(struct linnet_device *, void *memory) {
+/* cudaFreeHost waits, too. */
+void linnet_cuda_free_host(struct linnet_device *device, void *memory) {
+  linnet_cuda_wait(device, nullptr);
   std::free(memory);
 }
 void *linnet_cuda_stream(const struct linnet_device *) {
@@ -151,7 +181,8 @@ void *linnet_cuda_alloc(struct linnet_device *, size_t bytes) {
   unsigned char *block = static_cast<unsigned char *>(std::aligned_alloc(256, (bytes + 512) / 256 * 256));
   std::memcpy(block, &bytes, sizeof bytes);
   in_use += bytes;
-  peak = in_use > peak ? in_use : peak;
+  if (in_use > peak)
+    peak = in_use.load();
   return block + 256;
 }
 void linnet_cuda_free(struct linnet_device *, void *memory) {
@@ -178,11 +209,14 @@ size_t test_cuda_stretch(void) {
 void test_cuda_cudnn(bool sought) {
   with_cudnn = sought;
 }
-void linnet_cuda_upload(struct linnet_device *, void *device, const void *host, size_t bytes) {
-  std::memcpy(device, host, bytes);
+void linnet_cuda_upload(struct linnet_device *device, void *to, const void *host, size_t bytes) {
+  const unsigned char *contents = static_cast<const unsigned char *>(host);
+  std::memcpy(to, host, bytes);
+  reinterpret_cast<emulated_device *>(device)->uploads.push_back({contents, {contents, contents + bytes}});
 }
-void linnet_cuda_download(struct linnet_device *, void *host, const void *device, size_t bytes) {
-  std::memcpy(host, device, bytes);
+void linnet_cuda_download(struct linnet_device *device, void *host, const void *from, size_t bytes) {
+  finish_uploads(device, host, bytes); /* they were queued before */
+  std::memcpy(host, from, bytes);
 }
 void linnet_cuda_zero(struct linnet_device *, void *device, size_t bytes) {
   std::memset(device, 0, bytes);
@@ -190,7 +224,8 @@ void linnet_cuda_zero(struct linnet_device *, void *device, size_t bytes) {
 void linnet_cuda_copy(struct linnet_device *, void *to, const void *from, size_t bytes) {
   std::memcpy(to, from, bytes);
 }
-enum linnet_status linnet_cuda_wait(struct linnet_device *, struct linnet_context *) {
+enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_context *) {
+  finish_uploads(device, nullptr, 0);
   return LINNET_OK;
 }
 void linnet_cuda_gemm(struct linnet_device *device, const struct linnet_gemm *g) {

@@ -1,7 +1,7 @@
-/* The gradient of a step of training with two views of each utterance, with a teacher, and with CTC on an
- * intermediate output, from loaded batch to parameters, against central differences, in double. The loss that is
- * differentiated has constant targets (the posteriors before any step) and is computed here from its definition, with
- * masks and dropout of their own in each view, and an utterance whose labels do not fit. */
+/* The gradient of a step of training with two views of each utterance, with a teacher, with CTC on an
+ * intermediate output, and with frame targets, from loaded batch to parameters, against central differences, in double.
+ * The loss that is differentiated has constant targets (the posteriors before any step) and is computed here from its
+ * definition, with masks and dropout of their own in each view, and an utterance whose labels do not fit. */
 #include "gradient.h"
 #include "train/gradient.h"
 
@@ -35,6 +35,13 @@ static enum linnet_status both_features_of(void *user, struct linnet_context *co
   for (size_t i = 0; i < *frames * DIM; i++)
     teacher[i] = 2 * x[i];
   return status;
+}
+
+/* Frames without a target among others. */
+static void targets_of(void *user, size_t u, uint64_t epoch, size_t frames, int *targets) {
+  (void)user, (void)epoch;
+  for (size_t t = 0; t < frames; t++)
+    targets[t] = (int)((t * 7 + u) % 11 % OUTPUTS);
 }
 
 static void masks_of(void *user, size_t u, uint64_t epoch, unsigned view, size_t frames,
@@ -79,6 +86,7 @@ static void load(struct problem *p) {
                                  .labels = labels_of,
                                  .features = features_of,
                                  .both_features = both_features_of,
+                                 .targets = targets_of,
                                  .num_masks = 2,
                                  .masks = masks_of};
   size_t nominal[UTTERANCES];
@@ -87,6 +95,7 @@ static void load(struct problem *p) {
   linnet_batch_init(&p->batch, p->context, &p->config);
   p->batch.views = 2;
   p->batch.taught = p->teacher.weight > 0;
+  p->batch.targeted = p->gradient.frame_weight > 0;
   REQUIRE(linnet_batch_load(&p->batch, &corpus, order, UTTERANCES, nominal, 1, NULL) == LINNET_OK, "%s",
           linnet_context_error(p->context));
 }
@@ -153,6 +162,21 @@ static double divergence(const struct problem *p, const real *targets, size_t ta
   return sum;
 }
 
+/* Cross entropy of sequence s, of rows whose middle frame has a target, among the symbols without blank. */
+static double frame_loss(const struct problem *p, size_t s, const real *log_p) {
+  const size_t *offsets = p->batch.offsets, u = s / 2;
+  int targets[21];
+  double loss = 0;
+  targets_of(NULL, u, 1, utterances[u].frames, targets);
+  for (size_t t = 0; t < offsets[s + 1] - offsets[s]; t++) {
+    const size_t middle = t * STACK + 1 < utterances[u].frames ? t * STACK + 1 : utterances[u].frames - 1;
+    const real *row = log_p + (offsets[s] + t) * OUTPUTS;
+    if (targets[middle] > 0)
+      loss -= row[targets[middle]] - log(1 - exp(row[0]));
+  }
+  return loss;
+}
+
 /* The loss of the batch, by its definition. */
 static double loss_of(struct problem *p) {
   size_t labels = 0;
@@ -170,6 +194,8 @@ static double loss_of(struct problem *p) {
         p->gradient.consistency * (divergence(p, p->targets, b, a, log_p) + divergence(p, p->targets, a, b, log_p)) / 2;
     for (size_t s = a; p->batch.taught && s <= b; s++)
       sum += p->teacher.weight * divergence(p, p->taught, s, s, log_p) / 2;
+    if (p->gradient.frame_weight > 0)
+      sum += p->gradient.frame_weight * (frame_loss(p, a, log_p) + frame_loss(p, b, log_p)) / 2;
   }
   free(log_p);
   return sum / (double)labels;
@@ -202,18 +228,24 @@ static void create_teacher(struct problem *p, double weight) {
   p->gradient.teacher = weight > 0 ? &p->teacher : NULL;
 }
 
-static void create(struct problem *p, double consistency, double teacher, double intermediate) {
+/* The weights of the losses. */
+struct losses {
+  double consistency, teacher, intermediate, frames;
+};
+
+static void create(struct problem *p, const struct losses *l) {
   *p = (struct problem){.context = test_context()};
-  configure(&p->config, intermediate > 0 ? 2 : 1);
+  configure(&p->config, l->intermediate > 0 ? 2 : 1);
   REQUIRE(linnet_parameters_create(p->context, &p->config, &p->parameters) == LINNET_OK, "parameters");
   p->network = (struct linnet_network){linnet_device_of(p->context), &p->config, p->parameters};
   REQUIRE(linnet_workers_create(p->context, &p->network, &p->workers) == LINNET_OK, "workers");
   REQUIRE(linnet_gradient_create(p->context, &p->network, p->workers, &p->gradient) == LINNET_OK, "gradient");
-  p->gradient.consistency = consistency;
-  linnet_gradient_set_intermediate(&p->gradient, intermediate > 0 ? 1 : 0, intermediate);
+  p->gradient.consistency = l->consistency;
+  p->gradient.frame_weight = l->frames;
+  linnet_gradient_set_intermediate(&p->gradient, l->intermediate > 0 ? 1 : 0, l->intermediate);
   p->weights = gradient_reals(p->parameters->size);
   linnet_parameters_initialise(p->parameters, SEED, p->weights);
-  create_teacher(p, teacher);
+  create_teacher(p, l->teacher);
   load(p);
   run_teacher(p);
   p->targets = gradient_reals(p->batch.offsets[p->batch.count] * OUTPUTS);
@@ -241,17 +273,19 @@ static void check_result(struct problem *p) {
   CHECK(result.labels == 6 && result.infeasible == 1, "%zu labels, %zu infeasible", result.labels, result.infeasible);
   double expected = loss_of(p) * 6, total = result.loss + p->gradient.consistency * result.consistency +
                                             p->teacher.weight * result.distillation +
-                                            p->gradient.intermediate_weight * result.intermediate;
+                                            p->gradient.intermediate_weight * result.intermediate +
+                                            p->gradient.frame_weight * result.frame_targets;
   CHECK(gradient_error(total, expected, 1e-6) < 1e-9, "loss %.12f, expected %.12f", total, expected);
   CHECK((result.distillation > 0) == (p->teacher.weight > 0), "distillation %g", result.distillation);
+  CHECK((result.frame_targets > 0) == (p->gradient.frame_weight > 0), "frame targets %g", result.frame_targets);
   CHECK((result.consistency > 0) == (p->gradient.consistency > 0), "consistency %g", result.consistency);
 }
 
 /* Along random directions, and the tensors one by one. */
-static void check_gradient(double consistency, double teacher, double intermediate) {
+static void check_gradient(struct losses l) {
   struct problem p;
   struct test_random r = {3};
-  create(&p, consistency, teacher, intermediate);
+  create(&p, &l);
   REQUIRE(linnet_gradient_compute(&p.gradient, p.weights, &p.batch, SEED, STEP) == LINNET_OK, "%s",
           linnet_context_error(p.context));
   check_result(&p);
@@ -268,20 +302,22 @@ static void check_gradient(double consistency, double teacher, double intermedia
     worst = fmax(worst, gradient_error(slope, expected, rms * sqrt((double)(t ? t->count : n)) / 10));
     free(direction);
   }
-  printf("consistency %g, teacher %g, intermediate CTC %g: norm %g, %zu sequences, %zu rows, error %.1e, bound %.0e\n",
-         consistency, teacher, intermediate, rms * sqrt((double)n), p.batch.count, p.batch.offsets[p.batch.count],
-         worst, GRADIENT_BOUND);
-  CHECK(rms > 0 && worst <= GRADIENT_BOUND, "consistency %g, teacher %g, intermediate CTC %g: error %.3e", consistency,
-        teacher, intermediate, worst);
+  printf("consistency %g, teacher %g, intermediate CTC %g, frame targets %g: norm %g, %zu sequences, %zu rows, error "
+         "%.1e, bound %.0e\n",
+         l.consistency, l.teacher, l.intermediate, l.frames, rms * sqrt((double)n), p.batch.count,
+         p.batch.offsets[p.batch.count], worst, GRADIENT_BOUND);
+  CHECK(rms > 0 && worst <= GRADIENT_BOUND, "error %.3e", worst);
   destroy(&p);
 }
 
 int main(void) {
-  check_gradient(0, 0, 0);
-  check_gradient(0.2, 0, 0);
-  check_gradient(5, 0, 0);
-  check_gradient(0, 0.5, 0);
-  check_gradient(0.2, 3, 0);
-  check_gradient(0.2, 0, 0.7);
+  check_gradient((struct losses){0});
+  check_gradient((struct losses){.consistency = 0.2});
+  check_gradient((struct losses){.consistency = 5});
+  check_gradient((struct losses){.teacher = 0.5});
+  check_gradient((struct losses){.consistency = 0.2, .teacher = 3});
+  check_gradient((struct losses){.consistency = 0.2, .intermediate = 0.7});
+  check_gradient((struct losses){.frames = 0.3});
+  check_gradient((struct losses){.consistency = 0.2, .teacher = 0.5, .frames = 2});
   return test_result();
 }

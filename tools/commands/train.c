@@ -50,6 +50,7 @@ struct run {
   struct linnet_cmvn cmvn; /* global */
   struct train_denominator denominator;
   struct linnet_model *teacher;
+  struct train_targets *targets;
   struct linnet_trainer *trainer;
 };
 
@@ -58,6 +59,7 @@ static void release(struct run *run) {
   train_denominator_free(&run->denominator);
   train_corpus_free(run->train);
   train_corpus_free(run->dev);
+  train_targets_free(run->targets);
   linnet_model_destroy(run->teacher);
   linnet_symbols_destroy(run->symbols);
   linnet_lexicon_destroy(run->lexicon);
@@ -115,6 +117,13 @@ static bool load_teacher(struct run *run) {
   if (run->teacher)
     train_corpus_set_teacher(run->train, run->teacher);
   return run->teacher;
+}
+
+static bool load_targets(struct run *run) {
+  if (!run->config.frame_targets)
+    return true;
+  run->targets = train_targets_load(run->context, run->config.frame_targets, run->symbols);
+  return run->targets && train_corpus_set_targets(run->train, run->targets);
 }
 
 static bool create_trainer(struct run *run) {
@@ -213,11 +222,13 @@ static int train(struct run *run) {
 }
 
 static void report_ranks(const struct run *run) {
+  const bool host = strcmp(linnet_context_device(run->context), "cpu") == 0;
   if (train_ranks_group(&ranks))
-    fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s, %s the backward pass\n",
-            ranks.mpi.group.num_ranks, ranks.mpi.library,
-            run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32",
-            ranks.mpi.group.any_thread ? "during" : "after");
+    fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s, %s\n", ranks.mpi.group.num_ranks,
+            ranks.mpi.library, run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32",
+            !host                        ? "after the backward pass, through host memory"
+            : ranks.mpi.group.any_thread ? "during the backward pass"
+                                         : "after the backward pass");
 }
 
 /* Everything up to the trainer. Rank 0 alone has the folder. */
@@ -225,7 +236,7 @@ static bool prepare(struct run *run) {
   const bool first = train_ranks_first(&ranks);
   return train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) &&
          (!first || (make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) && load_corpora(run) &&
-         load_denominator(run) && load_teacher(run);
+         load_denominator(run) && load_teacher(run) && load_targets(run);
 }
 
 static int run_all(struct run *run) {
@@ -275,8 +286,8 @@ static const struct poptOption table[] = {
     {"provenance", 0, POPT_ARG_STRING, &options.provenance, 0,
      "data and attribution to store in the model file (default: none)", "TEXT"},
     {"mpi", 0, POPT_ARG_STRING, &options.mpi, 0,
-     "train with all processes of an MPI job: on, off, or auto (default): if mpirun or srun started several "
-     "(docs/scale.md)",
+     "train with all processes of an MPI job: on, off, or auto (default): if mpirun or srun started several; with "
+     "--device cuda each takes its own GPU, and training.shards is needed (docs/scale.md)",
      "WHEN"},
     {"batches", 0, POPT_ARG_NONE, &options.batches, 0,
      "write the utterances of each step to EXP/batches.txt (default: no)", NULL},

@@ -133,9 +133,20 @@ static bool check_teacher(const char *path, const json_t *object, const struct t
   return false;
 }
 
+static bool check_frame_targets(const char *path, const json_t *object, const struct train_config *config,
+                                double weight) {
+  if (!config->frame_targets && json_object_get(object, "frame_weight"))
+    tool_fail("%s: training.frame_weight needs training.frame_targets, a file of alignments in CTM", path);
+  else if (config->frame_targets && !(weight > 0 && weight <= 100))
+    tool_fail("%s: training.frame_weight is %g; it must be above 0, up to 100", path, weight);
+  else
+    return true;
+  return false;
+}
+
 static bool read_training(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_train_settings *s = &config->training;
-  double ctc_weight = 0.1, teacher_weight = 0.5;
+  double ctc_weight = 0.1, teacher_weight = 0.5, frame_weight = 0.1;
   const struct key keys[] = {{"optimizer", KEY_CHOICE, &s->optimizer, optimizers},
                              {"schedule", KEY_CHOICE, &s->schedule, schedules},
                              {"learning_rate", KEY_DOUBLE, &s->learning_rate, NULL},
@@ -149,6 +160,8 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"intermediate_weight", KEY_DOUBLE, &s->intermediate_weight, NULL},
                              {"teacher", KEY_TEXT, &config->teacher, NULL},
                              {"teacher_weight", KEY_DOUBLE, &teacher_weight, NULL},
+                             {"frame_targets", KEY_TEXT, &config->frame_targets, NULL},
+                             {"frame_weight", KEY_DOUBLE, &frame_weight, NULL},
                              {"average_decay", KEY_DOUBLE, &s->average_decay, NULL},
                              {"batch_frames", KEY_SIZE, &s->num_batch_frames, NULL},
                              {"epochs", KEY_SIZE, &s->num_epochs, NULL},
@@ -164,10 +177,11 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"wire_precision", KEY_CHOICE, &s->wire_precision, precisions},
                              {0}};
   if (!read_section(path, "training", object, keys) || !check_objective(path, object, config) ||
-      !check_teacher(path, object, config, teacher_weight))
+      !check_teacher(path, object, config, teacher_weight) || !check_frame_targets(path, object, config, frame_weight))
     return false;
   s->ctc_weight = config->objective == TRAIN_CTC_CRF ? ctc_weight : 0;
   s->teacher_weight = config->teacher ? teacher_weight : 0;
+  s->frame_weight = config->frame_targets ? frame_weight : 0;
   return true;
 }
 
@@ -401,5 +415,6 @@ void train_config_free(struct train_config *config) {
   free(config->noise);
   free(config->denominator);
   free(config->teacher);
+  free(config->frame_targets);
   free(config->recipe);
 }

@@ -535,6 +535,61 @@ void train_corpus_set_teacher(struct train_corpus *corpus, const struct linnet_m
   linnet_model_features(teacher, &corpus->teacher_features);
 }
 
+/* --- frame targets ------------------------------------------------------------------------------------------------ */
+
+/* A margin in seconds for phones that end after the last frame: half a window, stacked frames, rounding. */
+static const double max_overhang = 0.5;
+
+static bool check_phones(const struct train_corpus *corpus, const struct utterance *u, const char *path) {
+  const double end = u->num_phones > 0 ? (double)u->phones[u->num_phones - 1].end : 0,
+               seconds = (double)u->frames * corpus->config->feature_config.fbank.frame_shift / 1000;
+  if (end <= seconds + max_overhang)
+    return true;
+  tool_fail("%s: utterance %s: its phones end at %.2f s, but it has %.2f s: align the data that are trained on", path,
+            u->id, end, seconds);
+  return false;
+}
+
+bool train_corpus_set_targets(struct train_corpus *corpus, const struct train_targets *targets) {
+  const char *path = train_targets_path(targets);
+  size_t found = 0, missing = 0;
+  for (size_t i = 0; i < corpus->count; i++) {
+    struct utterance *u = &corpus->utterances[i];
+    u->phones = train_targets_find(targets, u->id, &u->num_phones);
+    if (!check_phones(corpus, u, path))
+      return false;
+    found += u->num_phones > 0;
+    missing += u->num_phones == 0 && u->num_labels > 0;
+  }
+  if (found == 0)
+    tool_fail("%s: has no utterance of the training data: align them (linnet align --data DIR --format ctm)", path);
+  else if (missing > 0)
+    tool_warn("%s: lacks %zu of %zu utterances with labels, which train without frame targets", path, missing,
+              found + missing);
+  return corpus->targeted = found > 0;
+}
+
+/* Speeds and padding move the phones; the other augmentations keep their times. A frame lies where `linnet align` has
+ * it: frame 0 begins at 0. */
+static void corpus_targets(void *user, size_t utterance, uint64_t epoch, size_t frames, int *targets) {
+  const struct train_corpus *corpus = user;
+  const struct train_config *config = corpus->config;
+  const struct utterance *u = &corpus->utterances[utterance];
+  const size_t choice = choose_speed(corpus, u, utterance, epoch);
+  const double rate = sample_rate(corpus), speed = choice == MAX_SPEEDS ? 1 : config->speeds[choice];
+  const bool padded = u->audio && corpus->augmented && epoch > 0;
+  const size_t samples = padded ? linnet_padding_before(&config->padding, key_of(corpus, epoch, utterance), rate) : 0;
+  const double before = (double)samples / rate, shift = config->feature_config.fbank.frame_shift / 1000;
+  for (size_t t = 0, p = 0; t < frames; t++) {
+    const double seconds = (((double)t + 0.5) * shift - before) * speed;
+    while (p < u->num_phones && (double)u->phones[p].end <= seconds)
+      p++;
+    targets[t] = p < u->num_phones && (double)u->phones[p].start <= seconds ? u->phones[p].symbol : 0;
+  }
+}
+
+/* --- the other callbacks ------------------------------------------------------------------------------------------ */
+
 static void corpus_prefetch(void *user, const size_t *utterances, size_t count, uint64_t epoch) {
   const struct train_corpus *corpus = user;
   for (size_t i = 0; i < count; i++) {
@@ -551,8 +606,6 @@ static void corpus_masks(void *user, size_t utterance, uint64_t epoch, unsigned 
   linnet_specaugment_masks(&corpus->config->masks, key_of(corpus, epoch | (uint64_t)view << 32, utterance), frames,
                            corpus->config->feature_config.fbank.num_mel, masks);
 }
-
-/* --- the other callbacks ------------------------------------------------------------------------------------------ */
 
 static const char *corpus_id(void *user, size_t utterance) {
   return ((const struct train_corpus *)user)->utterances[utterance].id;
@@ -605,6 +658,7 @@ struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
                                 .labels = corpus_labels,
                                 .features = corpus_features,
                                 .both_features = corpus->teacher ? corpus_both_features : NULL,
+                                .targets = corpus->targeted ? corpus_targets : NULL,
                                 .count_errors = count_errors,
                                 .num_masks = masked ? linnet_specaugment_num_masks(&config->masks) : 0,
                                 .masks = corpus_masks,

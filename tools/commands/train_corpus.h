@@ -61,7 +61,9 @@ struct utterance {
   size_t index; /* in the folder */
   int *labels;
   size_t num_labels;
-  size_t frames;      /* at its own speed */
+  size_t frames;                    /* at its own speed */
+  const struct train_phone *phones; /* (num_phones): its alignment; NULL: none */
+  size_t num_phones;
   struct clip *audio; /* [0]: as recorded; then one per speed; NULL: features are stored */
 };
 
@@ -75,6 +77,7 @@ struct train_corpus {
   struct stored stored[MAX_FOLDERS]; /* zeros for folders with audio */
   size_t num_folders;
   struct linnet_symbols *speakers;    /* names; speaker 0 stands for no speaker */
+  bool targeted;                      /* utterances have alignments */
   const struct linnet_model *teacher; /* NULL: none; then teacher_features are zeros */
   struct linnet_feature_config teacher_features;
   struct linnet_cmvn *statistics; /* one per speaker, or one in all; NULL: statistics per utterance */

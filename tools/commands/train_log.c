@@ -35,7 +35,8 @@ static void print_losses(FILE *file, const struct linnet_train_epoch *e) {
   } losses[] = {{"consistency", e->consistency},
                 {"crf_loss", e->crf_loss},
                 {"distillation", e->distillation},
-                {"intermediate_loss", e->intermediate_loss}};
+                {"intermediate_loss", e->intermediate_loss},
+                {"frame_loss", e->frame_loss}};
   for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
     if (losses[i].loss >= 0)
       fprintf(file, "\"%s\": %.6f, ", losses[i].name, losses[i].loss);

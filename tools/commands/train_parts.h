@@ -28,8 +28,9 @@ struct train_config {
   struct linnet_feature_config feature_config;
   struct linnet_train_settings training;
   enum train_objective objective;
-  char *denominator; /* the file of an n-gram; NULL unless the objective is CTC-CRF */
-  char *teacher;     /* a model file, or NULL */
+  char *denominator;   /* the file of an n-gram; NULL unless the objective is CTC-CRF */
+  char *teacher;       /* a model file, or NULL */
+  char *frame_targets; /* a file of alignments, or NULL */
 
   /* augmentation of training utterances */
   double speeds[MAX_SPEEDS]; /* one is drawn each time */
@@ -77,6 +78,11 @@ bool train_corpus_normalise(struct linnet_context *context, struct train_corpus 
 /* Lets the corpus normalise features for a teacher, too; the model must outlive the corpus. */
 void train_corpus_set_teacher(struct train_corpus *corpus, const struct linnet_model *teacher);
 
+/* Gives the training corpus targets of its frames; they must outlive it. False after printing why: phones last longer
+ * than the audio of their utterance, or no utterance has any. */
+struct train_targets;
+bool train_corpus_set_targets(struct train_corpus *corpus, const struct train_targets *targets);
+
 /* The callbacks; valid as long as the corpus. */
 struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus);
 
@@ -102,6 +108,23 @@ void train_denominator_free(struct train_denominator *denominator);
 
 /* Loads a model whose features the corpus can compute beside its own. NULL after printing why there is none. */
 struct linnet_model *train_teacher_load(struct linnet_context *context, const char *path);
+
+/* --- frame targets (train_targets.c) ------------------------------------------------------------------------------ */
+
+/* A phone of an alignment, in seconds of the recording. */
+struct train_phone {
+  float start, end;
+  int symbol;
+};
+
+/* Loads phones of utterances with their times, in CTM. NULL after printing why: also if a phone is not a symbol. */
+struct train_targets *train_targets_load(struct linnet_context *context, const char *path,
+                                         const struct linnet_symbols *symbols);
+void train_targets_free(struct train_targets *targets);
+
+/* The file, and the phones of an utterance, sorted by their starts; *count is 0 if the file does not have it. */
+const char *train_targets_path(const struct train_targets *targets);
+const struct train_phone *train_targets_find(const struct train_targets *targets, const char *utterance, size_t *count);
 
 /* --- ranks (train_ranks.c) ---------------------------------------------------------------------------------------- */
 

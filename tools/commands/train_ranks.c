@@ -96,6 +96,7 @@ int train_ranks_open(const char *mode, struct train_ranks *ranks) {
     return tool_fail("%s started %ld processes, but %s sees one: use the launcher of that library, or --mpi off",
                      launcher->name, number_of(launcher->size), ranks->mpi.library);
   tool_share_processors(own_processors(ranks));
+  tool_share_devices(ranks->mpi.local_rank);
   tool_be_quiet(ranks->mpi.group.rank > 0);
   return TOOL_OK;
 }

@@ -21,6 +21,7 @@
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
 static bool quiet;
+static size_t own_index; /* of this process among those that share the devices of a machine */
 static char *option_kernels, *option_precision, *option_device;
 static volatile sig_atomic_t interrupted; /* the signal */
 static atomic_bool line_shown;            /* a progress line is on the terminal; messages come from any thread */
@@ -106,6 +107,10 @@ void tool_be_quiet(bool value) {
 void tool_share_processors(int processors) {
   if (option_threads == 0)
     option_threads = processors;
+}
+
+void tool_share_devices(size_t index) {
+  own_index = index;
 }
 
 void tool_warn(const char *format, ...) {
@@ -254,15 +259,25 @@ static bool find_precision(enum linnet_precision *precision) {
   return false;
 }
 
+/* For the options "cuda" and "auto", the CUDA device of this process; otherwise --device itself. */
+static const char *choose_device(char name[32]) {
+  const bool any = option_device && (strcmp(option_device, "cuda") == 0 || strcmp(option_device, "auto") == 0);
+  const size_t count = any && own_index > 0 ? linnet_num_cuda_devices() : 0;
+  if (count == 0)
+    return option_device;
+  snprintf(name, 32, "cuda:%zu", own_index % count);
+  return name;
+}
+
 static struct linnet_context *create_context(linnet_cancel_fn cancel) {
   struct linnet_context_settings settings;
-  char error[LINNET_ERROR_BYTES];
+  char error[LINNET_ERROR_BYTES], device[32];
   linnet_context_settings_default(&settings);
   settings.error = error;
   settings.error_bytes = sizeof error;
   settings.num_threads = (unsigned)option_threads;
   settings.kernels = option_kernels;
-  settings.device = option_device;
+  settings.device = choose_device(device);
   settings.log = print_log;
   settings.cancel = cancel;
   settings.progress = report_stage;

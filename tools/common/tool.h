@@ -101,6 +101,10 @@ void tool_be_quiet(bool quiet);
 /* The number of threads if the command line has no --threads. Call it before tool_context. */
 void tool_share_processors(int processors);
 
+/* The number of this process among those that share the CUDA devices of the machine: --device cuda and auto then mean
+ * the device of this number, modulo the number of devices. Call it before tool_context. */
+void tool_share_devices(size_t index);
+
 /* Prints the error of the context and returns TOOL_FAILURE. After an interrupt calls fail because they are cancelled;
  * then it prints nothing and returns TOOL_INTERRUPTED. */
 int tool_fail_context(const struct linnet_context *context);

@@ -90,14 +90,16 @@ static int exchange(void *user, const void *send, const size_t *send_offsets, vo
 
 /* --- begin and end ------------------------------------------------------------------------------------------------ */
 
-static size_t count_local(void) {
+static void find_local(struct mpi_group *group) {
   MPI_Comm local;
-  int count = 1;
-  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) != MPI_SUCCESS)
-    return 1;
-  MPI_Comm_size(local, &count);
-  MPI_Comm_free(&local);
-  return (size_t)count;
+  int rank = 0, count = 1;
+  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
+    MPI_Comm_rank(local, &rank);
+    MPI_Comm_size(local, &count);
+    MPI_Comm_free(&local);
+  }
+  group->local_rank = (size_t)rank;
+  group->num_local = (size_t)count;
 }
 
 /* Such as "Open MPI v4.1.4", or of "MPICH Version:\t4.0.2\n...", "MPICH Version 4.0.2". */
@@ -141,7 +143,7 @@ int linnet_mpi_open(struct mpi_group *group) {
                                        .gather = gather,
                                        .exchange = exchange,
                                        .any_thread = provided >= MPI_THREAD_SERIALIZED};
-  group->num_local = count_local();
+  find_local(group);
   name_library(group->library, sizeof group->library);
   return allocate() ? 0 : 1;
 }

@@ -6,9 +6,9 @@
 #include <linnet/group.h>
 
 struct mpi_group {
-  struct linnet_group group; /* of all processes that the launcher started */
-  size_t num_local;          /* ranks on this machine */
-  char library[80];          /* the MPI library and its version */
+  struct linnet_group group;    /* of all processes that the launcher started */
+  size_t local_rank, num_local; /* the number of this rank among those on its machine; 0 <= local_rank < num_local */
+  char library[80];             /* the MPI library and its version */
 };
 
 /* Begins MPI; 0 if that worked. */

@@ -86,6 +86,8 @@ void linnet_cuda_activations_of(struct linnet_device *device, size_t n, const fl
 /* --- sums and the update ------------------------------------------------------------------------------------------ */
 
 void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, float *y_add);
+/* x (n), rounded to bfloat16; it stays float. */
+void linnet_cuda_round_bfloat16(struct linnet_device *device, size_t n, float *x);
 void linnet_cuda_average(struct linnet_device *device, size_t n, double weight, const float *x, float *average_add);
 void linnet_cuda_column_sum(struct linnet_device *device, size_t rows, size_t width, const void *x, float *sums_add);
 /* sums[c] += sum over the parts, in their order, of partial[part * ld + c]: the second half of sums over rows. */

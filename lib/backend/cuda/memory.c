@@ -53,6 +53,11 @@ static cudaError_t open_device(struct linnet_cuda_device *d, int index) {
   return error;
 }
 
+size_t linnet_cuda_count(void) {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? (size_t)count : 0;
+}
+
 enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, enum linnet_precision precision,
                                     struct linnet_device **device) {
   int count = 0;

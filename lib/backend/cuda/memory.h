@@ -13,6 +13,9 @@ struct linnet_device;
 /* Scratch of a device. Ops use it for sums over blocks; each op may overwrite what another op left there. */
 #define LINNET_CUDA_SCRATCH ((size_t)64 << 20)
 
+/* The number of devices; 0 without a driver. */
+size_t linnet_cuda_count(void);
+
 /* LINNET_ERROR_DEVICE: no driver, or no such device. */
 enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, enum linnet_precision precision,
                                     struct linnet_device **device);

@@ -240,6 +240,7 @@ const struct linnet_device_ops linnet_cuda_device_ops = {
     .feature_map_backward = feature_map_backward,
     .feature_map_work = no_work,
     .add = linnet_cuda_add,
+    .round_bfloat16 = linnet_cuda_round_bfloat16,
     .average = linnet_cuda_average,
     .column_sum = linnet_cuda_column_sum,
     .spec_augment = spec_augment,

@@ -13,6 +13,7 @@
 #include "ops/distillation.h"
 #include "ops/dropout.h"
 #include "ops/feature_map.h"
+#include "ops/frame_targets.h"
 #include "ops/gemm.h"
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
@@ -258,6 +259,32 @@ static double test_distillation(const struct linnet_ops *ops, struct test_random
   double error = fabs(ops->distillation(&d) - loss) / fmax(1, loss);
   error = worst(error, buffer_error(&gradient, &expected));
   RELEASE(teacher, student, expected, gradient);
+  return isnan(error) ? INFINITY : error;
+}
+
+/* Some frames without a target, some symbols impossible. */
+static double test_frame_targets(const struct linnet_ops *ops, struct test_random *r) {
+  static const float scales[] = {0.01f, 1, 5, 100};
+  size_t frames = some_size(r, 100), symbols = 2 + some_size(r, 200), n = frames * symbols;
+  struct buffer logits = buffer_scaled(r, n, scales[test_below(r, 4)]), expected = buffer_random(r, n),
+                gradient = buffer_copy(r, &expected);
+  int *targets = calloc(frames + 1, sizeof *targets);
+  for (size_t t = 0; t < frames; t++)
+    targets[t] = test_below(r, 4) ? (int)test_below(r, symbols) : 0;
+  for (size_t i = 0; i < n; i++)
+    if (i % symbols != (size_t)targets[i / symbols] && test_below(r, 10) == 0)
+      logits.x[i] = -INFINITY;
+  struct linnet_frame_targets f = {frames, symbols, targets, logits.x, 0.7f, expected.x};
+  double loss = 0, found = 0;
+  for (size_t t = 0; t < frames; t++)
+    if (targets[t] == 0)
+      logits.x[t * symbols + test_below(r, symbols)] = NAN; /* which must not be read */
+  loss = linnet_frame_targets_reference(&f);
+  f.gradient_add = gradient.x;
+  found = ops->frame_targets(&f);
+  double error = worst(fabs(found - loss) / fmax(1, loss), buffer_error(&gradient, &expected));
+  free(targets);
+  RELEASE(logits, expected, gradient);
   return isnan(error) ? INFINITY : error;
 }
 
@@ -815,6 +842,7 @@ static const struct {
     {"ctc", test_ctc, 1e-5, 400},
     {"consistency", test_consistency, 1e-5, 200},
     {"distillation", test_distillation, 1e-5, 100},
+    {"frame_targets", test_frame_targets, 1e-5, 100},
     {"denominator", test_denominator, 1e-5, 100},
     {"layernorm", test_layernorm, 5e-5, 200}, /* narrow rows with little variance magnify rounding */
     {"log_softmax", test_log_softmax, 1e-6, 200},

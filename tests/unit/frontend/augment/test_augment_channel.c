@@ -109,15 +109,17 @@ static void test_padding(void) {
   size_t padded = 0, silent = 0, longest = 0;
   double low = 1000, high = -1000;
   for (uint64_t i = 0; i < DRAWS; i++) {
-    size_t count = SAMPLES, before = 0;
+    size_t count = SAMPLES, before = 0, announced = linnet_padding_before(&s, key_of(i), RATE);
     memcpy(x, speech, sizeof speech);
     REQUIRE(linnet_augment_padding(&s, key_of(i), RATE, clips, 1, x, &count) == LINNET_OK, "refused");
+    CHECK(announced <= count - SAMPLES, "draw %llu: %zu samples before", (unsigned long long)i, announced);
     if (count == SAMPLES)
       continue;
     while (before < count - SAMPLES && memcmp(x + before, speech, sizeof speech) != 0)
       before++;
     CHECK(memcmp(x + before, speech, sizeof speech) == 0, "draw %llu: the utterance is not there",
           (unsigned long long)i);
+    CHECK(before == announced, "draw %llu: %zu samples before, not %zu", (unsigned long long)i, before, announced);
     size_t at = before > 0 ? 0 : SAMPLES;
     double noise = 20 * log10(fabs((double)x[at]) / (10000 / sqrt(2)));
     padded++, silent += x[at] == 0;
@@ -149,7 +151,8 @@ static void test_arguments(void) {
   band.probability = 1;
   CHECK(linnet_augment_band(&band, key_of(0), RATE, NULL, 0) == LINNET_OK, "a clip of no samples");
   padding.max_seconds = NAN;
-  CHECK(linnet_padding_check(&padding) == LINNET_ERROR_ARGUMENT && linnet_padding_max(&padding, RATE) == 0,
+  CHECK(linnet_padding_check(&padding) == LINNET_ERROR_ARGUMENT && linnet_padding_max(&padding, RATE) == 0 &&
+            linnet_padding_before(&padding, key_of(1), RATE) == 0,
         "NaN seconds");
   CHECK(linnet_augment_padding(&padding, key_of(0), RATE, NULL, 0, x, &count) == LINNET_ERROR_ARGUMENT, "NaN seconds");
   linnet_padding_settings_default(&padding);

@@ -1,0 +1,112 @@
+/* Training with frame targets on a small synthetic corpus: their loss falls, with the same bytes on any number of
+ * threads and after interruptions, also with two views; and what is refused: weights, a corpus without targets or with
+ * symbols that do not exist, a GPU, other targets when a training continues. */
+#include "refused_training.h"
+
+static struct run targeted_run(unsigned threads, unsigned epochs) {
+  struct run run = make_run(transformer, threads, epochs);
+  run.train.masking = MASKED;
+  run.frame_weight = 0.3;
+  return run;
+}
+
+/* --- learning ----------------------------------------------------------------------------------------------------- */
+
+static void test_learning(void) {
+  char one[64], three[64], plain[64];
+  struct run a = targeted_run(1, 20), b = a, off = a, first = targeted_run(1, 1);
+  b.threads = 3, off.frame_weight = 0;
+  train(&first, make_folder(one));
+  remove_folder(one);
+  train(&a, make_folder(one));
+  train(&b, make_folder(three));
+  train(&off, make_folder(plain));
+  printf("loss %g to %g, of frames %g to %g\n", a.first_loss, a.last_loss, first.last_frame_loss, a.last_frame_loss);
+  CHECK(a.status == LINNET_OK && a.last_frame_loss > 0 && a.last_frame_loss < 0.5 * first.last_frame_loss,
+        "of frames %g to %g: %s", first.last_frame_loss, a.last_frame_loss, a.error);
+  CHECK(a.last_frame_loss == b.last_frame_loss && off.last_frame_loss < 0, "%g with 3 threads, off %g",
+        b.last_frame_loss, off.last_frame_loss);
+  CHECK(same_model(one, three), "models of 1 and 3 threads differ");
+  CHECK(!same_model(one, plain), "the targets change nothing");
+  remove_folder(one);
+  remove_folder(three);
+  remove_folder(plain);
+}
+
+static void stop_after_three_steps(struct run *run, unsigned part) {
+  (void)part;
+  run->stop_after = 3;
+}
+
+static void test_interruptions(void) {
+  struct run run = targeted_run(2, 2);
+  run.consistency = 0.2;
+  unsigned parts = train_in_parts(&run, stop_after_three_steps);
+  CHECK(parts > 2, "only %u interruptions", parts - 1);
+}
+
+/* --- refused ------------------------------------------------------------------------------------------------------ */
+
+static void test_weights(void) {
+  static const double bad[] = {-0.1, 101, NAN};
+  char folder[64];
+  struct run run = targeted_run(1, 1);
+  make_folder(folder);
+  for (size_t i = 0; i < 3; i++) {
+    run.frame_weight = bad[i];
+    check_refused(&run, folder, LINNET_ERROR_ARGUMENT, "frame weight");
+  }
+  remove_folder(folder);
+}
+
+static void test_targets(void) {
+  static const struct {
+    int wrong;
+    const char *part;
+  } cases[] = {{-1, "utterance utt-00: the target -1 of frame 0 is out of range"},
+               {SYMBOLS, "utterance utt-00: the target 5 of frame 0 is out of range; it must be 0 to 4"}};
+  char folder[64];
+  make_folder(folder);
+  struct run run = targeted_run(1, 1);
+  run.train.untargeted = true;
+  check_refused(&run, folder, LINNET_ERROR_ARGUMENT, "needs the corpus's targets");
+  run.train.untargeted = false;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    run.train.wrong_target = cases[i].wrong;
+    check_refused(&run, folder, LINNET_ERROR_ARGUMENT, cases[i].part);
+  }
+  remove_folder(folder);
+}
+
+/* A training with targets continues only with the same ones. */
+static void test_continued(void) {
+  char folder[64];
+  struct run run = targeted_run(1, 1);
+  train(&run, make_folder(folder));
+  CHECK(run.status == LINNET_OK, "%s", run.error);
+  run.frame_weight = 0.5;
+  check_refused(&run, folder, LINNET_ERROR_STATE, "frame_weight=");
+  run.frame_weight = 0.3;
+  run.train.late_targets = true;
+  check_refused(&run, folder, LINNET_ERROR_STATE, "frame_targets=");
+  run.train.late_targets = false;
+  check_refused(&run, folder, LINNET_OK, "");
+  remove_folder(folder);
+}
+
+/* Without the op. */
+static void test_gpu(void) {
+  limited_ops = linnet_cpu_device_ops;
+  limited_ops.frame_targets = NULL;
+  check_not_on_gpu(targeted_run(1, 1));
+}
+
+int main(void) {
+  test_learning();
+  test_interruptions();
+  test_weights();
+  test_targets();
+  test_continued();
+  test_gpu();
+  return test_result();
+}
