@@ -154,7 +154,7 @@ LINNET_API enum linnet_status linnet_padding_check(const struct linnet_padding_s
 LINNET_API size_t linnet_padding_max(const struct linnet_padding_settings *settings, double sample_rate);
 
 /* The number of samples that linnet_augment_padding adds before the utterance with this key; 0 if settings are out of
- * range. By so much are times in the utterance later. */
+ * range. Padding moves times in the utterance by this much. */
 LINNET_API size_t linnet_padding_before(const struct linnet_padding_settings *settings, struct linnet_augment_key key,
                                         double sample_rate);
 

@@ -87,4 +87,14 @@ static inline double golden_error(const float *a, const float *b, size_t n) {
   return worst;
 }
 
+/* A loss and its gradient (n), against the expected ones. */
+static inline void golden_check_loss(const char *table, const char *name, double loss, double expected,
+                                     const float *gradient, const float *expected_gradient, size_t n) {
+  char text[64];
+  snprintf(text, sizeof text, "%s, loss", name);
+  test_bound(table, text, fabs(loss - expected) / fmax(1, expected), 3e-6);
+  snprintf(text, sizeof text, "%s, gradient", name);
+  test_bound(table, text, golden_error(gradient, expected_gradient, n), 3e-6);
+}
+
 #endif

@@ -28,12 +28,7 @@ static void check_table(const struct linnet_ops *ops) {
   size_t n = now.frames * now.symbols;
   float *gradient = calloc(n, sizeof *gradient);
   struct linnet_distillation d = {now.frames, now.symbols, now.teacher, now.student, 1, gradient};
-  double loss = ops->distillation(&d), expected = now.loss[0];
-  char name[64];
-  snprintf(name, sizeof name, "%s, loss", now.name);
-  test_bound(ops->name, name, fabs(loss - expected) / fmax(1, expected), 3e-6);
-  snprintf(name, sizeof name, "%s, gradient", now.name);
-  test_bound(ops->name, name, golden_error(gradient, now.gradient, n), 3e-6);
+  golden_check_loss(ops->name, now.name, ops->distillation(&d), now.loss[0], gradient, now.gradient, n);
   free(gradient);
 }
 

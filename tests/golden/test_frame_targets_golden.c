@@ -29,12 +29,7 @@ static void check_table(const struct linnet_ops *ops) {
   size_t n = now.frames * now.symbols;
   float *gradient = calloc(n, sizeof *gradient);
   struct linnet_frame_targets f = {now.frames, now.symbols, now.targets, now.logits, 1, gradient};
-  double loss = ops->frame_targets(&f), expected = now.loss[0];
-  char name[64];
-  snprintf(name, sizeof name, "%s, loss", now.name);
-  test_bound(ops->name, name, fabs(loss - expected) / fmax(1, expected), 3e-6);
-  snprintf(name, sizeof name, "%s, gradient", now.name);
-  test_bound(ops->name, name, golden_error(gradient, now.gradient, n), 3e-6);
+  golden_check_loss(ops->name, now.name, ops->frame_targets(&f), now.loss[0], gradient, now.gradient, n);
   free(gradient);
 }
 

@@ -19,11 +19,6 @@ static struct run crf_run(unsigned threads, unsigned epochs) {
 
 /* --- learning ----------------------------------------------------------------------------------------------------- */
 
-static void stop_after_three_steps(struct run *run, unsigned part) {
-  (void)part;
-  run->stop_after = 3;
-}
-
 static void test_learning(void) {
   char one[64], three[64], plain[64];
   struct run a = crf_run(1, networks[0].epochs), b = a, ctc = a;

@@ -2,6 +2,7 @@
  * threads and after interruptions, also with two views; and what is refused: weights, a corpus without targets or with
  * symbols that do not exist, a GPU, other targets when a training continues. */
 #include "refused_training.h"
+#include "side_loss.h"
 
 static struct run targeted_run(unsigned threads, unsigned epochs) {
   struct run run = make_run(transformer, threads, epochs);
@@ -13,29 +14,10 @@ static struct run targeted_run(unsigned threads, unsigned epochs) {
 /* --- learning ----------------------------------------------------------------------------------------------------- */
 
 static void test_learning(void) {
-  char one[64], three[64], plain[64];
-  struct run a = targeted_run(1, 20), b = a, off = a, first = targeted_run(1, 1);
-  b.threads = 3, off.frame_weight = 0;
-  train(&first, make_folder(one));
-  remove_folder(one);
-  train(&a, make_folder(one));
-  train(&b, make_folder(three));
-  train(&off, make_folder(plain));
-  printf("loss %g to %g, of frames %g to %g\n", a.first_loss, a.last_loss, first.last_frame_loss, a.last_frame_loss);
-  CHECK(a.status == LINNET_OK && a.last_frame_loss > 0 && a.last_frame_loss < 0.5 * first.last_frame_loss,
-        "of frames %g to %g: %s", first.last_frame_loss, a.last_frame_loss, a.error);
-  CHECK(a.last_frame_loss == b.last_frame_loss && off.last_frame_loss < 0, "%g with 3 threads, off %g",
-        b.last_frame_loss, off.last_frame_loss);
-  CHECK(same_model(one, three), "models of 1 and 3 threads differ");
-  CHECK(!same_model(one, plain), "the targets change nothing");
-  remove_folder(one);
-  remove_folder(three);
-  remove_folder(plain);
-}
-
-static void stop_after_three_steps(struct run *run, unsigned part) {
-  (void)part;
-  run->stop_after = 3;
+  const struct run run = targeted_run(1, 20);
+  struct run without = run;
+  without.frame_weight = 0;
+  check_side_loss(&run, &without, offsetof(struct run, last_frame_loss), 0.5);
 }
 
 static void test_interruptions(void) {

@@ -2,6 +2,7 @@
  * threads and after interruptions, also with two views; and what is refused: settings, kinds of network, a GPU, other
  * settings when a training continues. */
 #include "refused_training.h"
+#include "side_loss.h"
 
 static struct run intermediate_run(const char *config, unsigned threads, unsigned epochs) {
   struct run run = make_run(config, threads, epochs);
@@ -12,30 +13,11 @@ static struct run intermediate_run(const char *config, unsigned threads, unsigne
 /* --- learning ----------------------------------------------------------------------------------------------------- */
 
 static void test_learning(const char *config, unsigned epochs) {
-  char one[64], three[64], plain[64];
-  struct run a = intermediate_run(config, 1, epochs), b = a, off = a, first = a;
-  b.threads = 3, off.intermediate_ctc = 0, first.epochs = 1;
-  train(&first, make_folder(plain));
-  remove_folder(plain);
-  train(&a, make_folder(one));
-  train(&b, make_folder(three));
-  train(&off, make_folder(plain));
-  printf("loss %g to %g, after a layer %g to %g\n", a.first_loss, a.last_loss, first.last_intermediate,
-         a.last_intermediate);
-  CHECK(a.status == LINNET_OK && a.last_loss < 0.3 * a.first_loss, "%g, %g: %s", a.first_loss, a.last_loss, a.error);
-  CHECK(a.last_intermediate < 0.5 * first.last_intermediate, "%g, %g", a.last_intermediate, first.last_intermediate);
-  CHECK(a.last_intermediate == b.last_intermediate && off.last_intermediate < 0, "threads %g, %g, off %g",
-        a.last_intermediate, b.last_intermediate, off.last_intermediate);
-  CHECK(same_model(one, three), "models of 1 and 3 threads differ");
-  CHECK(!same_model(one, plain), "the loss changes nothing");
-  remove_folder(one);
-  remove_folder(three);
-  remove_folder(plain);
-}
-
-static void stop_after_three_steps(struct run *run, unsigned part) {
-  (void)part;
-  run->stop_after = 3;
+  const struct run run = intermediate_run(config, 1, epochs);
+  struct run without = run;
+  without.intermediate_ctc = 0;
+  struct run trained = check_side_loss(&run, &without, offsetof(struct run, last_intermediate), 0.5);
+  CHECK(trained.last_loss < 0.3 * trained.first_loss, "%g, %g", trained.first_loss, trained.last_loss);
 }
 
 static void test_interruptions(void) {

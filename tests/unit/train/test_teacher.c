@@ -3,6 +3,7 @@
  * settings, models, a corpus without features for it, a GPU, another teacher when a training continues. */
 #include "random_model.h"
 #include "refused_training.h"
+#include "side_loss.h"
 
 static struct linnet_context *context; /* of the teachers */
 static struct linnet_model *teacher;
@@ -26,29 +27,10 @@ static struct run taught_run(unsigned threads, unsigned epochs) {
 /* --- training ----------------------------------------------------------------------------------------------------- */
 
 static void test_approach(void) {
-  char one[64], three[64], plain[64];
-  struct run a = taught_run(1, 12), b = a, without = a, first = taught_run(1, 1);
-  b.threads = 3, without.teacher = NULL, without.teacher_weight = 0;
-  train(&first, make_folder(one));
-  remove_folder(one);
-  train(&a, make_folder(one));
-  train(&b, make_folder(three));
-  train(&without, make_folder(plain));
-  printf("distillation %g to %g\n", first.last_distillation, a.last_distillation);
-  CHECK(a.status == LINNET_OK && a.last_distillation > 0 && a.last_distillation < 0.95 * first.last_distillation,
-        "distillation %g to %g: %s", first.last_distillation, a.last_distillation, a.error);
-  CHECK(a.last_distillation == b.last_distillation && without.last_distillation < 0, "%g with 3 threads, %g without",
-        b.last_distillation, without.last_distillation);
-  CHECK(same_model(one, three), "models of 1 and 3 threads differ");
-  CHECK(!same_model(one, plain), "the teacher changes nothing");
-  remove_folder(one);
-  remove_folder(three);
-  remove_folder(plain);
-}
-
-static void stop_after_three_steps(struct run *run, unsigned part) {
-  (void)part;
-  run->stop_after = 3;
+  const struct run run = taught_run(1, 12);
+  struct run without = run;
+  without.teacher = NULL, without.teacher_weight = 0;
+  check_side_loss(&run, &without, offsetof(struct run, last_distillation), 0.95);
 }
 
 static void test_interruptions(void) {

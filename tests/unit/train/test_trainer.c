@@ -18,11 +18,6 @@ static void test_learning_and_threads(const struct network *network) {
   remove_folder(three);
 }
 
-static void stop_after_three_steps(struct run *run, unsigned part) {
-  (void)part;
-  run->stop_after = 3;
-}
-
 static void test_resume(const char *config) {
   struct run run = make_run(config, 2, 6);
   unsigned parts = train_in_parts(&run, stop_after_three_steps);
