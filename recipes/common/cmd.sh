@@ -28,18 +28,19 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
   --pe NAME       this parallel environment of gridengine (default: mpi)
   --requeue       the command ends with code 143 after SIGTERM and can continue. slurm sends this signal 120 seconds before
                   the time limit; gridengine sends SIGUSR1 or SIGUSR2 (-notify), which become SIGTERM. Then, and when a
-                  machine fails, the part is queued again and continues
+                  machine fails, the part is queued again and continues; qdel and scancel end it for good
   --retries N     how often failed parts run again (default 2); not if no part of a job started
   --items FILE    lists what a part works on, such as utterances, in its first column; {} as above. If parts failed,
                   PREFIX.missing names these items, with part and log
   --results FILE  lists what a part has finished, in its first column: these are not missing
   --options TEXT  for parallel, sbatch or qsub, such as "--partition=long --time=60"; all machines must have access to the
-                  folders of COMMAND and of its files
+                  folders of COMMAND and of its files. sbatch passes the whole environment to the parts, qsub only PATH;
+                  gridengine takes more as "-v NAME"
 END
 }
 
 via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' retries=2 items='' results=''
-submission='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
+submission='' watcher='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
 take_options "via jobs mem gpus threads options parts log ranks pe requeue! retries items results ..." "$@"
 [ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
@@ -63,17 +64,23 @@ launcher() {
 	[ -z "$notices" ] || printf '%q\n' "$here/stop_on_notice.sh"
 }
 
-# The part of the program that finds out what GridEngine gives to several ranks: the name of a host for each rank on it,
-# as all of a rank's threads have to be on one host. Open MPI and MPICH both read that.
+# The part of the program that finds out what GridEngine gives to several ranks: a line per host with the number of ranks
+# on it, in the form of Open MPI or MPICH. All of a rank's threads have to be on one host.
 write_hosts() {
-	# shellcheck disable=SC2016
-	printf 'awk '"'"'{for (n = int($2 / %d); n > 0; n--) print $1}'"'"' "${PE_HOSTFILE:?}" >"$log.hosts"\n' "${threads:-1}"
-	# shellcheck disable=SC2016
-	printf '[ "$(wc -l <"$log.hosts")" -ge %d ] || {\n' "$ranks"
-	printf '	echo "the hosts have not %d slots for each of %d ranks: the parallel environment %s needs an allocation_rule' \
-		"${threads:-1}" "$ranks" "$pe"
-	# shellcheck disable=SC2016
-	printf ' that is a multiple of %d" >>"$log.log"\n	exit 1\n}\n' "${threads:-1}"
+	printf 'threads=%d ranks=%d pe=%q separator=:\n' "${threads:-1}" "$ranks" "$pe"
+	cat <<'SCRIPT'
+[[ $(mpirun --version 2>&1) != *'Open MPI'* ]] || separator=' slots='
+awk -v threads="$threads" -v separator="$separator" '
+	!($1 in slots) {hosts[++count] = $1}
+	{slots[$1] += $2}
+	END {for (i = 1; i <= count; i++) if (n = int(slots[hosts[i]] / threads)) print hosts[i] separator n}
+' "${PE_HOSTFILE:?}" >"$log.hosts"
+[ "$(awk -F '[:=]' '{n += $NF} END {print n + 0}' "$log.hosts")" -ge "$ranks" ] || {
+	echo "the hosts have not $threads slots for each of $ranks ranks: the parallel environment $pe needs an" \
+		"allocation_rule that is a multiple of $threads" >>"$log.log"
+	exit 1
+}
+SCRIPT
 }
 
 # The part of the program that runs the command. GridEngine's notice (-notify) comes to all processes of the part: the
@@ -83,7 +90,11 @@ write_run() {
 	# shellcheck disable=SC2016
 	printf '%s\n' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?'
 	# shellcheck disable=SC2016
-	[ -z "$notices" ] || printf '%s\n' '[ -z "$noticed" ] || [ $status = 0 ] || status=143'
+	local finished='[ $status = 0 ]'
+	[ "${ranks:-1}" = 1 ] || finished=false # mpirun also ends with 0 if the notice comes before it has started the ranks
+	[ -z "$notices" ] || printf '[ -z "$noticed" ] || %s || status=143\n' "$finished"
+	# shellcheck disable=SC2016
+	[ "$via" != gridengine ] || printf '%s\n' 'case $status in 99 | 100) status=1 ;; esac # for GridEngine these mean other things'
 }
 
 # Prints the program of a part.
@@ -92,6 +103,8 @@ write_script() {
 	printf '#!/bin/bash\n# part: the first argument, or the index in an array of Slurm or GridEngine\n'
 	# shellcheck disable=SC2016
 	printf '%s\n' 'part=${1:-${SLURM_ARRAY_TASK_ID:-${SGE_TASK_ID:?}}}'
+	# shellcheck disable=SC2016
+	[ "$via" != gridengine ] || printf '%s\n' 'PATH=${LINNET_JOB_PATH:-$PATH} # the profile of the login shell has set another'
 	printf 'cd %q && log=%q.$part && [ ! -e "$log.done" ] || exit 0\n' "$PWD" "$log"
 	[ "$via" != gridengine ] || [ "${ranks:-1}" = 1 ] || write_hosts
 	printf 'command=(%s' "$(launcher | paste -s -d ' ')"
@@ -120,6 +133,7 @@ need_program() { command -v "$1" >/dev/null || die "--via $via: $1 is not instal
 # shellcheck disable=SC2317 # a trap calls it
 cancel() {
 	trap '' INT TERM HUP
+	[ -z "$watcher" ] || kill "$watcher" 2>/dev/null || true
 	kill "$submission" 2>/dev/null && wait "$submission" || true
 	"${cancel_command[@]}" >&2 || say "cannot cancel the job $job; if it is still there, do so"
 	say "interrupted: cancelled the job $job"
@@ -150,6 +164,57 @@ wait_for_queue() {
 	done
 }
 
+# qdel_job: qsub itself may have deleted the job, as it does when it is interrupted.
+# shellcheck disable=SC2317 # cancel calls it
+qdel_job() {
+	local answer
+	answer=$(qdel "$job" 2>&1) || [[ $answer == *'does not exist'* ]] || {
+		echo "$answer"
+		return 1
+	}
+}
+
+# Deletes tasks that GridEngine cannot start (state Eqw), and prints why. They would wait for an administrator, and qsub
+# for them.
+delete_errors() {
+	local task reason
+	{ qstat -j "$job" 2>/dev/null || true; } | awk '
+		$1 == "job_number:" {number = $2}
+		$1 " " $2 == "error reason" {task = number "." $3 + 0; sub(/^[^:]*: */, ""); print task, $0}' |
+		while read -r task reason; do
+			say "GridEngine cannot start part ${task#*.}: $reason"
+			qdel "$task" >/dev/null || true
+		done
+}
+
+# Calls delete_errors until it gets SIGTERM, or until this program ends.
+watch_errors() {
+	trap 'kill "$!" 2>/dev/null; exit' TERM
+	while kill -0 $$ 2>/dev/null; do
+		sleep "${LINNET_CMD_WATCH:-30}" &
+		wait "$!"
+		delete_errors
+	done
+}
+
+# submit_gridengine OPTION...: submits the unfinished parts and waits for their end. GridEngine queues a part again that
+# ends with 99 after a notice, but not when the notice is of the limit h_rt. Then qsub reports the 99, and the part is
+# submitted again.
+submit_gridengine() {
+	export LINNET_JOB_PATH=$PATH
+	while
+		watch_errors &
+		watcher=$!
+		# shellcheck disable=SC2016
+		submit bash -c 'exec "$@" 2>"$0"' "$log.errors" qsub -sync y -cwd -S /bin/bash -v LINNET_JOB_PATH -j y -o "$log.qsub" \
+			-t "$(unfinished | sed -n '1p')-$(unfinished | tail -n 1)" "$@" -N "$job" "$log.sh"
+		kill "$watcher" && wait "$watcher" || true
+		watcher=''
+		cat "$log.errors" >&2
+		[ -n "$requeue" ] && grep -q 'exited with exit code 99' "$log.errors"
+	do say 'the time limit ended a part that can continue: it is submitted again'; done
+}
+
 run_parts() {
 	local some=() wanted=()
 	read -r -a some <<<"$options" || true
@@ -170,9 +235,8 @@ run_parts() {
 		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} ${threads:+-pe smp "$threads"})
 		[ "${ranks:-1}" = 1 ] || wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} -pe "$pe" $((ranks * ${threads:-1})))
 		[ -z "$requeue" ] || wanted+=(-r y -notify)
-		cancel_command=(qdel "$job")
-		submit qsub -sync y -cwd -j y -o "$log.qsub" -t "$(unfinished | sed -n '1p')-$(unfinished | tail -n 1)" \
-			${jobs:+-tc "$jobs"} ${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} -N "$job" "$log.sh"
+		cancel_command=(qdel_job)
+		submit_gridengine ${jobs:+-tc "$jobs"} ${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"}
 		;;
 	esac
 }
@@ -191,6 +255,8 @@ esac
 [[ $parts =~ ^[1-9][0-9]*$ ]] || die "--parts $parts: must be a number above 0"
 mkdir -p "$(dirname "$log")"
 log=$(cd "$(dirname "$log")" && pwd)/$(basename "$log")
+[ "$via" != gridengine ] || [[ $PWD$log != *[,:\$]* ]] ||
+	die "--via gridengine: qsub takes no path with a comma, colon or dollar sign, such as $PWD or $log"
 write_script "${rest[@]}" >"$log.new"
 # keep_logs: renames the logs of earlier attempts of unfinished parts.
 keep_logs() {

@@ -4,6 +4,7 @@
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 export LINNET=$linnet
+export LINNET_CMD_WAIT=0.2
 recipes=$(realpath "$here/../../recipes")
 daemons=()
 
@@ -73,16 +74,47 @@ check_features() {
   # A failed part is reported; the other parts do not run again.
   rm cluster/log/*.2.done cluster/archives-*/feats.2.ark
   mv data/audio/b-2.wav hidden.wav
-  features 1 '1 of 4 parts failed' cluster --via "$1" --jobs 2
+  features 1 '1 of 4 parts failed' cluster --via "$1" --options "$2" --jobs 2 --retries 0
   mv hidden.wav data/audio/b-2.wav
   touch marker
-  features 0 'good: 12 utterances' cluster --via "$1" --jobs 2
+  features 0 'good: 12 utterances' cluster --via "$1" --options "$2" --jobs 2
   [[ $(find cluster -name 'feats.*.ark' -newer marker) == cluster/archives-*/feats.2.ark ]] || fail 'more than the failed part ran'
   features 1 'of 4 parts failed' refused --via "$1" --options "$3"
+}
 
-  # An interrupt cancels the job: its parts do not go on.
-  check 124 'interrupted: cancelled the job' timeout -s TERM 4 "$recipes/common/cmd.sh" --via "$1" --options "$2" --parts 2 --log slow -- \
-    bash -c 'sleep 8; echo {} > went-on.{}'
-  sleep 6
-  [[ -z $(find . -maxdepth 1 -name 'went-on.*') ]] || fail 'a job went on after an interrupt'
+# check_interrupt WAY OPTIONS: an interrupt cancels the job, and its parts do not go on.
+check_interrupt() {
+  local process status=0
+  # shellcheck disable=SC2317 # wait_for calls it
+  gone() { ! kill -0 "$(< pid.1)"; }
+  "$recipes/common/cmd.sh" --via "$1" --options "$2" --parts 2 --log slow -- bash -c 'echo $$ > pid.{}; exec sleep 3600' \
+    > out 2>&1 &
+  process=$!
+  wait_for 300 test -s pid.1 || fail "the job did not start: $(cat out)"
+  kill -TERM $process
+  wait $process || status=$?
+  [[ $status -eq 130 ]] || fail "status $status after an interrupt"
+  grep -q 'interrupted: cancelled the job' out || fail "the job is not cancelled: $(cat out)"
+  grep -q 'cannot cancel' out && fail "$(cat out)"
+  wait_for 300 gone || fail 'a job went on after an interrupt'
+}
+
+# scenario NAME COMMAND...: runs the command beside the others, in a folder of this name.
+declare -A scenarios
+scenario() {
+  mkdir "$1"
+  (
+    cd "$1"
+    "${@:2}"
+    exit "$failures"
+  ) > "$1.log" 2>&1 < /dev/null &
+  scenarios[$1]=$!
+}
+
+# Waits for all scenarios. Prints the output of those that failed.
+finish() {
+  local name
+  for name in "${!scenarios[@]}"; do
+    wait "${scenarios[$name]}" || fail "$name: $(cat "$name.log")"
+  done
 }

@@ -1,58 +1,119 @@
 #!/usr/bin/env bash
-# Features of a data folder through GridEngine: starts a cell with the real master and daemon on this machine, on separate
-# ports. Exit code 77 (skipped): the programs (Debian packages gridengine-master, gridengine-exec and
+# recipes/common/cmd.sh and features of a data folder through GridEngine: starts a cell with the real master and daemons on
+# this machine. Exit code 77 (skipped): the programs (Debian packages gridengine-master, gridengine-exec and
 # gridengine-client) are not installed or do not start.
 #
-#   cluster_gridengine.sh LINNET
+#   cluster_gridengine.sh LINNET [MPI_MODULE]
+#
+# MPI_MODULE: a training has two ranks. They are on different hosts if the system permits namespaces.
 # shellcheck source=tests/recipe/cluster.sh
 . "$(dirname "$0")/cluster.sh"
+# shellcheck source=tests/recipe/gridengine_cell.sh
+. "$here/gridengine_cell.sh"
 need qsub qconf qstat sox
-programs=/usr/lib/gridengine shared=/usr/share/gridengine
-for program in sge_qmaster sge_execd spoolinit spooldefaults; do
-  [[ -x $programs/$program ]] || skip "$programs/$program is not installed"
-done
-export SGE_ROOT=$PWD/sge SGE_CELL=cell SGE_QMASTER_PORT=$((20000 + $$ % 20000)) SGE_EXECD_PORT=$((20001 + $$ % 20000))
-export SGE_ND=true # daemons stay in the foreground
+enter_namespaces "$here/$(basename "$0")" "$linnet" "${@:2}"
+start_cell
+# shellcheck disable=SC2034 # check runs it
+prefix=(timeout 1200)
+cmd=("$recipes/common/cmd.sh" --via gridengine --retries 0)
 
-# --- a cluster of one machine. Its settings are files of "key value" lines: the installed ones with some changes.
+# --- a command's status is not what GridEngine understands by 99 (queue it again) and 100 (hold it); commands are found in
+# PATH, from any folder
 
-# settings FILE KEY=VALUE...: prints FILE with other values
-settings() {
-  awk 'BEGIN {for (i = 2; i < ARGC; i++) {split(ARGV[i], f, "="); value[f[1]] = f[2]} ARGC = 2}
-    /^#/ {next}
-    $1 in value {$0 = $1 " " value[$1]}
-    {print}' "$@"
+statuses() {
+  local part
+  mkdir "it's # &"
+  cd "it's # &"
+  printf '#!/bin/sh\necho "part $1"\nexit $((98 + $1))\n' > leave
+  chmod +x leave
+  PATH=$PWD:$PATH check 1 '2 of 2 parts failed; they run again (1 of 1)' "${cmd[@]}" --retries 1 --parts 2 --log logs/x -- leave '{}'
+  for part in 1 2; do
+    [[ $(cat logs/x.$part.log.1 logs/x.$part.log | paste -s -d ,) == "part $part,part $part" ]] || fail "part $part: $(cat logs/x.$part.log)"
+  done
+  mkdir 'a,b'
+  cd 'a,b'
+  check 1 'qsub takes no path with a comma' "${cmd[@]}" --parts 1 --log x -- true
 }
 
-mkdir -p sge/cell/common sge/spool sge/qmaster/job_scripts sge/execd
-ln -s "$shared/util" sge/util
-settings "$shared/default-bootstrap" admin_user=none "spooling_params=$PWD/sge/spool" "binary_path=$programs" \
-  "qmaster_spool_dir=$PWD/sge/qmaster" > sge/cell/common/bootstrap
-settings "$shared/default-configuration" "execd_spool_dir=$PWD/sge/execd" min_uid=0 min_gid=0 \
-  load_report_time=00:00:01 > sge/configuration
-echo localhost > sge/cell/common/act_qmaster
-echo "localhost $(hostname)" > sge/cell/common/host_aliases
-"$programs/spoolinit" berkeleydb libspoolb "$PWD/sge/spool" init || skip 'spoolinit failed'
-"$programs/spooldefaults" configuration sge/configuration
-"$programs/spooldefaults" complexes "$shared/util/resources/centry"
-"$programs/spooldefaults" usersets "$shared/util/resources/usersets"
-"$programs/spooldefaults" managers root
-daemon "$programs/sge_qmaster"
-wait_for 30 qconf -sconf || skip "sge_qmaster did not start: $(tail -qn 1 sge_qmaster.out sge/qmaster/messages | tr '\n' ' ')"
-qconf -ssconf > sge/scheduler
-settings sge/scheduler schedule_interval=0:0:1 flush_submit_sec=1 flush_finish_sec=1 > sge/scheduler.fast
-qconf -Msconf sge/scheduler.fast
-qconf -ah localhost
-qconf -as localhost
-daemon "$programs/sge_execd"
-qconf -sq > sge/queue
-settings sge/queue qname=test hostlist=localhost qtype=BATCH "slots=$(nproc)" shell=/bin/bash \
-  shell_start_mode=unix_behavior load_thresholds=NONE pe_list=NONE > sge/queue.test
-qconf -Aq sge/queue.test
-ready() { [[ $(qstat -f | awk '$1 == "test@localhost" {print NF}') -eq 5 ]]; } # a fifth column, no sixth with letters of an error
-wait_for 30 ready || skip "sge_execd did not start: $(tail -qn 1 sge_execd.out | tr '\n' ' ')"
+# --- parts that GridEngine cannot start do not wait for an administrator
 
-check_features gridengine '-q test -l h_rt=300' '-q nowhere'
+unstarted() {
+  LINNET_CMD_WATCH=1 check 1 'GridEngine cannot start part 2: ' "${cmd[@]}" --parts 2 --options '-S /nonexistent' --log x -- true
+}
 
+# --- a part that is stopped at its hard limit continues; one that is deleted does not
+
+limited() {
+  check 0 'the time limit ended a part that can continue' "${cmd[@]}" --requeue --options '-l h_rt=2' --parts 1 --log x -- \
+    bash -c '[[ ! -e started ]] || exit 0; touch started; exec sleep 3600'
+  [[ $(cat x.1.log) == 'interrupted: queued again' ]] || fail "$(cat x.1.log)"
+}
+
+deleted() {
+  (wait_for 600 test -s id && qdel "$(< id)") &
+  check 1 '1 of 1 parts failed' "${cmd[@]}" --requeue --parts 1 --log x -- bash -c 'echo $JOB_ID >> id; exec sleep 3600'
+  [[ $(wc -l < id) -eq 1 ]] || fail 'a deleted job runs again'
+}
+
+# --- a training that gets a notice: checkpoint, back into the queue, the same model in the end
+
+make_stored() {
+  local i
+  mkdir stored
+  for i in 1 2 3 4 5 6; do
+    echo "u$i A B" >> stored/phones
+    echo "u$i u$i" >> stored/utt2spk
+    printf 'u%d  [ 1 0.%d\n 1 0\n 0 1\n 0 2 ]\n' "$i" "$i" >> stored/feats.ark
+  done
+  awk '/\[/ {print $1, "feats.ark:" bytes + length($1) + 1} {bytes += length($0) + 1}' stored/feats.ark > stored/feats.scp
+  cat > conf.json << 'END'
+{"model": {"input_dim": 2, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1},
+ "features": {"num_mel": 2, "cmvn": "none"}, "training": {"batch_frames": 8, "keep_models": 0, "shards": 2}}
+END
+}
+
+# rank PROGRAM ARGUMENT...: says where it runs, and runs the program.
+cat > rank << 'END'
+#!/bin/bash
+echo "$JOB_ID" > id
+hostname >> where
+exec "$@"
+END
+chmod +x rank
+
+# interrupted_training RANKS EPOCHS: succeeds if the notice came before the end of the training.
+interrupted_training() {
+  local training=("$linnet" train --train stored --dev stored --config conf.json --threads 1 --batches --set "epochs=$2")
+  rm -rf whole again jobs where
+  "${training[@]}" --exp whole 2> whole.log || fail "$(cat whole.log)"
+  (wait_for 600 test -s again/batches.txt && qmod -sj "$(< id)") &
+  check 0 '1 of 1 parts to run' "${cmd[@]}" --ranks "$1" --requeue \
+    --options '-v OMPI_ALLOW_RUN_AS_ROOT=1,OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1,OMPI_MCA_mpi_yield_when_idle=1' --parts 1 --log jobs/train -- \
+    ../rank "${training[@]}" --exp again
+  wait $! || true
+  grep -q 'training was interrupted; it can be continued' jobs/train.1.log
+}
+
+trained() { # RANKS
+  make_stored
+  interrupted_training "$1" 40 || interrupted_training "$1" 400 || interrupted_training "$1" 4000 ||
+    fail "not interrupted: $(cat jobs/train.1.log)"
+  grep -q 'interrupted: queued again' jobs/train.1.log || fail "not queued again: $(cat jobs/train.1.log)"
+  [[ $1 -eq 1 || $(sort -u where | wc -l) -eq ${#hosts[@]} ]] || fail "ranks on $(sort -u where)"
+  cmp whole/model.safetensors again/model.safetensors || fail 'the model of the continued training differs'
+  cmp whole/batches.txt again/batches.txt || fail 'the batches of the continued training differ'
+}
+
+ranks=1
+[[ ! -e ${2-} ]] || ! command -v mpirun > /dev/null || ranks=2
+scenario trained trained $ranks
+scenario features check_features gridengine '-q all.q -l h_rt=3600' '-q nowhere'
+scenario interrupted check_interrupt gridengine '-q all.q'
+scenario statuses statuses
+scenario unstarted unstarted
+scenario limited limited
+scenario deleted deleted
+finish
+echo "hosts ${hosts[*]}, $ranks ranks"
 echo "$failures failures"
 [[ $failures -eq 0 ]]

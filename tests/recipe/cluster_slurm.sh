@@ -49,6 +49,7 @@ idle() { [[ $(sinfo --noheader --format %T) == idle ]]; }
 wait_for 30 idle || skip "Slurm did not start: $(tail -qn 1 slurm/slurmctld.log slurm/slurmd.log slurmd.out 2> /dev/null | tr '\n' ' ')"
 
 check_features slurm '--partition=test --time=5' '--partition=nowhere'
+check_interrupt slurm '--partition=test --time=5'
 [[ $(find cluster/log -name '*.slurm' | wc -l) -eq 4 ]] || fail 'the array has not four tasks'
 
 # --- a training that gets the signal of its time limit: checkpoint, back into the queue, the same model in the end

@@ -102,22 +102,31 @@ rm -f calls
 check 0 '1 of 1 parts to run' "$cmd" --ranks 3 --requeue --parts 1 --log logs/local -- ./train
 grep -qx 'mpirun -n 3 ./train' calls || fail "$(cat calls)"
 
-# --- the same in GridEngine, whose notice comes to all processes of the job, and which tells the hosts and their slots
+# --- the same in GridEngine, whose notice comes to all processes of the job, and which tells the hosts and their slots. A
+# job that ends with 99 after SIGUSR1 is queued again; after SIGUSR2 at its hard limit it ends, and qsub reports that.
 
 cat > bin/qsub << 'END'
 #!/bin/bash
 echo "qsub $*" >> "$FAKE/calls"
 status=99
+read -r signal < "$FAKE/signal"
 while [ $status = 99 ]; do # the job goes back into the queue
   rm -f "$FAKE/started"
   SGE_TASK_ID=1 PE_HOSTFILE=$FAKE/slots setsid bash "${@: -1}" & # a group of processes
   until [ -e "$FAKE/started" ] || ! kill -0 $! 2> /dev/null; do sleep 0.02; done
-  [ -e "$FAKE/saved" ] || kill -USR2 -- -$! 2> /dev/null
+  [ -e "$FAKE/saved" ] || kill -"$signal" -- -$! 2> /dev/null
   wait $!
   status=$?
+  [ $signal = USR1 ] || [ $status = 0 ] || { echo "Job 7.1 exited with exit code $status." >&2 && exit $status; }
 done
 END
-printf '#!/bin/bash\necho "mpirun $*" >> "$FAKE/calls"\n[ "$3" = -machinefile ] && cp "$4" "$FAKE/hosts"\nexec "${@:5}"\n' > bin/mpirun
+cat > bin/mpirun << 'END'
+#!/bin/bash
+[ "$1" != --version ] || { cat "$FAKE/version" && exit; }
+echo "mpirun $*" >> "$FAKE/calls"
+[ "$3" = -machinefile ] && cp "$4" "$FAKE/hosts"
+exec "${@:5}"
+END
 cat > train << 'END'
 #!/bin/bash
 trap 'touch "$FAKE/saved"; exit 143' TERM
@@ -127,15 +136,22 @@ for _ in {1..600}; do sleep 0.1; done
 exit 1
 END
 chmod +x bin/qsub train
-printf 'one 5 all.q@one UNDEFINED\ntwo 4 all.q@two UNDEFINED\n' > slots
+printf 'one 3 all.q@one UNDEFINED\ntwo 4 all.q@two UNDEFINED\none 2 long.q@one UNDEFINED\n' > slots
+echo 'mpirun (Open MPI) 4.1.4' > version
+echo USR1 > signal
 grid=("$cmd" --via gridengine --threads 2 --requeue --retries 0 --parts 1)
 rm -f calls
 check 0 '1 of 1 parts to run' "${grid[@]}" --ranks 4 --pe orte --log logs/grid -- ./train
 [[ $(grep -c 'interrupted: queued again' logs/grid.1.log) -eq 1 ]] || fail "$(cat logs/grid.1.log)"
-[[ $(paste -s -d ' ' hosts) == 'one one two two' ]] || fail "$(cat hosts)"
+[[ $(paste -s -d , hosts) == 'one slots=2,two slots=2' ]] || fail "$(cat hosts)"
 grep -q -- '-pe orte 8 -r y -notify' calls || fail "$(cat calls)"
 rm saved
-check 0 '1 of 1 parts to run' "${grid[@]}" --log logs/alone -- ./train
+echo 'HYDRA build details:' > version
+check 0 '1 of 1 parts to run' "${grid[@]}" --ranks 4 --log logs/mpich -- ./train
+[[ $(paste -s -d , hosts) == 'one:2,two:2' ]] || fail "$(cat hosts)"
+rm saved
+echo USR2 > signal
+check 0 'the time limit ended a part that can continue: it is submitted again' "${grid[@]}" --log logs/alone -- ./train
 [[ -e saved && $(grep -c 'interrupted: queued again' logs/alone.1.log) -eq 1 ]] || fail "$(cat logs/alone.1.log)"
 check 1 'the hosts have not 2 slots for each of 5 ranks: the parallel environment mpi' "${grid[@]}" --ranks 5 --log logs/few -- ./train
 

@@ -125,7 +125,7 @@ check 0 '1 of 1 parts to run' "$here/../../recipes/common/cmd.sh" --ranks 2 --re
 same recipe
 grep -q '^2 ranks by' jobs/train.1.log || fail "$(cat jobs/train.1.log)"
 
-# --- in GridEngine, whose notice comes to all processes of the job: qsub is a script here
+# --- in GridEngine, whose notice comes to all processes of the job: qsub is a script here, and ends as after qdel
 
 cat > bin/qsub << 'END'
 #!/bin/bash
