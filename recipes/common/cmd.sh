@@ -28,7 +28,7 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
   --pe NAME       this parallel environment of gridengine (default: mpi)
   --requeue       the command ends with code 143 after SIGTERM and can continue. slurm sends this signal 120 seconds before
                   the time limit; gridengine sends SIGUSR1 or SIGUSR2 (-notify), which become SIGTERM. Then, and when a
-                  machine fails, the part is queued again and continues; qdel and scancel end it for good
+                  machine fails, the part is queued again and continues. qdel ends it for good
   --retries N     how often failed parts run again (default 2); not if no part of a job started
   --items FILE    lists what a part works on, such as utterances, in its first column; {} as above. If parts failed,
                   PREFIX.missing names these items, with part and log

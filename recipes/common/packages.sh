@@ -28,7 +28,7 @@ packages_of() {
 		;;
 	tests) echo ccache sctk clang-format clang-tidy doxygen shellcheck locales openmpi-bin libopenmpi-dev gnuplot-nox graphviz praat ffmpeg ;;
 	recipe) echo gnuplot-nox flite espeak-ng sox libpng-dev ;;
-	cluster) echo parallel slurm-wlm munge gridengine-master gridengine-exec gridengine-client ;;
+	cluster) echo parallel slurm-wlm munge gridengine-master gridengine-exec gridengine-client iproute2 ;;
 	*)
 		echo "packages.sh: $1: is not a group; see --help" >&2
 		return 2

@@ -96,7 +96,7 @@ interrupted_training() {
 
 trained() { # RANKS
   make_stored
-  interrupted_training "$1" 40 || interrupted_training "$1" 400 || interrupted_training "$1" 4000 ||
+  interrupted_training "$1" $((160 / $1)) || interrupted_training "$1" 1600 || interrupted_training "$1" 16000 ||
     fail "not interrupted: $(cat jobs/train.1.log)"
   grep -q 'interrupted: queued again' jobs/train.1.log || fail "not queued again: $(cat jobs/train.1.log)"
   [[ $1 -eq 1 || $(sort -u where | wc -l) -eq ${#hosts[@]} ]] || fail "ranks on $(sort -u where)"
