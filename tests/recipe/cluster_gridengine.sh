@@ -18,17 +18,18 @@ prefix=(timeout 1200)
 cmd=("$recipes/common/cmd.sh" --via gridengine --retries 0)
 
 # --- a command's status is not what GridEngine understands by 99 (queue it again) and 100 (hold it); commands are found in
-# PATH, from any folder
+# PATH, from any folder, and get the slots that they request
 
 statuses() {
   local part
   mkdir "it's # &"
   cd "it's # &"
-  printf '#!/bin/sh\necho "part $1"\nexit $((98 + $1))\n' > leave
+  printf '#!/bin/sh\necho "part $1, $NSLOTS slots"\nexit $((98 + $1))\n' > leave
   chmod +x leave
-  PATH=$PWD:$PATH check 1 '2 of 2 parts failed; they run again (1 of 1)' "${cmd[@]}" --retries 1 --parts 2 --log logs/x -- leave '{}'
+  PATH=$PWD:$PATH check 1 '2 of 2 parts failed; they run again (1 of 1)' "${cmd[@]}" --mem 10M --gpus 1 --threads 2 --retries 1 \
+    --parts 2 --log logs/x -- leave '{}'
   for part in 1 2; do
-    [[ $(cat logs/x.$part.log.1 logs/x.$part.log | paste -s -d ,) == "part $part,part $part" ]] || fail "part $part: $(cat logs/x.$part.log)"
+    [[ $(cat logs/x.$part.log.1 logs/x.$part.log | paste -s -d ,) == "part $part, 2 slots,part $part, 2 slots" ]] || fail "part $part: $(cat logs/x.$part.log)"
   done
   mkdir 'a,b'
   cd 'a,b'

@@ -65,7 +65,8 @@ make_cell() {
   "$programs/spooldefaults" managers root
 }
 
-# The queue all.q, with the shell and the start mode that GridEngine gives to a new one, and the parallel environment mpi
+# The queue all.q, with the shell and the start mode that GridEngine gives to a new one, the parallel environments mpi and
+# smp, and the resource gpu
 make_queue() {
   qconf -ssconf > sge/scheduler
   settings sge/scheduler schedule_interval=0:0:1 flush_submit_sec=1 flush_finish_sec=1 > sge/scheduler.fast
@@ -85,9 +86,15 @@ accounting_summary FALSE
 qsort_args         NONE
 END
   qconf -Ap sge/mpi
+  settings sge/mpi pe_name=smp 'allocation_rule=$pe_slots' control_slaves=FALSE > sge/smp
+  qconf -Ap sge/smp
+  qconf -sc > sge/complexes
+  echo 'gpu gpu INT <= YES YES 0 0' >> sge/complexes
+  qconf -Mc sge/complexes
   qconf -sq > sge/queue
-  settings sge/queue qname=all.q "hostlist=${hosts[*]}" slots=20 load_thresholds=NONE pe_list=mpi > sge/queue.test
+  settings sge/queue qname=all.q "hostlist=${hosts[*]}" slots=20 load_thresholds=NONE "pe_list=mpi smp" > sge/queue.test
   qconf -Aq sge/queue.test
+  qconf -mattr queue complex_values gpu=4 all.q
 }
 
 # Hosts that are ready have five columns, without letters of an error in a sixth.
