@@ -6,7 +6,7 @@
 export LINNET=$linnet
 export LINNET_CMD_WAIT=0.2
 recipes=$(realpath "$here/../../recipes")
-daemons=()
+daemons=() stop_signal=TERM
 
 skip() {
   echo "SKIPPED: $*"
@@ -21,8 +21,8 @@ need() {
 }
 
 stop() {
-  [[ ${#daemons[@]} -eq 0 ]] || kill "${daemons[@]}" 2> /dev/null || true
-  wait
+  [[ ${#daemons[@]} -eq 0 ]] || kill -s $stop_signal "${daemons[@]}" 2> /dev/null || true
+  wait 2> /dev/null
   rm -rf "$work"
 }
 trap stop EXIT

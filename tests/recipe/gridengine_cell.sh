@@ -55,7 +55,7 @@ make_cell() {
   settings "$shared/default-bootstrap" admin_user=none "spooling_params=$PWD/sge/spool" "binary_path=$programs" \
     "qmaster_spool_dir=$PWD/sge/qmaster" > sge/cell/common/bootstrap
   settings "$shared/default-configuration" "execd_spool_dir=$PWD/sge/execd" min_uid=0 min_gid=0 \
-    load_report_time=00:00:01 > sge/configuration
+    login_shells=none load_report_time=00:00:01 > sge/configuration
   echo "${hosts[0]}" > sge/cell/common/act_qmaster
   [[ ${hosts[0]} != localhost ]] || echo "localhost $(hostname)" > sge/cell/common/host_aliases
   "$programs/spoolinit" berkeleydb libspoolb "$PWD/sge/spool" init || skip 'spoolinit failed'
@@ -102,6 +102,9 @@ ready() { [[ $(qstat -f | awk '/^all.q@/ && NF == 5' | wc -l) -eq ${#hosts[@]} ]
 
 start_cell() {
   local program host
+  # shellcheck disable=SC2034 # for cluster.sh
+  stop_signal=KILL # after SIGTERM the daemons take seconds to save what is removed
+  PATH=$programs:$PATH # without Debian's wrappers, which start forty processes for each command
   for program in sge_qmaster sge_execd spoolinit spooldefaults; do
     [[ -x $programs/$program ]] || skip "$programs/$program is not installed"
   done
