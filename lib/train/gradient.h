@@ -5,13 +5,14 @@
  *
  * The sums and the update are divided among the ranks by blocks of parameters. A rank sends each other rank its part of
  * the sums that lie within its own shards, completes the tree for its own part, updates these weights, and sends them
- * to all. On a GPU they are exchanged through host memory, and each rank updates all weights (staging.h). */
+ * to all. GPUs exchange them directly or through host memory, and each rank updates all weights (staging.h). */
 #ifndef LINNET_GRADIENT_H
 #define LINNET_GRADIENT_H
 
 #include "model/training/network.h"
 #include "ops/denominator.h"
 #include "train/batch.h"
+#include "train/link.h"
 #include "train/reduction.h"
 
 /* --- a thread of it ----------------------------------------------------------------------------------------------- */
@@ -82,6 +83,7 @@ struct linnet_gradient {
   const struct linnet_teacher *teacher; /* NULL after creation: none; otherwise batches are taught */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
+  struct linnet_link *link;   /* of the devices of ranks, if there are several; NULL after creation: none */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
   real *sum;                  /* (parameters) after linnet_gradient_compute: the gradient, at this rank's own blocks */
   struct linnet_exchange exchange;   /* zeros with one rank, or `staging` */
