@@ -145,6 +145,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int num_ranks, ncclUniqueId id, 
   own_rank = rank;
   const bool failing = fails(__func__);
   memcpy(&world, id.internal, sizeof world);
+  *comm = (ncclComm_t)world; /* of no use if this fails */
   if (!arrive(world, num_ranks, failing))
     return failing ? (ncclResult_t)1 : ncclRemoteError;
   *comm = malloc(sizeof **comm);

@@ -95,6 +95,10 @@ static void other_device(struct rank_thread *t) {
   t->run.on_device = t->own.rank == 1 ? NULL : linnet_cuda_open;
 }
 
+static void other_exchange(struct rank_thread *t) {
+  t->run.gpu_exchange = t->own.rank == 1 ? LINNET_TRAIN_EXCHANGE_HOST : LINNET_TRAIN_EXCHANGE_AUTO;
+}
+
 static void no_shards(struct rank_thread *t) {
   t->run.num_shards = 0;
 }
@@ -109,6 +113,7 @@ static void test_refused(void) {
     enum linnet_status status;
     const char *part;
   } cases[] = {{other_device, LINNET_ERROR_STATE, "rank 1: differs from rank 0: device= ...cpu"},
+               {other_exchange, LINNET_ERROR_STATE, "rank 1: differs from rank 0: gpu_exchange=0"},
                {no_shards, LINNET_ERROR_ARGUMENT, "2 ranks on GPUs need training.shards"},
                {not_finite, LINNET_ERROR_NUMERIC, "utt-05"}};
   struct rank_thread threads[MAX_RANKS];
@@ -198,14 +203,14 @@ static void test_fallback(void) {
 }
 
 /* Each call in turn fails on one rank: all end, or use host memory if there is no link yet. */
-static void test_failing_nccl(void) {
+static void test_failing_nccl(unsigned step) {
   struct rank_thread threads[MAX_RANKS];
   char folder[64];
   struct run run = make_device_run(transformer);
   run.train.count = 10;
   run.dev.count = 4;
   unsigned calls = 0, failed = 1;
-  for (; failed > 0; calls += calls < 14 ? 1 : 5) {
+  for (; failed > 0; calls += calls < 14 ? step : 5 * step) {
     fail_nccl("any", calls % 2, calls);
     train_ranks(&run, 2, make_folder(folder), NULL, 0, threads);
     failed = nccl->failed;
@@ -230,13 +235,14 @@ static void test_hanging(void) {
   remove_folder(folder);
 }
 
-static void test_nccl(void) {
+static void test_nccl(bool few) {
   struct run run = make_device_run(transformer);
-  test_same_bytes(run, (const size_t[]){4, 2, 2, 0});
+  if (!few)
+    test_same_bytes(run, (const size_t[]){4, 2, 2, 0});
   run.wire_precision = LINNET_BFLOAT16;
-  test_same_bytes(run, (const size_t[]){3, 3, 4, 0});
+  test_same_bytes(run, few ? (const size_t[]){3, 0} : (const size_t[]){3, 3, 4, 0});
   test_fallback();
-  test_failing_nccl();
+  test_failing_nccl(few ? 4 : 1);
   test_hanging();
   CHECK(nccl->messages > 0 && nccl->refused == 0 && nccl->communicators == 0,
         "NCCL: %u messages, %u calls refused, %u communicators left", nccl->messages, nccl->refused,
@@ -268,6 +274,6 @@ int main(void) {
   test_refused();
   test_failing_device();
   if (nccl)
-    test_nccl();
+    test_nccl(few);
   return test_result();
 }

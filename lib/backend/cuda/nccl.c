@@ -130,9 +130,10 @@ static enum linnet_status open_link(struct linnet_device_link *l, struct linnet_
   ncclUniqueId name;
   memcpy(name.internal, id, sizeof name.internal);
   l->rank = rank, l->num_ranks = num_ranks;
-  return good(l, "ncclCommInitRank", l->init(&l->comm, (int)num_ranks, name, (int)rank))
-             ? LINNET_OK
-             : fail(l, context, LINNET_ERROR_UNSUPPORTED);
+  if (good(l, "ncclCommInitRank", l->init(&l->comm, (int)num_ranks, name, (int)rank)))
+    return LINNET_OK;
+  l->comm = NULL;
+  return fail(l, context, LINNET_ERROR_UNSUPPORTED);
 }
 
 /* --- messages ----------------------------------------------------------------------------------------------------- */
