@@ -273,15 +273,22 @@ static enum linnet_status create_denominator(struct linnet_trainer *t) {
 }
 
 static enum linnet_status create_gradient(struct linnet_trainer *t) {
+  const struct linnet_train_settings *s = &t->settings;
   LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
-  t->gradient.consistency = t->settings.consistency;
+  double *weights = t->gradient.weights;
+  if (t->denominator) {
+    weights[LINNET_LOSS_CRF] = 1;
+    weights[LINNET_LOSS_CTC] = s->ctc_weight;
+  }
+  weights[LINNET_LOSS_CONSISTENCY] = s->consistency;
+  weights[LINNET_LOSS_DISTILLATION] = s->teacher_weight;
+  weights[LINNET_LOSS_FRAME_TARGETS] = s->frame_weight;
   t->gradient.denominator = t->denominator;
-  t->gradient.ctc_weight = t->settings.ctc_weight;
-  linnet_gradient_set_intermediate(&t->gradient, t->settings.intermediate_ctc, t->settings.intermediate_weight);
-  t->gradient.teacher = t->settings.teacher ? &t->teacher : NULL;
-  t->gradient.frame_weight = t->settings.frame_weight;
+  t->gradient.teacher = &t->teacher;
+  if (s->intermediate_ctc > 0)
+    linnet_gradient_set_intermediate(&t->gradient, s->intermediate_ctc, s->intermediate_weight);
   t->gradient.link = &t->link;
-  return linnet_gradient_join(&t->gradient, &t->ranks, t->settings.wire_precision == LINNET_BFLOAT16);
+  return linnet_gradient_join(&t->gradient, &t->ranks, s->wire_precision == LINNET_BFLOAT16);
 }
 
 /* What a rank does alone. Rank 0 opens its checkpoint. */

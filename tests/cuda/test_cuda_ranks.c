@@ -113,7 +113,7 @@ static void test_refused(void) {
     enum linnet_status status;
     const char *part;
   } cases[] = {{other_device, LINNET_ERROR_STATE, "rank 1: differs from rank 0: device= ...cpu"},
-               {other_exchange, LINNET_ERROR_STATE, "rank 1: differs from rank 0: gpu_exchange=0"},
+               {other_exchange, LINNET_ERROR_STATE, "rank 1: differs from rank 0: gpu_exchange= ...1, not 0"},
                {no_shards, LINNET_ERROR_ARGUMENT, "2 ranks on GPUs need training.shards"},
                {not_finite, LINNET_ERROR_NUMERIC, "utt-05"}};
   struct rank_thread threads[MAX_RANKS];
