@@ -18,9 +18,9 @@ struct linnet_link {
   char way[LINNET_ERROR_BYTES + 100]; /* in words, for linnet_trainer_exchange; "" for one rank */
 };
 
-/* All ranks call it, with the same `exchange`. */
+/* All ranks call it, with the same `how`. */
 enum linnet_status linnet_link_open(struct linnet_link *link, struct linnet_ranks *ranks, struct linnet_device *device,
-                                    enum linnet_train_gpu_exchange exchange);
+                                    enum linnet_train_gpu_exchange how);
 /* Zeros are allowed. */
 void linnet_link_close(struct linnet_link *link);
 

@@ -189,22 +189,31 @@ static bool check_messages(struct linnet_device_link *l) {
          good(l, "a message", error == ncclInProgress ? ncclSuccess : error);
 }
 
-static enum linnet_status wait_for_messages(struct linnet_device_link *l, struct linnet_context *context) {
+static double clock_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Until the stream is idle. */
+static enum linnet_status poll_messages(struct linnet_device_link *l, struct linnet_context *context) {
   const struct timespec pause = {.tv_nsec = POLL_NANOSECONDS};
-  size_t polls = 0;
-  for (bool idle = false; !idle; polls++) {
-    idle = linnet_cuda_idle(l->device);
-    if (!check_messages(l))
-      return fail(l, context, LINNET_ERROR_DEVICE);
-    if (polls >= LINNET_NCCL_SECONDS * (1000000000 / POLL_NANOSECONDS)) {
-      abort_link(l);
+  const double limit = clock_seconds() + LINNET_NCCL_SECONDS;
+  for (bool idle = linnet_cuda_idle(l->device); check_messages(l); idle = linnet_cuda_idle(l->device)) {
+    if (idle)
+      return LINNET_OK;
+    if (clock_seconds() > limit)
       return linnet_fail(context, LINNET_ERROR_DEVICE, "%s: %s: no answer from other GPUs in %d s", l->device->name,
                          l->name, LINNET_NCCL_SECONDS);
-    }
-    if (!idle)
-      nanosleep(&pause, NULL);
+    nanosleep(&pause, NULL);
   }
-  enum linnet_status status = l->device->ops->wait(l->device, context);
+  return fail(l, context, LINNET_ERROR_DEVICE);
+}
+
+static enum linnet_status wait_for_messages(struct linnet_device_link *l, struct linnet_context *context) {
+  enum linnet_status status = poll_messages(l, context);
+  if (status == LINNET_OK)
+    status = l->device->ops->wait(l->device, context);
   if (status != LINNET_OK)
     abort_link(l);
   return status;
