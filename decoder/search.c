@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "decoder/output/spans.h"
+
 enum { DEFAULT_BEAM = 50, MAX_SYMBOLS = 1 << 24 };
 
 void(linnet_search_settings_default)(struct linnet_search_settings *settings, size_t size) {
@@ -244,6 +246,7 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
     return linnet_fail(
         context, LINNET_ERROR_ARGUMENT,
         "linnet_search_create: the number of alternatives must be at least 1, and the silences not NULL");
+  LINNET_TRY(linnet_emission_delay_check(context, settings->emission_delay));
   if (words && !linnet_source_given(&settings->lexicon))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "words need pronunciations: name a lexicon, such as CMUdict "
@@ -262,6 +265,7 @@ static enum linnet_status open_search(struct linnet_search *s, const char *const
   s->kind = settings->kind;
   s->num_alternatives = settings->num_alternatives;
   s->blank_penalty = settings->blank_penalty;
+  s->emission_delay = settings->emission_delay;
   s->calibrated = settings->calibrations != NULL;
   if (s->calibrated)
     s->calibrations = *settings->calibrations;

@@ -18,6 +18,7 @@ struct linnet_search {
   struct linnet_calibrations calibrations;
   bool calibrated;
   float blank_penalty;                       /* of LINNET_SEARCH_GREEDY */
+  double emission_delay;                     /* seconds */
   float *priors;                             /* (num_symbols); NULL: none */
   struct linnet_beam_settings beam;          /* of LINNET_SEARCH_SYMBOLS */
   struct linnet_word_search_settings words;  /* of LINNET_SEARCH_WORDS */

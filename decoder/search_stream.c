@@ -1,4 +1,6 @@
 /* A stream of a search: runs one of the three decoders and converts its hypotheses into a result. */
+#include <math.h>
+
 #include "decoder/output/spans.h"
 #include "decoder/search_parts.h"
 #include "decoder/words/word_beam.h"
@@ -132,12 +134,16 @@ static enum linnet_status reserve(struct linnet_search_stream *s, size_t spans) 
   return LINNET_OK;
 }
 
+/* Of a row of the search. Symbols before the first row, which come from the delay, begin with it. */
+static double seconds_of(const struct linnet_search_stream *s, size_t row) {
+  const double first = (double)s->first * s->frame_seconds;
+  return fmax(first, (double)(s->first + row) * s->frame_seconds - s->search->emission_delay);
+}
+
 static struct linnet_span make_span(const struct linnet_search_stream *s, const char *text, size_t start, size_t end,
                                     float confidence) {
-  return (struct linnet_span){.text = text,
-                              .start = (double)(s->first + start) * s->frame_seconds,
-                              .end = (double)(s->first + end) * s->frame_seconds,
-                              .confidence = confidence};
+  return (struct linnet_span){
+      .text = text, .start = seconds_of(s, start), .end = seconds_of(s, end), .confidence = confidence};
 }
 
 /* The boundaries of the last words and phones of s->spans. */

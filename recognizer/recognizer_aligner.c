@@ -4,6 +4,7 @@
 
 #include "base/destination.h"
 #include "base/settings.h"
+#include "decoder/search_parts.h"
 #include "recognizer/recognizer_parts.h"
 
 enum { LEXICON, G2P, RULES, NUM_FILES };
@@ -57,6 +58,7 @@ enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load_aligner: an argument is NULL");
   *aligner = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, text_aligner, settings, &full));
+  full.emission_delay = (float)recognizer->search->emission_delay;
   struct aligner_files *files = linnet_alloc(context, 1, sizeof *files);
   if (!files)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the paths of an aligner");

@@ -188,6 +188,7 @@ struct run {
   double teacher_weight, frame_weight;
   size_t num_shards;
   enum linnet_precision wire_precision;
+  enum linnet_train_gpu_exchange gpu_exchange;
   const struct linnet_group *group;    /* NULL: one rank */
   void (*created)(void *created_user); /* called when the trainer exists; NULL: not called */
   void *created_user;
@@ -195,6 +196,7 @@ struct run {
   uint64_t steps;
   enum linnet_status status;
   char error[512], log[2048]; /* the log's lines, of this process */
+  char exchange[700];         /* linnet_trainer_exchange */
 };
 
 static inline void on_log(void *user, enum linnet_log_level level, const char *message) {
@@ -252,6 +254,7 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.frame_weight = run->frame_weight;
   settings.num_shards = run->num_shards;
   settings.wire_precision = run->wire_precision;
+  settings.gpu_exchange = run->gpu_exchange;
   settings.group = run->group;
   struct linnet_train_model model = {.size = sizeof model,
                                      .config = run->config,
@@ -263,6 +266,7 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   run->log[0] = '\0';
   run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);
   struct linnet_train_events events = {.size = sizeof events, .user = run, .step = on_step, .epoch = on_epoch};
+  snprintf(run->exchange, sizeof run->exchange, "%s", run->status == LINNET_OK ? linnet_trainer_exchange(trainer) : "");
   if (run->status == LINNET_OK && run->created)
     run->created(run->created_user);
   if (run->status == LINNET_OK)

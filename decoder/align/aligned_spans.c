@@ -1,15 +1,20 @@
 /* Converts an alignment to the spans and jumps of the output formats. */
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
 #include "decoder/align/aligned_text.h"
 #include "decoder/output/spans.h"
 
+static double seconds_of(const struct linnet_aligned_text *t, double frame) {
+  return fmax(0, frame * t->frame_seconds - t->aligner->emission_delay);
+}
+
 static struct linnet_span span_of(const struct linnet_aligned_text *t, const char *text, size_t start, size_t end,
                                   float confidence, float gop) {
   return (struct linnet_span){.text = text,
-                              .start = (double)start * t->frame_seconds,
-                              .end = (double)end * t->frame_seconds,
+                              .start = seconds_of(t, (double)start),
+                              .end = seconds_of(t, (double)end),
                               .confidence = confidence,
                               .has_gop = 1,
                               .gop = gop};
@@ -53,8 +58,8 @@ static struct linnet_span word_span(const struct linnet_aligned_text *t, const s
     span.spoken = spoken_words(t, word);
     span.guessed = written[timed->word].source == LINNET_WORD_GUESSED;
   }
-  span.start = timed->start * t->frame_seconds;
-  span.end = timed->end * t->frame_seconds;
+  span.start = seconds_of(t, timed->start);
+  span.end = seconds_of(t, timed->end);
   return span;
 }
 
@@ -91,8 +96,8 @@ static bool make_jumps(struct linnet_aligned_text *t) {
     size_t first = index_of(t, jumps[i].word), end = index_of(t, jumps[i].word + jumps[i].num_words);
     bool inserted = jumps[i].kind == LINNET_JUMP_INSERTED;
     t->jumps[i] = (struct linnet_output_jump){.kind = kinds[jumps[i].kind],
-                                              .start = (double)jumps[i].start * t->frame_seconds,
-                                              .end = (double)jumps[i].end * t->frame_seconds,
+                                              .start = seconds_of(t, (double)jumps[i].start),
+                                              .end = seconds_of(t, (double)jumps[i].end),
                                               .word = first,
                                               .num_words = inserted ? 0 : end - first,
                                               .words = t->tokens + first};

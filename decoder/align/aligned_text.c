@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "decoder/output/spans.h"
+
 void(linnet_text_aligner_settings_default)(struct linnet_text_aligner_settings *settings, size_t size) {
   static const struct linnet_text_aligner_settings defaults = {.size = sizeof defaults};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
@@ -27,6 +29,8 @@ static enum linnet_status load_g2p(struct linnet_text_aligner *a, const struct l
 
 static enum linnet_status open_aligner(struct linnet_text_aligner *a, const char *const *names, size_t num_symbols,
                                        const struct linnet_text_aligner_settings *settings) {
+  LINNET_TRY(linnet_emission_delay_check(a->context, settings->emission_delay));
+  a->emission_delay = settings->emission_delay;
   LINNET_TRY(linnet_vocabulary_open(&a->vocabulary, a->context, names, num_symbols, &settings->lexicon));
   LINNET_TRY(load_rules(a, &settings->rules));
   return load_g2p(a, &settings->g2p);

@@ -11,6 +11,7 @@ struct linnet_text_aligner {
   struct linnet_vocabulary vocabulary;
   struct linnet_text_normalizer *normalizer;
   struct linnet_g2p *g2p; /* NULL: unknown words are not guessed */
+  double emission_delay;  /* seconds */
 };
 
 struct linnet_aligned_text {

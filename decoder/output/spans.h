@@ -4,10 +4,15 @@
 
 #include <linnet/output.h>
 
+#include "base/base.h"
+
 /* Widens phones (num_phones) into the blanks around them, within `start` and `end` seconds: by 60 ms at most, and up to
  * the middle between two phones. Words (num_words; may be NULL) follow their first and last phone. Interpolated words
  * keep their times, and so does the end of a word before one. Spans must be in order without overlap, and stay so. */
 void linnet_spans_widen(struct linnet_span *phones, size_t num_phones, struct linnet_span *words, size_t num_words,
                         double start, double end);
+
+/* LINNET_ERROR_ARGUMENT unless `seconds` is 0 to 10. */
+enum linnet_status linnet_emission_delay_check(struct linnet_context *context, float seconds);
 
 #endif

@@ -5,7 +5,7 @@
  * trainer calls them one at a time, with memory of the host, from the thread that called linnet_trainer_create or
  * linnet_trainer_run; with `any_thread`, exchanges also come from another thread, while that one computes.
  *
- * Ranks that compute on GPUs exchange gradients through host memory, too.
+ * GPUs exchange gradients directly where they can (linnet_train_settings.gpu_exchange), otherwise by these operations.
  *
  * The results of a training have the same bytes for every number of ranks (docs/scale.md).
  *

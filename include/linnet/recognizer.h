@@ -84,7 +84,7 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *    "silences": ["SIL"], "num_alternatives": 5, "beam": 50, "top_symbols": 0, "symbol_threshold": 8,
  *    "score_threshold": 20, "language_model_weight": 0.8, "insertion_bonus": 0, "word_bonus": 0.5,
  *    "unknown_penalty": 5, "unknown_bonus": 2, "pronunciation_weight": 1, "priors": "priors.txt", "prior_scale": 0.5,
- *    "blank_penalty": 0.5, "max_silence": 0.6, "edge_silence": 0.3,
+ *    "blank_penalty": 0.5, "emission_delay": 0.03, "max_silence": 0.6, "edge_silence": 0.3,
  *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0},
  *    "partial_interval": 0.1,
  *    "endpoint": {"rules": [{"speech": true, "word": true, "silence": 0.2, "quiet": 0.35}, {"length": 20}],

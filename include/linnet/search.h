@@ -48,8 +48,8 @@ enum linnet_search_kind {
 /* The caller may release everything that the settings point to once the search is created. */
 struct linnet_search_settings {
   size_t size;                  /* set by ..._default */
-  enum linnet_search_kind kind; /* default LINNET_SEARCH_GREEDY, which uses `calibrations` and `blank_penalty` and
-                                   ignores all other settings */
+  enum linnet_search_kind kind; /* default LINNET_SEARCH_GREEDY, which uses `calibrations`, `blank_penalty` and
+                                   `emission_delay`, and ignores all other settings */
   size_t num_alternatives;      /* the maximum in a result, at least 1 (default 1) */
   size_t beam;                  /* 0 (default): 50, or num_alternatives if that is more */
   /* The defaults of the next seven are those of beam.h and word_search.h. */
@@ -76,6 +76,8 @@ struct linnet_search_settings {
   float pronunciation_weight; /* exponent of the probabilities of pronunciations, if the lexicon has them (default 1) */
   float blank_penalty;        /* only for LINNET_SEARCH_GREEDY: linnet_greedy_set_blank_penalty (default 0). The other
                                  searches have priors for this purpose */
+  float emission_delay;       /* for every kind: seconds by which the posteriors have symbols later than the audio, 0
+                                 (default) to 10. Times of results are earlier by it */
 };
 
 LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings, size_t size);

@@ -88,6 +88,13 @@ enum linnet_train_schedule {
   LINNET_TRAIN_COSINE = 1   /* the rate falls to `min_learning_rate` along half a cosine over `num_epochs` */
 };
 
+/* How ranks on GPUs exchange gradients. The results have the same bytes. */
+enum linnet_train_gpu_exchange {
+  LINNET_TRAIN_EXCHANGE_AUTO = 0, /* NCCL where each rank has it, and a GPU of its own; otherwise host memory */
+  LINNET_TRAIN_EXCHANGE_HOST = 1, /* host memory */
+  LINNET_TRAIN_EXCHANGE_NCCL = 2  /* NCCL; LINNET_ERROR_UNSUPPORTED if that cannot be */
+};
+
 struct linnet_train_settings {
   size_t size;                           /* set by ..._default */
   enum linnet_train_optimizer optimizer; /* RAdam */
@@ -139,6 +146,7 @@ struct linnet_train_settings {
   double frame_weight; /* weight of frame targets, which linnet_corpus.targets gives: for each output frame with a
                           target, its cross entropy among the symbols without blank is added to the loss; 0 to 100, such
                           as 0.1; 0 (default): off. Not on a GPU: LINNET_ERROR_UNSUPPORTED */
+  enum linnet_train_gpu_exchange gpu_exchange; /* AUTO; the same on all ranks; without effect on the CPU */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);
@@ -235,6 +243,10 @@ LINNET_API size_t linnet_trainer_num_epochs(const struct linnet_trainer *trainer
  * batches (linnet_train_events.batch) are valid: after a process was killed, the trainer repeats the steps of later
  * lines. */
 LINNET_API uint64_t linnet_trainer_num_steps(const struct linnet_trainer *trainer);
+
+/* When and how this rank exchanges gradients with the others, in words that follow "gradients are sent", such as "after
+ * the backward pass, from GPU to GPU by NCCL 2.32.3". "" for one rank. Valid as long as the trainer. */
+LINNET_API const char *linnet_trainer_exchange(const struct linnet_trainer *trainer);
 
 /* Trains to the end. It writes checkpoint.safetensors, checkpoint-previous.safetensors (the checkpoint before),
  * model.safetensors (the model of the best epoch) and epoch-NNN.safetensors into the folder. LINNET_ERROR_NUMERIC,

@@ -44,6 +44,11 @@ static void cpu_zero(struct linnet_device *d, void *memory, size_t bytes) {
   memset(memory, 0, bytes);
 }
 
+static void cpu_copy(struct linnet_device *d, void *to, const void *from, size_t bytes) {
+  (void)d;
+  memcpy(to, from, bytes);
+}
+
 static enum linnet_status cpu_wait(struct linnet_device *d, struct linnet_context *context) {
   (void)d, (void)context;
   return LINNET_OK;
@@ -307,13 +312,33 @@ static void cpu_denominator(struct linnet_device *d, const struct linnet_batch_d
   }
 }
 
+static real expand(uint16_t half) {
+  uint32_t bits = (uint32_t)half << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return (real)value;
+}
+
 static void cpu_round_bfloat16(struct linnet_device *d, size_t n, real *x) {
   (void)d;
-  for (size_t i = 0; i < n; i++) {
-    uint32_t bits = (uint32_t)linnet_bfloat16_bits((float)x[i]) << 16;
-    float rounded;
-    memcpy(&rounded, &bits, sizeof rounded);
-    x[i] = (real)rounded;
+  for (size_t i = 0; i < n; i++)
+    x[i] = expand(linnet_bfloat16_bits((float)x[i]));
+}
+
+static void cpu_pack_bfloat16(struct linnet_device *d, size_t n, const real *x, uint16_t *halves) {
+  (void)d;
+  for (size_t i = 0; i < n; i++)
+    halves[i] = linnet_bfloat16_bits((float)x[i]);
+}
+
+/* From the last number to the first, because the halves are at the beginning of the reals. */
+static void cpu_expand_bfloat16(struct linnet_device *d, size_t n, real *x) {
+  const unsigned char *halves = (const unsigned char *)x;
+  (void)d;
+  for (size_t i = n; i-- > 0;) {
+    uint16_t half;
+    memcpy(&half, halves + i * sizeof half, sizeof half);
+    x[i] = expand(half);
   }
 }
 
@@ -340,6 +365,7 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .upload = cpu_upload,
     .download = cpu_download,
     .zero = cpu_zero,
+    .copy = cpu_copy,
     .wait = cpu_wait,
     .upload_batch = cpu_upload_batch,
     .gemm_work = cpu_gemm_work,
@@ -366,6 +392,8 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .denominator_work_bytes = cpu_denominator_work_bytes,
     .denominator = cpu_denominator,
     .round_bfloat16 = cpu_round_bfloat16,
+    .pack_bfloat16 = cpu_pack_bfloat16,
+    .expand_bfloat16 = cpu_expand_bfloat16,
     .sum_of_squares = cpu_sum_of_squares,
     .update = cpu_update,
 };

@@ -78,6 +78,45 @@ struct linnet_batch_frame_targets {
   double *loss;              /* (sequences), not scaled */
 };
 
+/* --- links -------------------------------------------------------------------------------------------------------- */
+
+/* A device's end of a link, over which the devices of ranks send each other what is in their memory. */
+struct linnet_device_link;
+
+/* What ranks show each other before they open a link. */
+struct linnet_link_end {
+  unsigned char device[16]; /* differs from that of every other device, also of other machines */
+  char library[32];         /* name and version, such as "NCCL 2.32.3" */
+};
+
+enum { LINNET_LINK_ID_BYTES = 128 };
+
+/* All ranks call the same operations in the same order. One that fails may leave the devices of others waiting, so
+ * ranks agree after each that has a status (train/link.h). LINNET_ERROR_UNSUPPORTED: there can be no link, for the
+ * reason in the message. */
+struct linnet_link_ops {
+  enum linnet_status (*create)(struct linnet_device *d, struct linnet_context *context, struct linnet_link_end *end,
+                               struct linnet_device_link **link);
+  void (*destroy)(struct linnet_device_link *link); /* NULL is allowed */
+  /* On rank 0: the name of a new link, for `open` on all ranks. */
+  enum linnet_status (*name)(struct linnet_device_link *link, struct linnet_context *context,
+                             unsigned char id[LINNET_LINK_ID_BYTES]);
+  enum linnet_status (*open)(struct linnet_device_link *link, struct linnet_context *context,
+                             const unsigned char id[LINNET_LINK_ID_BYTES], size_t rank, size_t num_ranks);
+
+  /* As in struct linnet_group, with memory of the device; queued. */
+  void (*gather)(struct linnet_device_link *link, void *data, const size_t *offsets);
+  void (*exchange)(struct linnet_device_link *link, const void *send, const size_t *send_offsets, void *receive,
+                   const size_t *receive_offsets);
+  /* Reports the first of these that could not be queued. */
+  enum linnet_status (*check)(struct linnet_device_link *link, struct linnet_context *context);
+  /* After `check` on all ranks: waits for all work of the device, but not longer if the link fails or takes too long.
+   */
+  enum linnet_status (*wait)(struct linnet_device_link *link, struct linnet_context *context);
+  /* After another rank failed: ends what is queued. Later messages fail. */
+  void (*abort)(struct linnet_device_link *link);
+};
+
 #define LINNET_DEVICE_SLOT(name, arguments, ...) void (*name)(struct linnet_device * device, __VA_ARGS__);
 
 /* The denominator of CTC-CRF of all sequences of a batch, after their CTC. */
@@ -114,6 +153,7 @@ struct linnet_device_ops {
   void (*upload)(struct linnet_device *d, void *to, const void *host, size_t bytes);
   void (*download)(struct linnet_device *d, void *host, const void *from, size_t bytes);
   void (*zero)(struct linnet_device *d, void *memory, size_t bytes);
+  void (*copy)(struct linnet_device *d, void *to, const void *from, size_t bytes);
   enum linnet_status (*wait)(struct linnet_device *d, struct linnet_context *context);
   /* Copies a batch to the device and returns the address of its features in *features. Ops on its pack may be queued
    * until the next upload; the caller waits for them before it uploads another batch. batch->pack must stay valid for
@@ -193,9 +233,15 @@ struct linnet_device_ops {
   void (*denominator)(struct linnet_device *d, const struct linnet_batch_denominator *b, void *work);
   /* x (n), rounded to bfloat16; it stays `real`. */
   void (*round_bfloat16)(struct linnet_device *d, size_t n, real *x);
+  /* halves (n) = x (n) as bfloat16. */
+  void (*pack_bfloat16)(struct linnet_device *d, size_t n, const real *x, uint16_t *halves);
+  /* x (n): the halves at its beginning become reals. */
+  void (*expand_bfloat16)(struct linnet_device *d, size_t n, real *x);
   void (*sum_of_squares)(struct linnet_device *d, size_t n, const real *x, double *sum);
   void (*update)(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares,
                  const struct linnet_update_arrays *a);
+
+  const struct linnet_link_ops *link; /* NULL: this device is never linked */
 };
 
 /* The address of the activation `count` elements after x. */

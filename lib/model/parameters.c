@@ -150,7 +150,7 @@ static void put_tables(struct builder *b, const struct linnet_config *config) {
   align(b->parameters);
   b->parameters->tables = b->parameters->size;
   for (size_t i = 0; i < config->input_dim; i++) {
-    char name[32];
+    char name[64];
     snprintf(name, sizeof name, "input.%zu.weight", i);
     put(b, name, config->tokens[i], config->width, 1, 0);
   }

@@ -96,6 +96,14 @@ template <class T> void convert(struct linnet_device *device, size_t n, const fl
     LINNET_LAUNCH(device, (convert_kernel<1, T>), linnet_blocks(n, THREADS), THREADS, 0, n, x, y);
 }
 
+/* Numbers begin ... end - 1 of x from the halves at its beginning. In bytes it reads from 2 * begin on, up to
+ * 2 * end, and writes from 4 * begin on. */
+static __global__ void __launch_bounds__(THREADS) expand_kernel(size_t begin, size_t end, float *x) {
+  const bfloat16 *halves = reinterpret_cast<const bfloat16 *>(x);
+  for (size_t i = begin + (size_t)blockIdx.x * THREADS + threadIdx.x; i < end; i += (size_t)gridDim.x * THREADS)
+    x[i] = widen(halves[i]);
+}
+
 /* --- gated linear unit: x (rows, 2 * width) ----------------------------------------------------------------------- */
 
 template <int V, class T>
@@ -200,6 +208,18 @@ void linnet_cuda_average(struct linnet_device *device, size_t n, double weight, 
 void linnet_cuda_round_bfloat16(struct linnet_device *device, size_t n, float *x) {
   if (n > 0)
     LINNET_LAUNCH(device, round_kernel, linnet_blocks(n, THREADS), THREADS, 0, n, x);
+}
+
+void linnet_cuda_pack_bfloat16(struct linnet_device *device, size_t n, const float *x, uint16_t *halves) {
+  convert(device, n, x, reinterpret_cast<bfloat16 *>(halves));
+}
+
+/* The upper half of the numbers first: what a launch writes, neither it nor a later one reads. */
+void linnet_cuda_expand_bfloat16(struct linnet_device *device, size_t n, float *x) {
+  for (size_t end = n, begin; end > 0; end = begin) {
+    begin = end > 1 ? (end + 1) / 2 : 0;
+    LINNET_LAUNCH(device, expand_kernel, linnet_blocks(end - begin, THREADS), THREADS, 0, begin, end, x);
+  }
 }
 
 void linnet_cuda_activations_of(struct linnet_device *device, size_t n, const float *x, void *y) {

@@ -86,12 +86,12 @@ void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *contex
 }
 
 void linnet_batch_release(struct linnet_batch *batch) {
-  void *blocks[] = {batch->offsets,     batch->features,     batch->labels,      batch->num_labels,   batch->loss,
-                    batch->crf,         batch->distillation, batch->consistency, batch->raw,          batch->slots,
-                    batch->frames,      batch->status,       batch->masks,       batch->intermediate, batch->targets,
-                    batch->raw_targets, batch->frame_targets};
+  void *blocks[] = {batch->offsets, batch->features, batch->labels, batch->num_labels, batch->raw,        batch->slots,
+                    batch->frames,  batch->status,   batch->masks,  batch->targets,    batch->raw_targets};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(batch->context, blocks[i]);
+  for (int l = 0; l < LINNET_NUM_LOSSES; l++)
+    linnet_free(batch->context, batch->losses[l]);
   linnet_batch_init(batch, batch->context, batch->config);
 }
 
@@ -104,12 +104,11 @@ static bool reserve_sequences(struct linnet_batch *b, size_t count) {
     return true;
   size_t n = count + count / 2 + 1;
   bool good = REPLACE(b->context, b->offsets, n) && REPLACE(b->context, b->labels, n) &&
-              REPLACE(b->context, b->num_labels, n) && REPLACE(b->context, b->loss, n) &&
-              REPLACE(b->context, b->targets, n) && REPLACE(b->context, b->frame_targets, n) &&
-              REPLACE(b->context, b->crf, n) && REPLACE(b->context, b->distillation, n) &&
-              REPLACE(b->context, b->intermediate, n) && REPLACE(b->context, b->consistency, n) &&
+              REPLACE(b->context, b->num_labels, n) && REPLACE(b->context, b->targets, n) &&
               REPLACE(b->context, b->slots, n) && REPLACE(b->context, b->frames, n) &&
               REPLACE(b->context, b->status, n);
+  for (int l = 0; l < LINNET_NUM_LOSSES; l++)
+    good = good && REPLACE(b->context, b->losses[l], n);
   b->sequence_capacity = good ? n - 1 : 0;
   return good;
 }

@@ -7,6 +7,7 @@
 #include "backend/backend.h"
 #include "base/base.h"
 #include "model/config.h"
+#include "train/losses.h"
 #include "train/shards.h"
 
 /* --- random numbers ----------------------------------------------------------------------------------------------- */
@@ -69,12 +70,7 @@ struct linnet_batch {
   const int **labels;       /* (count) */
   size_t *num_labels;       /* (count) */
   const int **targets;      /* (count), each (its rows), from begin * views to end * views; with frame targets */
-  double *loss;             /* (count): negative log likelihoods, set by the code that computes them */
-  double *crf;              /* (count): CTC-CRF losses, set by the code that computes them */
-  double *intermediate;     /* (count): CTC losses after a layer, set by the code that computes them */
-  double *distillation;     /* (count): distillation losses, set by the code that computes them */
-  double *frame_targets;    /* (count): losses of frame targets, set by the code that computes them */
-  double *consistency;      /* (count / views): consistency losses, set by the code that computes them */
+  double *losses[LINNET_NUM_LOSSES]; /* (count), of pairs (count / 2); set by the code that computes them */
 
   size_t num_masks;                  /* of each sequence; 0 in validation */
   struct linnet_feature_mask *masks; /* (count, num_masks), set from begin * views to end * views */

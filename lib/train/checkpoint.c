@@ -12,13 +12,6 @@
 #define CHECKPOINT_FORMATS "linnet-checkpoint-"
 #define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"
 
-/* Sums of losses that a training may lack. */
-#define CONSISTENCY "consistency "
-#define CRF "crf "
-#define DISTILLATION "distillation "
-#define INTERMEDIATE "intermediate "
-#define FRAME_TARGETS "frame_targets "
-
 enum { STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
 
 static const char *const vector_names[LINNET_CHECKPOINT_VECTORS] = {"weights", "moment1", "moment2", "average"};
@@ -31,7 +24,7 @@ static size_t vectors_of(const struct linnet_checkpoint *c) {
 static int format_sum(char text[STATE_BYTES], int n, const char *name, double sum) {
   if (n < 0 || sum == 0)
     return n;
-  int added = linnet_format(text + n, (size_t)(STATE_BYTES - n), "%s%a\n", name, sum);
+  int added = linnet_format(text + n, (size_t)(STATE_BYTES - n), "%s %a\n", name, sum);
   return added > 0 ? n + added : -1;
 }
 
@@ -41,17 +34,15 @@ static bool format_state(const struct linnet_train_state *s, char text[STATE_BYT
   int n = linnet_format(text, STATE_BYTES,
                         "%" PRIu64 " %u %" PRIu64 " %a %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
                         s->step, s->epoch, s->epoch_step, s->schedule.rate, s->schedule.best, s->schedule.best_loss,
-                        s->schedule.waiting, s->schedule.stagnant, s->sums.loss, s->sums.seconds, s->sums.labels,
-                        s->sums.frames, s->sums.infeasible, s->total_seconds, s->num_kept);
+                        s->schedule.waiting, s->schedule.stagnant, s->sums.losses[LINNET_LOSS_CTC], s->sums.seconds,
+                        s->sums.labels, s->sums.frames, s->sums.infeasible, s->total_seconds, s->num_kept);
   for (unsigned i = 0; n > 0 && i < s->num_kept; i++) {
     int added = linnet_format(text + n, (size_t)(STATE_BYTES - n), "%u %a\n", s->kept[i].epoch, s->kept[i].result);
     n = added > 0 ? n + added : -1;
   }
-  n = format_sum(text, n, CONSISTENCY, s->sums.consistency);
-  n = format_sum(text, n, CRF, s->sums.crf);
-  n = format_sum(text, n, DISTILLATION, s->sums.distillation);
-  n = format_sum(text, n, INTERMEDIATE, s->sums.intermediate);
-  return format_sum(text, n, FRAME_TARGETS, s->sums.frame_targets) > 0;
+  for (int l = LINNET_LOSS_CTC + 1; l < LINNET_NUM_LOSSES; l++)
+    n = format_sum(text, n, linnet_losses[l].name, s->sums.losses[l]);
+  return n > 0;
 }
 
 static bool parse_kept(const char *text, struct linnet_train_state *s) {
@@ -66,22 +57,23 @@ static bool parse_kept(const char *text, struct linnet_train_state *s) {
 /* `name` is that of format_sum. */
 static bool parse_sum(const char *text, const char *name, double *sum) {
   const char *line = strchr(text, '\n');
+  const size_t bytes = strlen(name);
   *sum = 0;
-  while (line && strncmp(line + 1, name, strlen(name)) != 0)
+  while (line && !(strncmp(line + 1, name, bytes) == 0 && line[1 + bytes] == ' '))
     line = strchr(line + 1, '\n');
-  return !line || linnet_scan(line + 1 + strlen(name), "%la", sum) == 1;
+  return !line || linnet_scan(line + 1 + bytes, "%la", sum) == 1;
 }
 
 static bool parse_state(const char *text, struct linnet_train_state *s) {
   int fields = linnet_scan(
       text, "%" SCNu64 " %u %" SCNu64 " %la %la %la %u %u %la %la %" SCNu64 " %" SCNu64 " %" SCNu64 " %la %u", &s->step,
       &s->epoch, &s->epoch_step, &s->schedule.rate, &s->schedule.best, &s->schedule.best_loss, &s->schedule.waiting,
-      &s->schedule.stagnant, &s->sums.loss, &s->sums.seconds, &s->sums.labels, &s->sums.frames, &s->sums.infeasible,
-      &s->total_seconds, &s->num_kept);
-  return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s) &&
-         parse_sum(text, CONSISTENCY, &s->sums.consistency) && parse_sum(text, CRF, &s->sums.crf) &&
-         parse_sum(text, DISTILLATION, &s->sums.distillation) && parse_sum(text, INTERMEDIATE, &s->sums.intermediate) &&
-         parse_sum(text, FRAME_TARGETS, &s->sums.frame_targets);
+      &s->schedule.stagnant, &s->sums.losses[LINNET_LOSS_CTC], &s->sums.seconds, &s->sums.labels, &s->sums.frames,
+      &s->sums.infeasible, &s->total_seconds, &s->num_kept);
+  bool good = fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s);
+  for (int l = LINNET_LOSS_CTC + 1; l < LINNET_NUM_LOSSES; l++)
+    good = good && parse_sum(text, linnet_losses[l].name, &s->sums.losses[l]);
+  return good;
 }
 
 static enum linnet_status write_vector(struct linnet_writer *writer, const real *vector, size_t size) {

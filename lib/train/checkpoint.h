@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/real.h"
 #include "model/format/safetensors.h"
+#include "train/losses.h"
 #include "train/schedule.h"
 
 enum { LINNET_MAX_KEPT_MODELS = 63 };
@@ -21,9 +22,8 @@ struct linnet_kept_model {
 
 /* Sums over the epoch that is running. */
 struct linnet_epoch_sums {
-  double loss, seconds;
+  double losses[LINNET_NUM_LOSSES], seconds;
   uint64_t labels, frames, infeasible;
-  double consistency, crf, distillation, intermediate, frame_targets;
 };
 
 struct linnet_train_state {

@@ -77,7 +77,8 @@ static enum linnet_status run_network(struct evaluation *e, struct linnet_worker
   LINNET_TRY(device->ops->upload_batch(device, worker->context, &host, &shard.features));
   LINNET_TRY(linnet_worker_forward(worker, e->network, e->weights, &shard));
   LINNET_TRY(linnet_worker_ctc(worker, e->network, &shard, host.labels, host.num_labels, 1, NULL));
-  device->ops->download(device, batch->loss, worker->loss.data, batch->count * sizeof *batch->loss);
+  device->ops->download(device, batch->losses[LINNET_LOSS_CTC], worker->losses[LINNET_LOSS_CTC].data,
+                        batch->count * sizeof(double));
   return device->ops->wait(device, worker->context);
 }
 
@@ -87,7 +88,7 @@ static enum linnet_status evaluate_batch(struct evaluation *e, size_t b, struct 
   LINNET_TRY(linnet_batch_load(batch, e->corpus, e->batches.order + begin, count, e->nominal, 0, NULL));
   LINNET_TRY(run_network(e, worker, batch));
   for (size_t i = 0; i < count; i++) {
-    e->results[begin + i].loss = batch->loss[i];
+    e->results[begin + i].loss = batch->losses[LINNET_LOSS_CTC][i];
     e->results[begin + i].labels = batch->num_labels[i];
   }
   return e->corpus->count_errors ? count_batch(e, worker, batch, &e->results[begin]) : LINNET_OK;

@@ -1,8 +1,6 @@
 /* Sums of gradients between ranks. */
 #include "train/exchange.h"
 
-#include <string.h>
-
 #include "base/numbers.h"
 #include "train/gradient.h"
 
@@ -66,6 +64,7 @@ enum linnet_status linnet_exchange_reserve(struct linnet_exchange *e, const stru
 /* --- bfloat16 ----------------------------------------------------------------------------------------------------- */
 
 struct packing {
+  struct linnet_device *device;
   const struct linnet_division *division;
   size_t first_block, first; /* of the bucket */
   const real *node;
@@ -77,14 +76,14 @@ static void task_pack(void *user, size_t task, unsigned worker) {
   size_t block = p->first_block + task, start = block * p->division->block;
   size_t n = linnet_division_length(p->division, block);
   (void)worker;
-  for (size_t i = start; i < start + n; i++)
-    p->to[i - p->first] = linnet_bfloat16_bits((float)p->node[i]);
+  p->device->ops->pack_bfloat16(p->device, n, p->node + start, p->to + start - p->first);
 }
 
 /* What is sent of a node at the parameters of a bucket. */
 static const void *packed(struct linnet_exchange *e, size_t bucket, const real *node) {
   const struct linnet_division *d = e->division;
-  struct packing p = {.division = d,
+  struct packing p = {.device = e->network->device,
+                      .division = d,
                       .first_block = linnet_division_first_block(d, bucket, 0),
                       .first = linnet_division_first(d, bucket, 0),
                       .node = node,
@@ -94,19 +93,6 @@ static const void *packed(struct linnet_exchange *e, size_t bucket, const real *
   linnet_workers_run(e->context, e->network, linnet_division_first_block(d, bucket, d->num_ranks) - p.first_block,
                      task_pack, &p);
   return p.to;
-}
-
-/* From the last number to the first, because the halves are at the beginning of the reals. */
-static void expand(size_t n, real *x) {
-  const unsigned char *halves = (const unsigned char *)x;
-  for (size_t i = n; i-- > 0;) {
-    uint16_t half;
-    memcpy(&half, halves + i * sizeof half, sizeof half);
-    uint32_t bits = (uint32_t)half << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    x[i] = (real)value;
-  }
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
@@ -136,8 +122,9 @@ static enum linnet_status exchange_nodes(struct linnet_exchange *e, size_t bucke
   fill_offsets(e, bucket, index);
   LINNET_TRY(linnet_ranks_exchange(e->ranks, send, e->send, received, e->receive));
   const size_t bytes = number_bytes(e), count = linnet_ranks_count(e->ranks);
+  struct linnet_device *device = e->network->device;
   if (e->rounded)
-    expand(e->receive[count] / bytes, received);
+    device->ops->expand_bfloat16(device, e->receive[count] / bytes, received);
   for (size_t r = 0; r < count; r++)
     if (e->receive[r + 1] > e->receive[r])
       all->nodes[e->lists[r].shards[index]] = received + e->receive[r] / bytes;

@@ -5,13 +5,14 @@
  *
  * The sums and the update are divided among the ranks by blocks of parameters. A rank sends each other rank its part of
  * the sums that lie within its own shards, completes the tree for its own part, updates these weights, and sends them
- * to all. On a GPU they are exchanged through host memory, and each rank updates all weights (staging.h). */
+ * to all. GPUs exchange them directly or through host memory, and each rank updates all weights (staging.h). */
 #ifndef LINNET_GRADIENT_H
 #define LINNET_GRADIENT_H
 
 #include "model/training/network.h"
 #include "ops/denominator.h"
 #include "train/batch.h"
+#include "train/link.h"
 #include "train/reduction.h"
 
 /* --- a thread of it ----------------------------------------------------------------------------------------------- */
@@ -22,13 +23,10 @@ struct linnet_worker {
   struct linnet_context *context; /* its own handle */
   struct linnet_pass *pass;
   struct linnet_device_buffer memory; /* of the pass */
-  struct linnet_device_buffer logits, loss, ctc_work;
-  struct linnet_device_buffer dlogits;               /* if CTC is not the only loss */
-  struct linnet_device_buffer consistency;           /* if views are compared */
-  struct linnet_device_buffer crf, denominator_work; /* with a denominator */
-  struct linnet_device_buffer distillation;          /* with a teacher */
-  struct linnet_device_buffer intermediate;          /* losses, with an intermediate output */
-  struct linnet_device_buffer frame_targets;         /* losses, with frame targets */
+  struct linnet_device_buffer logits, ctc_work;
+  struct linnet_device_buffer dlogits;                   /* if losses beside CTC add to the gradient of the logits */
+  struct linnet_device_buffer denominator_work;          /* with CTC-CRF */
+  struct linnet_device_buffer losses[LINNET_NUM_LOSSES]; /* of the sequences, or pairs, of a shard */
 };
 
 /* One for each thread of the context. */
@@ -44,9 +42,14 @@ void linnet_workers_run(struct linnet_context *context, const struct linnet_netw
 enum linnet_status linnet_worker_forward(struct linnet_worker *worker, const struct linnet_network *network,
                                          const real *weights, const struct linnet_shard *shard);
 
+/* Makes a buffer hold at least `bytes`. On a device the message of failure says how large a batch would fit. */
+enum linnet_status linnet_worker_reserve(struct linnet_worker *worker, const struct linnet_network *network,
+                                         const struct linnet_shard *shard, struct linnet_device_buffer *buffer,
+                                         size_t bytes);
+
 /* CTC of the shard's sequences on the worker's logits; `labels` are the batch's from the shard's first sequence on.
- * worker->loss gets the losses, and `gradient` (T, outputs) the gradient times `scale`; it may be the logits. NULL:
- * losses only. */
+ * worker->losses[LINNET_LOSS_CTC] gets the losses, and `gradient` (T, outputs) the gradient times `scale`; it may be
+ * the logits. NULL: losses only. */
 enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct linnet_network *network,
                                      const struct linnet_shard *shard, const int *const *labels,
                                      const size_t *num_labels, double scale, real *gradient);
@@ -58,7 +61,6 @@ struct linnet_teacher {
   struct linnet_network network;
   const real *weights;
   struct linnet_worker *workers; /* (threads) */
-  double weight;                 /* of the distillation loss */
 };
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
@@ -73,15 +75,14 @@ struct linnet_gradient {
                                       divided among ranks if there is `staging` */
   double *squares;                 /* (blocks) on the device: sums of squares; squares[0] gets their sum */
   double total;                    /* squares[0], copied from the device */
-  double consistency;              /* weight of the consistency loss in batches of two views; 0 after creation */
-  const struct linnet_denominator_graph *denominator; /* NULL after creation: the loss is that of CTC */
-  double ctc_weight;                                  /* weight of CTC beside CTC-CRF; 0 after creation */
-  bool intermediate;                                  /* whether there is CTC after a layer; false after creation */
-  double intermediate_weight;
-  double frame_weight;                  /* of frame targets; 0 after creation; otherwise batches are targeted */
-  const struct linnet_teacher *teacher; /* NULL after creation: none; otherwise batches are taught */
+  double weights[LINNET_NUM_LOSSES]; /* of the losses; after creation CTC has 1, the others 0, which turns them off.
+                                        Distillation needs batches that are taught, frame targets batches that are
+                                        targeted, consistency batches of two views */
+  const struct linnet_denominator_graph *denominator; /* of CTC-CRF */
+  const struct linnet_teacher *teacher;               /* of distillation */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
+  struct linnet_link *link;   /* of the devices of ranks, if there are several; NULL after creation: none */
   bool rounded;               /* every sum of the tree is rounded to bfloat16, and sent so; false after creation */
   real *sum;                  /* (parameters) after linnet_gradient_compute: the gradient, at this rank's own blocks */
   struct linnet_exchange exchange;   /* zeros with one rank, or `staging` */
@@ -92,16 +93,11 @@ struct linnet_gradient {
 };
 
 struct linnet_gradient_result {
-  double loss;   /* summed over feasible utterances; of two views, the mean */
-  size_t labels; /* theirs */
+  double losses[LINNET_NUM_LOSSES]; /* without their weights, summed over utterances, those that need an alignment over
+                                       feasible ones; of two views, the mean; 0 if off, but CTC always has a value */
+  size_t labels;                    /* of feasible utterances */
   size_t infeasible;
-  double consistency;   /* summed over utterances, without its weight; 0 if views are not compared */
-  double crf;           /* CTC-CRF, summed as `loss`; 0 without a denominator */
-  double intermediate;  /* CTC after a layer, summed as `loss`, without its weight; 0 without it */
-  double distillation;  /* summed over utterances, without its weight; of two views, the mean; 0 without a teacher */
-  double frame_targets; /* summed over utterances, without its weight; of two views, the mean; 0 without targets */
-  double norm; /* of the gradient of (loss + weight * consistency + weight * distillation + weight * intermediate +
-                  weight * frame_targets) / labels; with a denominator, crf + ctc_weight * loss is in place of loss */
+  double norm; /* of the gradient of (the sum of weight * loss) / labels */
 };
 
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
@@ -112,16 +108,13 @@ void linnet_gradient_release(struct linnet_gradient *gradient);
  * between steps it is free for other uses. */
 enum linnet_status linnet_gradient_join(struct linnet_gradient *gradient, struct linnet_ranks *ranks, bool rounded);
 
-/* CTC also after the first `layer` layers, with the same output layer (linnet_pass_set_intermediate); 0: off. */
+/* CTC also after the first `layer` layers, with the same output layer (linnet_pass_set_intermediate); 0, or a weight of
+ * 0: off. */
 void linnet_gradient_set_intermediate(struct linnet_gradient *gradient, size_t layer, double weight);
 
-/* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->sum. The loss of an utterance
- * is that of CTC, or with a denominator that of CTC-CRF (ops/denominator.h) plus gradient->ctc_weight times CTC; of an
- * utterance with two views, it is the mean of theirs plus gradient->consistency times their consistency
- * (ops/consistency.h). With a teacher its weight times the distillation loss (ops/distillation.h), of two views the
- * mean, is added; with frame targets gradient->frame_weight times their loss (ops/frame_targets.h). With an
- * intermediate output, each sequence adds gradient->intermediate_weight times CTC on its logits. Dropout masks depend
- * on (seed, step). As for the update, a device may still be working when this returns. */
+/* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->sum. The loss of an utterance is the
+ * sum of its losses times their weights; of two views, the mean. Dropout masks depend on (seed, step). As for the
+ * update, a device may still be working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
 
@@ -133,6 +126,24 @@ enum linnet_status linnet_gradient_update(struct linnet_gradient *gradient, cons
 /* Waits for both. LINNET_ERROR_NUMERIC if loss or gradient is not finite. */
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *gradient, const struct linnet_batch *batch,
                                           struct linnet_gradient_result *result);
+
+/* --- the losses of a shard (losses.c) ------------------------------------------------------------------------------
+ */
+
+/* A shard after its forward pass. */
+struct linnet_loss_task {
+  const struct linnet_gradient *gradient;
+  struct linnet_worker *worker; /* with the logits */
+  const struct linnet_shard *shard;
+  const struct linnet_host_batch *host;
+  struct linnet_batch *batch;
+  size_t begin;          /* its first sequence in the batch */
+  const double *factors; /* (LINNET_NUM_LOSSES): of the gradients of a sequence, or of a pair; 0: off */
+};
+
+/* Copies the losses to the batch. *gradient becomes the gradient of the logits: in their memory if no loss adds to that
+ * of CTC. The logits of an intermediate output become their gradient. */
+enum linnet_status linnet_losses_compute(const struct linnet_loss_task *task, real **gradient);
 
 /* --- its sum (gradient_sum.c) --------------------------------------------------------------------------------------
  */

@@ -1,6 +1,4 @@
 /* Sums the gradients of shards as a tree, over all ranks, and updates the weights. */
-#include <string.h>
-
 #include "base/numbers.h"
 #include "train/staging.h"
 
@@ -39,7 +37,7 @@ enum linnet_status linnet_gradient_reserve_sum(struct linnet_gradient *g, const 
     return LINNET_OK;
   enum linnet_status status = linnet_gradient_reserve(g, linnet_shards_first(shards, g->ranks, self + 1) -
                                                              linnet_shards_first(shards, g->ranks, self));
-  if (status == LINNET_OK && nodes)
+  if (status == LINNET_OK && nodes && !linnet_staging_linked(g))
     status = linnet_gradient_reserve(nodes, exchange->lists[self].count);
   return linnet_ranks_agree(g->ranks, status == LINNET_OK ? linnet_exchange_reserve(exchange, shards) : status);
 }
@@ -93,7 +91,7 @@ static void task_rest(void *user, size_t task, unsigned worker) {
   linnet_shard_tree_merge(&merged);
   const real *result = merged.nodes[0] + start - sum->first;
   if (result != g->sum + start)
-    memcpy(g->sum + start, result, n * sizeof *result);
+    device->ops->copy(device, g->sum + start, result, n * sizeof *result);
 }
 
 enum linnet_status linnet_gradient_exchange(struct linnet_gradient *g, size_t bucket,

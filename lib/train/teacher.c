@@ -64,8 +64,7 @@ enum linnet_status linnet_trainer_create_teacher(struct linnet_trainer *t) {
   LINNET_TRY(check_symbols(t, model));
   LINNET_TRY(check_frames(t, model));
   t->teacher = (struct linnet_teacher){.network = {t->network.device, &model->config, model->parameters},
-                                       .weights = model->weights,
-                                       .weight = t->settings.teacher_weight};
+                                       .weights = model->weights};
   t->settings.teacher_source = NULL;
   return linnet_workers_create(t->context, &t->teacher.network, &t->teacher.workers);
 }

@@ -60,6 +60,8 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
                        s->num_shards);
   if (s->wire_precision != LINNET_FLOAT32 && s->wire_precision != LINNET_BFLOAT16)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: wire precision must be float32 or bfloat16");
+  LINNET_TRY(
+      check_range(context, "GPU exchange", s->gpu_exchange, LINNET_TRAIN_EXCHANGE_AUTO, LINNET_TRAIN_EXCHANGE_NCCL));
   return check_range(context, "number of kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
 }
 
@@ -271,14 +273,22 @@ static enum linnet_status create_denominator(struct linnet_trainer *t) {
 }
 
 static enum linnet_status create_gradient(struct linnet_trainer *t) {
+  const struct linnet_train_settings *s = &t->settings;
   LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
-  t->gradient.consistency = t->settings.consistency;
+  double *weights = t->gradient.weights;
+  if (t->denominator) {
+    weights[LINNET_LOSS_CRF] = 1;
+    weights[LINNET_LOSS_CTC] = s->ctc_weight;
+  }
+  weights[LINNET_LOSS_CONSISTENCY] = s->consistency;
+  weights[LINNET_LOSS_DISTILLATION] = s->teacher_weight;
+  weights[LINNET_LOSS_FRAME_TARGETS] = s->frame_weight;
   t->gradient.denominator = t->denominator;
-  t->gradient.ctc_weight = t->settings.ctc_weight;
-  linnet_gradient_set_intermediate(&t->gradient, t->settings.intermediate_ctc, t->settings.intermediate_weight);
-  t->gradient.teacher = t->settings.teacher ? &t->teacher : NULL;
-  t->gradient.frame_weight = t->settings.frame_weight;
-  return linnet_gradient_join(&t->gradient, &t->ranks, t->settings.wire_precision == LINNET_BFLOAT16);
+  t->gradient.teacher = &t->teacher;
+  if (s->intermediate_ctc > 0)
+    linnet_gradient_set_intermediate(&t->gradient, s->intermediate_ctc, s->intermediate_weight);
+  t->gradient.link = &t->link;
+  return linnet_gradient_join(&t->gradient, &t->ranks, s->wire_precision == LINNET_BFLOAT16);
 }
 
 /* What a rank does alone. Rank 0 opens its checkpoint. */
@@ -311,10 +321,12 @@ static enum linnet_status prepare_together(struct linnet_trainer *t, const struc
 static enum linnet_status compare_programs(struct linnet_trainer *t, const struct linnet_train_model *model) {
   char text[4096];
   const char *device = linnet_context_device(t->context), *kind = strchr(device, ' '); /* after the device's number */
-  linnet_format(text, sizeof text,
-                "version=%s\nkernels=%s\ndevice=%s\nprecision=%d\nepochs=%zu, patience=%u\nconfig=%.3000s\n",
-                linnet_version(), linnet_context_kernels(t->context), kind ? kind + 1 : device,
-                (int)linnet_context_precision(t->context), t->settings.num_epochs, t->settings.patience, model->config);
+  linnet_format(
+      text, sizeof text,
+      "version=%s\nkernels=%s\ndevice=%s\nprecision=%d\ngpu_exchange=%d\nepochs=%zu, patience=%u\nconfig=%.3000s\n",
+      linnet_version(), linnet_context_kernels(t->context), kind ? kind + 1 : device,
+      (int)linnet_context_precision(t->context), (int)t->settings.gpu_exchange, t->settings.num_epochs,
+      t->settings.patience, model->config);
   return linnet_fingerprint_compare(&t->ranks, text);
 }
 
@@ -343,6 +355,7 @@ static enum linnet_status check_device(struct linnet_trainer *t) {
 static enum linnet_status create(struct linnet_trainer *t, const struct linnet_train_model *model) {
   LINNET_TRY(compare_programs(t, model));
   LINNET_TRY(linnet_ranks_agree(&t->ranks, check_device(t)));
+  LINNET_TRY(linnet_link_open(&t->link, &t->ranks, linnet_device_of(t->context), t->settings.gpu_exchange));
   LINNET_TRY(read_model_together(t, model));
   struct linnet_checkpoint_file file = {0};
   enum linnet_status status = prepare_together(t, model, &file);
@@ -409,6 +422,10 @@ uint64_t linnet_trainer_num_steps(const struct linnet_trainer *trainer) {
   return trainer->state.step;
 }
 
+const char *linnet_trainer_exchange(const struct linnet_trainer *trainer) {
+  return trainer->link.way;
+}
+
 void linnet_trainer_destroy(struct linnet_trainer *t) {
   if (!t)
     return;
@@ -429,6 +446,7 @@ void linnet_trainer_destroy(struct linnet_trainer *t) {
   }
   linnet_batches_destroy(context, &t->batches);
   linnet_parameters_destroy(t->parameters);
+  linnet_link_close(&t->link);
   linnet_ranks_release(&t->ranks);
   linnet_trainer_release_state(t);
   void *blocks[] = {t->symbols,    t->metadata,        t->cmvn, t->folder, t->fingerprint, t->train_frames,

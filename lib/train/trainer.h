@@ -51,6 +51,7 @@ struct linnet_trainer {
   struct linnet_train_settings settings;
   struct linnet_corpus train, dev;
   struct linnet_ranks ranks;
+  struct linnet_link link;
 
   /* the model */
   struct linnet_config config;

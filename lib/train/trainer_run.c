@@ -133,12 +133,8 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   s->step++;
   s->epoch_step++;
   average_weights(t);
-  s->sums.loss += result.loss;
-  s->sums.consistency += result.consistency;
-  s->sums.crf += result.crf;
-  s->sums.distillation += result.distillation;
-  s->sums.intermediate += result.intermediate;
-  s->sums.frame_targets += result.frame_targets;
+  for (int l = 0; l < LINNET_NUM_LOSSES; l++)
+    s->sums.losses[l] += result.losses[l];
   s->sums.labels += result.labels;
   s->sums.frames += frames;
   s->sums.infeasible += result.infeasible;
@@ -150,7 +146,8 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
                                      .num_epoch_steps = t->batches.batches,
                                      .num_frames = frames,
                                      .num_labels = result.labels,
-                                     .loss = result.loss / (double)(result.labels > 0 ? result.labels : 1),
+                                     .loss = result.losses[LINNET_LOSS_CTC] /
+                                             (double)(result.labels > 0 ? result.labels : 1),
                                      .gradient_norm = result.norm,
                                      .learning_rate = rate};
   *stop = t->ahead == LINNET_ERROR_CANCELLED;
@@ -160,6 +157,12 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
 
 static double ratio(double sum, double count) {
   return count > 0 ? sum / count : 0;
+}
+
+/* Of the epoch; negative if the training lacks this loss. */
+static double loss_per_label(const struct linnet_trainer *t, enum linnet_loss l) {
+  const struct linnet_epoch_sums *sums = &t->state.sums;
+  return t->gradient.weights[l] > 0 ? fmax(0, ratio(sums->losses[l], (double)sums->labels)) : -1;
 }
 
 static bool is_first(const struct linnet_trainer *t) {
@@ -194,7 +197,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   struct linnet_train_epoch report = {
       .epoch = s->epoch + 1,
       .step = s->step,
-      .train_loss = ratio(s->sums.loss, (double)s->sums.labels),
+      .train_loss = ratio(s->sums.losses[LINNET_LOSS_CTC], (double)s->sums.labels),
       .dev_loss = ratio(dev.loss, (double)dev.labels),
       .dev_error = t->dev.count_errors ? 100 * ratio((double)dev.errors, (double)dev.reference) : -1,
       .learning_rate = current_rate(t),
@@ -203,11 +206,11 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .total_seconds = s->total_seconds,
       .num_frames = (size_t)s->sums.frames,
       .num_infeasible = (size_t)s->sums.infeasible,
-      .consistency = t->settings.consistency > 0 ? ratio(s->sums.consistency, (double)s->sums.labels) : -1,
-      .crf_loss = t->denominator ? fmax(0, ratio(s->sums.crf, (double)s->sums.labels)) : -1,
-      .distillation = t->settings.teacher ? fmax(0, ratio(s->sums.distillation, (double)s->sums.labels)) : -1,
-      .intermediate_loss = t->settings.intermediate_ctc > 0 ? ratio(s->sums.intermediate, (double)s->sums.labels) : -1,
-      .frame_loss = t->settings.frame_weight > 0 ? fmax(0, ratio(s->sums.frame_targets, (double)s->sums.labels)) : -1,
+      .consistency = loss_per_label(t, LINNET_LOSS_CONSISTENCY),
+      .crf_loss = loss_per_label(t, LINNET_LOSS_CRF),
+      .distillation = loss_per_label(t, LINNET_LOSS_DISTILLATION),
+      .intermediate_loss = loss_per_label(t, LINNET_LOSS_INTERMEDIATE),
+      .frame_loss = loss_per_label(t, LINNET_LOSS_FRAME_TARGETS),
       .num_ranks = linnet_ranks_count(&t->ranks),
       .exchange_seconds = of_steps.seconds,
       .waiting_seconds = of_steps.waiting,

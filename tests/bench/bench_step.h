@@ -165,7 +165,7 @@ static inline enum linnet_status bench_step_queue(struct bench_step *s) {
 static inline enum linnet_status bench_step_finish(struct bench_step *s) {
   struct linnet_gradient_result result;
   LINNET_TRY(linnet_gradient_finish(&s->gradient, &s->batch, &result));
-  s->loss = result.loss / (double)result.labels;
+  s->loss = result.losses[LINNET_LOSS_CTC] / (double)result.labels;
   return LINNET_OK;
 }
 

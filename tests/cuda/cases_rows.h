@@ -228,6 +228,22 @@ static double test_activations_of(struct mirrors *m) {
   return error;
 }
 
+/* To the halves that ranks send, and back in place: the floats are then those that rounding gives. */
+static double test_wire(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  size_t n = some_size(r, scaled(20000));
+  struct buffer x = buffer_scaled(r, n, 1), rounded = buffer_copy(r, &x), halves = buffer_poisoned(r, n);
+  for (size_t i = 0; i < n; i++)
+    rounded.x[i] = from_upper_half(upper_half(x.x[i]));
+  float *sent = mirror(m, &halves);
+  linnet_cuda_pack_bfloat16(m->device, n, mirror(m, &x), (uint16_t *)(void *)sent);
+  linnet_cuda_expand_bfloat16(m->device, n, sent);
+  mirrors_return(m);
+  double error = buffer_error(&halves, &rounded);
+  RELEASE(x, rounded, halves);
+  return error;
+}
+
 static struct linnet_dropout some_dropout(struct test_random *r) {
   static const double rates[] = {0, 1e-6, 0.1, 0.5, 0.9};
   return (struct linnet_dropout){.rate = rates[test_below(r, 5)],

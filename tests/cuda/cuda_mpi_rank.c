@@ -29,6 +29,7 @@ int main(int argc, char **argv) {
   run.num_shards = 4;
   run.group = &mpi.group;
   train(&run, mpi.group.rank == 0 ? argv[2] : "/nonexistent");
+  CHECK(mpi.group.num_ranks == 1 || strstr(run.exchange, "through host memory: "), "%s", run.exchange);
   CHECK(run.status == LINNET_OK, "rank %zu: %s", mpi.group.rank, run.error);
   close_group(run.status == LINNET_OK ? 0 : 1);
   return test_result();

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -123,6 +125,12 @@ namespace {
 size_t limit = SIZE_MAX;
 std::atomic<size_t> in_use, peak;
 bool with_cudnn; /* this limit is not for host memory */
+std::atomic<bool> hanging, alike;
+std::atomic<unsigned char> opened;
+
+/* Blocks of device memory, and their sizes. */
+std::map<const unsigned char *, size_t> blocks;
+std::mutex of_blocks;
 } // namespace
 
 extern "C" {
@@ -136,6 +144,7 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum li
   emulated->cuda.precision = precision;
   emulated->cuda.context = context;
   emulated->cuda.cudnn_sought = !with_cudnn;
+  emulated->cuda.uuid[0] = alike ? 0 : ++opened;
   pthread_mutex_init(&emulated->cuda.mutex, nullptr);
   *device = &emulated->cuda.base;
   return LINNET_OK;
@@ -167,6 +176,9 @@ void *linnet_cuda_stream(const struct linnet_device *) {
   return nullptr;
 }
 void linnet_cuda_forgive(struct linnet_device *) {}
+bool linnet_cuda_idle(struct linnet_device *) {
+  return !hanging;
+}
 void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes) {
   if (bytes > LINNET_CUDA_SCRATCH)
     emulate::fail("more scratch than there is");
@@ -183,6 +195,8 @@ void *linnet_cuda_alloc(struct linnet_device *, size_t bytes) {
   in_use += bytes;
   if (in_use > peak)
     peak = in_use.load();
+  const std::lock_guard<std::mutex> lock(of_blocks);
+  blocks[block + 256] = bytes;
   return block + 256;
 }
 void linnet_cuda_free(struct linnet_device *, void *memory) {
@@ -192,7 +206,21 @@ void linnet_cuda_free(struct linnet_device *, void *memory) {
   unsigned char *block = static_cast<unsigned char *>(memory) - 256;
   std::memcpy(&bytes, block, sizeof bytes);
   in_use -= bytes;
+  const std::lock_guard<std::mutex> lock(of_blocks);
+  blocks.erase(block + 256);
   std::free(block);
+}
+bool test_cuda_owns(const void *memory, size_t bytes) {
+  const unsigned char *begin = static_cast<const unsigned char *>(memory);
+  const std::lock_guard<std::mutex> lock(of_blocks);
+  const auto after = blocks.upper_bound(begin);
+  return after != blocks.begin() && begin + bytes <= std::prev(after)->first + std::prev(after)->second;
+}
+void test_cuda_hang(bool hang) {
+  hanging = hang;
+}
+void test_cuda_alike(bool same) {
+  alike = same;
 }
 size_t linnet_cuda_free_bytes(struct linnet_device *) {
   return limit - in_use;

@@ -28,6 +28,7 @@ static const struct {
     {"residual_norm", test_residual_norm, 30, {5e-6, 2e-2, 0}},
     {"activation", test_activation, 60, {1e-6, 4e-3, 0}},
     {"activations_of", test_activations_of, 10, {0, 0, 0}},
+    {"wire", test_wire, 10, {0, 0, 0}},
     {"glu", test_glu, 40, {1e-6, 4e-3, 0}},
     {"log_softmax", test_log_softmax, 40, {1e-6, 1e-6, 0}},
     {"sums", test_sums, 60, {3e-6, 3e-6, 0}},

@@ -1,8 +1,17 @@
 /* Training by several ranks on CUDA devices, emulated or real: the ranks are threads, each with a device of its own, or
- * on a machine with one device, a stream of its own. The same bytes for every number of ranks, also when another number
- * continues; what is refused. */
+ * on a machine with one device, a stream of its own. The same bytes for every number of ranks, by NCCL (emulated) and
+ * through host memory, also when another number continues; what is refused; failures of each end all. */
 #include "backend/cuda/memory.h"
+#include "fake_nccl.h"
 #include "rank_threads.h"
+#include "test_device.h"
+
+static struct fake_nccl *nccl; /* NULL: it is not there, or the real one */
+
+static void check_exchange(const struct rank_thread *threads, size_t count, const char *part) {
+  for (size_t r = 0; r < count; r++)
+    CHECK(strstr(threads[r].run.exchange, part), "rank %zu: gradients are sent %s", r, threads[r].run.exchange);
+}
 
 static enum linnet_status open_bfloat16(struct linnet_context *own, int index, enum linnet_precision precision,
                                         struct linnet_device **device) {
@@ -28,8 +37,10 @@ static void test_same_bytes(struct run run, const size_t *counts) {
   CHECK(run.status == LINNET_OK, "one rank: %s", run.error);
   for (size_t i = 0; counts[i] > 0; i++) {
     run.threads = 1 + (unsigned)i % 2;
+    run.gpu_exchange = nccl && i % 2 == 0 ? LINNET_TRAIN_EXCHANGE_NCCL : LINNET_TRAIN_EXCHANGE_HOST;
     train_ranks(&run, counts[i], make_folder(folder), NULL, 0, threads);
     check_all(threads, counts[i], LINNET_OK, "");
+    check_exchange(threads, counts[i], nccl && i % 2 == 0 ? "GPU to GPU by NCCL 2.23.4" : "gpu_exchange is host");
     CHECK(same_model(alone, folder), "%zu ranks give another model", counts[i]);
     for (size_t r = 0; r < counts[i]; r++)
       CHECK(threads[r].run.last_loss == run.last_loss && threads[r].run.last_consistency == run.last_consistency,
@@ -84,6 +95,10 @@ static void other_device(struct rank_thread *t) {
   t->run.on_device = t->own.rank == 1 ? NULL : linnet_cuda_open;
 }
 
+static void other_exchange(struct rank_thread *t) {
+  t->run.gpu_exchange = t->own.rank == 1 ? LINNET_TRAIN_EXCHANGE_HOST : LINNET_TRAIN_EXCHANGE_AUTO;
+}
+
 static void no_shards(struct rank_thread *t) {
   t->run.num_shards = 0;
 }
@@ -98,6 +113,7 @@ static void test_refused(void) {
     enum linnet_status status;
     const char *part;
   } cases[] = {{other_device, LINNET_ERROR_STATE, "rank 1: differs from rank 0: device= ...cpu"},
+               {other_exchange, LINNET_ERROR_STATE, "rank 1: differs from rank 0: gpu_exchange= ...1, not 0"},
                {no_shards, LINNET_ERROR_ARGUMENT, "2 ranks on GPUs need training.shards"},
                {not_finite, LINNET_ERROR_NUMERIC, "utt-05"}};
   struct rank_thread threads[MAX_RANKS];
@@ -152,6 +168,87 @@ static void test_failing_device(void) {
   CHECK(waits > 8, "%zu waits in a training", waits);
 }
 
+/* --- NCCL --------------------------------------------------------------------------------------------------------- */
+
+static void fail_nccl(const char *function, int rank, unsigned passing) {
+  nccl->failing = function, nccl->rank = rank, nccl->passing = passing, nccl->failed = 0;
+}
+
+/* Where ranks cannot be linked, all use host memory, unless NCCL is asked for. */
+static void test_fallback(void) {
+  static const struct {
+    const char *function, *part;
+    bool alike;
+  } cases[] = {{"ncclGetVersion", "ncclGetVersion: a call failed", false},
+               {"ncclGetUniqueId", "rank 0: cuda, emulated: NCCL 2.23.4: ncclGetUniqueId: a call failed", false},
+               {"ncclCommInitRank", "ncclCommInitRank: ", false},
+               {NULL, "ranks 0 and 1 share a GPU", true}};
+  struct rank_thread threads[MAX_RANKS];
+  char folder[64];
+  struct run run = make_device_run(transformer);
+  run.train.count = 4;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (unsigned forced = 0; forced < 2; forced++) {
+      test_cuda_alike(cases[i].alike);
+      fail_nccl(cases[i].function, 1, i == 0); /* one rank of two */
+      run.gpu_exchange = forced ? LINNET_TRAIN_EXCHANGE_NCCL : LINNET_TRAIN_EXCHANGE_AUTO;
+      train_ranks(&run, 2, make_folder(folder), NULL, 0, threads);
+      check_all(threads, 2, forced ? LINNET_ERROR_UNSUPPORTED : LINNET_OK, forced ? cases[i].part : "");
+      check_exchange(threads, 2, forced ? "" : "through host memory: ");
+      check_exchange(threads, 2, forced ? "" : cases[i].part);
+      remove_folder(folder);
+    }
+  test_cuda_alike(false);
+  fail_nccl(NULL, 0, 0);
+}
+
+/* Each call in turn fails on one rank: all end, or use host memory if there is no link yet. */
+static void test_failing_nccl(unsigned step) {
+  struct rank_thread threads[MAX_RANKS];
+  char folder[64];
+  struct run run = make_device_run(transformer);
+  run.train.count = 10;
+  run.dev.count = 4;
+  unsigned calls = 0, failed = 1;
+  for (; failed > 0; calls += calls < 14 ? step : 5 * step) {
+    fail_nccl("any", calls % 2, calls);
+    train_ranks(&run, 2, make_folder(folder), NULL, 0, threads);
+    failed = nccl->failed;
+    const bool linked = strstr(threads[0].run.exchange, "GPU to GPU") != NULL, ends = failed > 0 && linked;
+    check_all(threads, 2, ends ? LINNET_ERROR_DEVICE : LINNET_OK, ends ? "NCCL 2.23.4: " : "");
+    CHECK(linked || failed > 0, "call %u: %s", calls, threads[0].run.exchange);
+    remove_folder(folder);
+  }
+  CHECK(calls > 20, "%u calls in a training", calls);
+  fail_nccl(NULL, 0, 0);
+}
+
+/* A message that never comes. */
+static void test_hanging(void) {
+  struct rank_thread threads[MAX_RANKS];
+  char folder[64];
+  struct run run = make_device_run(transformer);
+  test_cuda_hang(true);
+  train_ranks(&run, 2, make_folder(folder), NULL, 0, threads);
+  test_cuda_hang(false);
+  check_all(threads, 2, LINNET_ERROR_DEVICE, "NCCL 2.23.4: no answer from other GPUs in 1 s");
+  remove_folder(folder);
+}
+
+static void test_nccl(bool few) {
+  struct run run = make_device_run(transformer);
+  if (!few)
+    test_same_bytes(run, (const size_t[]){4, 2, 2, 0});
+  run.wire_precision = LINNET_BFLOAT16;
+  test_same_bytes(run, few ? (const size_t[]){3, 0} : (const size_t[]){3, 3, 4, 0});
+  test_fallback();
+  test_failing_nccl(few ? 4 : 1);
+  test_hanging();
+  CHECK(nccl->messages > 0 && nccl->refused == 0 && nccl->communicators == 0,
+        "NCCL: %u messages, %u calls refused, %u communicators left", nccl->messages, nccl->refused,
+        nccl->communicators);
+}
+
 int main(void) {
   const bool few = getenv("LINNET_TEST_CASES") != NULL;
   struct linnet_context *context = test_context();
@@ -161,6 +258,9 @@ int main(void) {
   if (status == LINNET_ERROR_DEVICE)
     return test_skip("no CUDA device");
   REQUIRE(status == LINNET_OK, "no device");
+  nccl = fake_nccl_find();
+  if (nccl)
+    nccl->owns = test_cuda_owns;
   test_same_bytes(make_device_run(wide), few ? (const size_t[]){2, 0} : (const size_t[]){3, 4, 0});
   struct run run = make_device_run(blstm);
   run.on_device = open_bfloat16;
@@ -173,5 +273,7 @@ int main(void) {
   test_resume();
   test_refused();
   test_failing_device();
+  if (nccl)
+    test_nccl(few);
   return test_result();
 }

@@ -14,6 +14,13 @@ void test_cuda_limit(size_t bytes);
 /* Emulated: whether devices that are opened from here on look for cuDNN, which has to be the fake one. Others do. */
 void test_cuda_cudnn(bool sought);
 
+/* Whether the bytes are in one block of an emulated device's memory. */
+bool test_cuda_owns(const void *memory, size_t bytes);
+
+/* Emulated: queued work is never done, as if a message did not come; devices that are opened are one GPU. */
+void test_cuda_hang(bool hang);
+void test_cuda_alike(bool same);
+
 /* Factor for the length of sequences: a real device has time for 20 000 frames. */
 size_t test_cuda_stretch(void);
 

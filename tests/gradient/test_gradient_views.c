@@ -94,8 +94,8 @@ static void load(struct problem *p) {
     nominal[u] = utterances[u].frames;
   linnet_batch_init(&p->batch, p->context, &p->config);
   p->batch.views = 2;
-  p->batch.taught = p->teacher.weight > 0;
-  p->batch.targeted = p->gradient.frame_weight > 0;
+  p->batch.taught = p->gradient.weights[LINNET_LOSS_DISTILLATION] > 0;
+  p->batch.targeted = p->gradient.weights[LINNET_LOSS_FRAME_TARGETS] > 0;
   REQUIRE(linnet_batch_load(&p->batch, &corpus, order, UTTERANCES, nominal, 1, NULL) == LINNET_OK, "%s",
           linnet_context_error(p->context));
 }
@@ -129,7 +129,7 @@ static void run_network(struct problem *p, real *log_p) {
   device->ops->spec_augment(device, &shard.pack, &masks, b->features);
   REQUIRE(linnet_worker_forward(worker, &p->network, p->weights, &shard) == LINNET_OK, "forward");
   REQUIRE(linnet_worker_ctc(worker, &p->network, &shard, b->labels, b->num_labels, 1, NULL) == LINNET_OK, "CTC");
-  memcpy(b->loss, worker->loss.data, b->count * sizeof *b->loss);
+  memcpy(b->losses[LINNET_LOSS_CTC], worker->losses[LINNET_LOSS_CTC].data, b->count * sizeof(double));
   device->ops->log_softmax(device, b->offsets[b->count], OUTPUTS, worker->logits.data, log_p);
 }
 
@@ -181,21 +181,22 @@ static double frame_loss(const struct problem *p, size_t s, const real *log_p) {
 static double loss_of(struct problem *p) {
   size_t labels = 0;
   double sum = 0;
+  const double *weights = p->gradient.weights, *ctc = p->batch.losses[LINNET_LOSS_CTC];
   real *log_p = gradient_reals(p->batch.offsets[p->batch.count] * OUTPUTS);
   run_network(p, log_p);
   for (size_t u = 0; u < UTTERANCES; u++) {
     size_t a = 2 * u, b = a + 1;
-    bool feasible = !isinf(p->batch.loss[a]);
+    bool feasible = !isinf(ctc[a]);
     labels += feasible ? utterances[u].labels : 0;
-    sum += feasible ? (p->batch.loss[a] + p->batch.loss[b]) / 2 : 0;
-    if (p->gradient.intermediate && feasible)
-      sum += p->gradient.intermediate_weight * (intermediate_loss(p, a) + intermediate_loss(p, b)) / 2;
-    sum +=
-        p->gradient.consistency * (divergence(p, p->targets, b, a, log_p) + divergence(p, p->targets, a, b, log_p)) / 2;
+    sum += feasible ? (ctc[a] + ctc[b]) / 2 : 0;
+    if (weights[LINNET_LOSS_INTERMEDIATE] > 0 && feasible)
+      sum += weights[LINNET_LOSS_INTERMEDIATE] * (intermediate_loss(p, a) + intermediate_loss(p, b)) / 2;
+    sum += weights[LINNET_LOSS_CONSISTENCY] *
+           (divergence(p, p->targets, b, a, log_p) + divergence(p, p->targets, a, b, log_p)) / 2;
     for (size_t s = a; p->batch.taught && s <= b; s++)
-      sum += p->teacher.weight * divergence(p, p->taught, s, s, log_p) / 2;
-    if (p->gradient.frame_weight > 0)
-      sum += p->gradient.frame_weight * (frame_loss(p, a, log_p) + frame_loss(p, b, log_p)) / 2;
+      sum += weights[LINNET_LOSS_DISTILLATION] * divergence(p, p->taught, s, s, log_p) / 2;
+    if (weights[LINNET_LOSS_FRAME_TARGETS] > 0)
+      sum += weights[LINNET_LOSS_FRAME_TARGETS] * (frame_loss(p, a, log_p) + frame_loss(p, b, log_p)) / 2;
   }
   free(log_p);
   return sum / (double)labels;
@@ -220,32 +221,29 @@ static double loss_moved(void *user, double by) {
   return loss;
 }
 
-static void create_teacher(struct problem *p, double weight) {
+static void create_teacher(struct problem *p) {
   real *weights = gradient_reals(p->parameters->size);
   linnet_parameters_initialise(p->parameters, SEED + 1, weights);
-  p->teacher = (struct linnet_teacher){p->network, weights, NULL, weight};
+  p->teacher = (struct linnet_teacher){p->network, weights, NULL};
   REQUIRE(linnet_workers_create(p->context, &p->network, &p->teacher.workers) == LINNET_OK, "workers");
-  p->gradient.teacher = weight > 0 ? &p->teacher : NULL;
+  p->gradient.teacher = &p->teacher;
 }
 
-/* The weights of the losses. */
-struct losses {
-  double consistency, teacher, intermediate, frames;
-};
-
-static void create(struct problem *p, const struct losses *l) {
+/* `weights` are those of the losses beside CTC. */
+static void create(struct problem *p, const double *weights) {
+  const double intermediate = weights[LINNET_LOSS_INTERMEDIATE];
   *p = (struct problem){.context = test_context()};
-  configure(&p->config, l->intermediate > 0 ? 2 : 1);
+  configure(&p->config, intermediate > 0 ? 2 : 1);
   REQUIRE(linnet_parameters_create(p->context, &p->config, &p->parameters) == LINNET_OK, "parameters");
   p->network = (struct linnet_network){linnet_device_of(p->context), &p->config, p->parameters};
   REQUIRE(linnet_workers_create(p->context, &p->network, &p->workers) == LINNET_OK, "workers");
   REQUIRE(linnet_gradient_create(p->context, &p->network, p->workers, &p->gradient) == LINNET_OK, "gradient");
-  p->gradient.consistency = l->consistency;
-  p->gradient.frame_weight = l->frames;
-  linnet_gradient_set_intermediate(&p->gradient, l->intermediate > 0 ? 1 : 0, l->intermediate);
+  for (int l = LINNET_LOSS_CTC + 1; l < LINNET_NUM_LOSSES; l++)
+    p->gradient.weights[l] = weights[l];
+  linnet_gradient_set_intermediate(&p->gradient, intermediate > 0 ? 1 : 0, intermediate);
   p->weights = gradient_reals(p->parameters->size);
   linnet_parameters_initialise(p->parameters, SEED, p->weights);
-  create_teacher(p, l->teacher);
+  create_teacher(p);
   load(p);
   run_teacher(p);
   p->targets = gradient_reals(p->batch.offsets[p->batch.count] * OUTPUTS);
@@ -271,21 +269,19 @@ static void check_result(struct problem *p) {
   REQUIRE(linnet_gradient_finish(&p->gradient, &p->batch, &result) == LINNET_OK, "%s",
           linnet_context_error(p->context));
   CHECK(result.labels == 6 && result.infeasible == 1, "%zu labels, %zu infeasible", result.labels, result.infeasible);
-  double expected = loss_of(p) * 6, total = result.loss + p->gradient.consistency * result.consistency +
-                                            p->teacher.weight * result.distillation +
-                                            p->gradient.intermediate_weight * result.intermediate +
-                                            p->gradient.frame_weight * result.frame_targets;
+  double expected = loss_of(p) * 6, total = 0;
+  for (int l = 0; l < LINNET_NUM_LOSSES; l++) {
+    total += p->gradient.weights[l] * result.losses[l];
+    CHECK((result.losses[l] > 0) == (p->gradient.weights[l] > 0), "%s %g", linnet_losses[l].name, result.losses[l]);
+  }
   CHECK(gradient_error(total, expected, 1e-6) < 1e-9, "loss %.12f, expected %.12f", total, expected);
-  CHECK((result.distillation > 0) == (p->teacher.weight > 0), "distillation %g", result.distillation);
-  CHECK((result.frame_targets > 0) == (p->gradient.frame_weight > 0), "frame targets %g", result.frame_targets);
-  CHECK((result.consistency > 0) == (p->gradient.consistency > 0), "consistency %g", result.consistency);
 }
 
 /* Along random directions, and the tensors one by one. */
-static void check_gradient(struct losses l) {
+static void check_gradient(const double *weights) {
   struct problem p;
   struct test_random r = {3};
-  create(&p, &l);
+  create(&p, weights);
   REQUIRE(linnet_gradient_compute(&p.gradient, p.weights, &p.batch, SEED, STEP) == LINNET_OK, "%s",
           linnet_context_error(p.context));
   check_result(&p);
@@ -302,22 +298,25 @@ static void check_gradient(struct losses l) {
     worst = fmax(worst, gradient_error(slope, expected, rms * sqrt((double)(t ? t->count : n)) / 10));
     free(direction);
   }
-  printf("consistency %g, teacher %g, intermediate CTC %g, frame targets %g: norm %g, %zu sequences, %zu rows, error "
-         "%.1e, bound %.0e\n",
-         l.consistency, l.teacher, l.intermediate, l.frames, rms * sqrt((double)n), p.batch.count,
+  for (int l = 0; l < LINNET_NUM_LOSSES; l++)
+    printf("%s %g, ", linnet_losses[l].name, p.gradient.weights[l]);
+  printf("norm %g, %zu sequences, %zu rows, error %.1e, bound %.0e\n", rms * sqrt((double)n), p.batch.count,
          p.batch.offsets[p.batch.count], worst, GRADIENT_BOUND);
   CHECK(rms > 0 && worst <= GRADIENT_BOUND, "error %.3e", worst);
   destroy(&p);
 }
 
 int main(void) {
-  check_gradient((struct losses){0});
-  check_gradient((struct losses){.consistency = 0.2});
-  check_gradient((struct losses){.consistency = 5});
-  check_gradient((struct losses){.teacher = 0.5});
-  check_gradient((struct losses){.consistency = 0.2, .teacher = 3});
-  check_gradient((struct losses){.consistency = 0.2, .intermediate = 0.7});
-  check_gradient((struct losses){.frames = 0.3});
-  check_gradient((struct losses){.consistency = 0.2, .teacher = 0.5, .frames = 2});
+  static const double weights[][LINNET_NUM_LOSSES] = {
+      {0},
+      {[LINNET_LOSS_CONSISTENCY] = 0.2},
+      {[LINNET_LOSS_CONSISTENCY] = 5},
+      {[LINNET_LOSS_DISTILLATION] = 0.5},
+      {[LINNET_LOSS_CONSISTENCY] = 0.2, [LINNET_LOSS_DISTILLATION] = 3},
+      {[LINNET_LOSS_CONSISTENCY] = 0.2, [LINNET_LOSS_INTERMEDIATE] = 0.7},
+      {[LINNET_LOSS_FRAME_TARGETS] = 0.3},
+      {[LINNET_LOSS_CONSISTENCY] = 0.2, [LINNET_LOSS_DISTILLATION] = 0.5, [LINNET_LOSS_FRAME_TARGETS] = 2}};
+  for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+    check_gradient(weights[i]);
   return test_result();
 }

@@ -74,6 +74,12 @@ same again words '"blank_penalty" of a search for words'
 check 2 '--blank-penalty 1: only greedy decoding has it' transcribe --model "$phones" --beam 5 --blank-penalty 1 sound.wav
 check 2 '--blank-penalty nan: must be -100 to 100' transcribe --model "$phones" --blank-penalty nan sound.wav
 
+# --- the emission delay of the folder: this one is longer than the recording, so all times are 0, but the last end
+sed -i 's/"blank_penalty": 50/"emission_delay": 9/' penalty/recognizer.json
+transcribed again --model penalty --phones --format ctm
+"$linnet" align --model penalty --phones 'IH N' --format ctm sound.wav >> again 2> err || fail "align: $(cat err)"
+awk '$3 != 0 {bad = 1} END {exit bad || NR < 2}' again || fail "the emission delay: $(cat again)"
+
 # --- an option changes its setting in the file, and no other
 transcribed again --model folder --lm others.bin --word-bonus 2
 transcribed expected --model "$phones" "${options[@]}" --lm others.bin --lm-weight 0.8 --word-bonus 2

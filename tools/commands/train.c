@@ -222,13 +222,10 @@ static int train(struct run *run) {
 }
 
 static void report_ranks(const struct run *run) {
-  const bool host = strcmp(linnet_context_device(run->context), "cpu") == 0;
   if (train_ranks_group(&ranks))
     fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s, %s\n", ranks.mpi.group.num_ranks,
             ranks.mpi.library, run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32",
-            !host                        ? "after the backward pass, through host memory"
-            : ranks.mpi.group.any_thread ? "during the backward pass"
-                                         : "after the backward pass");
+            linnet_trainer_exchange(run->trainer));
 }
 
 /* Everything up to the trainer. Rank 0 alone has the folder. */

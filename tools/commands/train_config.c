@@ -109,6 +109,8 @@ static const char *const schedules[] = {"plateau", "cosine", NULL};
 static const char *const objectives[] = {"ctc", "ctc-crf", NULL};
 static const char *const precisions[] = {"float32", "bfloat16", NULL};
 
+static const char *const gpu_exchanges[] = {"auto", "host", "nccl", NULL};
+
 /* What belongs to CTC-CRF. */
 static bool check_objective(const char *path, const json_t *object, const struct train_config *config) {
   if (config->objective == TRAIN_CTC_CRF && config->denominator)
@@ -175,6 +177,7 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"shuffle_block", KEY_SIZE, &s->num_block_utterances, NULL},
                              {"shards", KEY_SIZE, &s->num_shards, NULL},
                              {"wire_precision", KEY_CHOICE, &s->wire_precision, precisions},
+                             {"gpu_exchange", KEY_CHOICE, &s->gpu_exchange, gpu_exchanges},
                              {0}};
   if (!read_section(path, "training", object, keys) || !check_objective(path, object, config) ||
       !check_teacher(path, object, config, teacher_weight) || !check_frame_targets(path, object, config, frame_weight))

@@ -114,6 +114,20 @@ char *tool_find_model(struct linnet_context *context, const char *named) {
   return model;
 }
 
+/* `search` (NULL: greedy) with what the recognizer of `file` (may be NULL) says about its model. */
+static struct linnet_search_settings adapt_search(const struct linnet_recognizer_file *file,
+                                                  const struct linnet_search_settings *search) {
+  struct linnet_search_settings adapted, of_file;
+  linnet_search_settings_default(&adapted);
+  if (search)
+    adapted = *search;
+  if (file) {
+    linnet_recognizer_file_search_settings(file, &of_file);
+    adapted.emission_delay = of_file.emission_delay;
+  }
+  return adapted;
+}
+
 struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
                                                const struct linnet_search_settings *search) {
   struct linnet_recognizer_file *file;
@@ -121,7 +135,8 @@ struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, c
   struct linnet_recognizer *recognizer = NULL;
   if (!tool_load_settings(context, path, &file, &settings))
     return NULL;
-  settings.search = search;
+  const struct linnet_search_settings adapted = adapt_search(file, search);
+  settings.search = &adapted;
   settings.endpoint = NULL;
   settings.partial_interval = 0;
   if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)

@@ -67,12 +67,13 @@ bool recognizer_options_check(const char *path) {
   return search_options_check(true, takes_recognizer(path));
 }
 
-/* Greedy decoding takes the penalty also from a recognizer whose search is for words. */
-static void read_blank_penalty(struct recognizer_options *options) {
+/* What belongs to the model: a search for phones takes it also from a recognizer whose search is for words. */
+static void read_model_settings(struct recognizer_options *options) {
   struct linnet_search_settings search;
   if (options->file) {
     linnet_recognizer_file_search_settings(options->file, &search);
     options->search.blank_penalty = search.blank_penalty;
+    options->search.emission_delay = search.emission_delay;
   }
   if (blank_penalty != TOOL_NOT_GIVEN)
     options->search.blank_penalty = (float)blank_penalty;
@@ -84,7 +85,7 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
     return false;
   if (takes_recognizer(path))
     linnet_recognizer_file_search_settings(options->file, &options->search);
-  read_blank_penalty(options);
+  read_model_settings(options);
   options->settings.search = &options->search;
   return search_options_read(&options->search, true);
 }

@@ -58,6 +58,7 @@ struct linnet_cuda_device {
   size_t library_products;               /* number of products that cuBLASLt has computed */
   struct linnet_cuda_cudnn *cudnn;       /* NULL: no cuDNN, or not needed so far ... */
   bool cudnn_sought;                     /* ... true if cuDNN was looked for */
+  unsigned char uuid[16];                /* NVIDIA's, of this GPU alone */
   int failure;                           /* the first failure ... */
   const char *failed;                    /* ... and the kernel whose launch was refused, or NULL */
   struct linnet_cuda_mailbox mailbox;
@@ -94,5 +95,8 @@ bool linnet_cuda_lstm_layer_backward(struct linnet_device *device, const struct 
                                      const struct linnet_pack *p, const struct linnet_lstm_layer_gradients *g,
                                      void *work);
 void linnet_cuda_cudnn_close(struct linnet_cuda_cudnn *cudnn);
+
+/* nccl.c: links by NCCL. */
+extern const struct linnet_link_ops linnet_cuda_link_ops;
 
 #endif

@@ -88,6 +88,9 @@ void linnet_cuda_activations_of(struct linnet_device *device, size_t n, const fl
 void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, float *y_add);
 /* x (n), rounded to bfloat16; it stays float. */
 void linnet_cuda_round_bfloat16(struct linnet_device *device, size_t n, float *x);
+/* halves (n) = x (n) as bfloat16, and in place: the halves at the beginning of x (n) become floats. */
+void linnet_cuda_pack_bfloat16(struct linnet_device *device, size_t n, const float *x, uint16_t *halves);
+void linnet_cuda_expand_bfloat16(struct linnet_device *device, size_t n, float *x);
 void linnet_cuda_average(struct linnet_device *device, size_t n, double weight, const float *x, float *average_add);
 void linnet_cuda_column_sum(struct linnet_device *device, size_t rows, size_t width, const void *x, float *sums_add);
 /* sums[c] += sum over the parts, in their order, of partial[part * ld + c]: the second half of sums over rows. */

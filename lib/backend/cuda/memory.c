@@ -37,6 +37,7 @@ static cudaError_t name_device(struct linnet_cuda_device *d, int index) {
   snprintf(d->name, sizeof d->name, "cuda:%d %.80s, %.0f GiB", index, properties.name,
            (double)properties.totalGlobalMem / (1 << 30));
   d->base = linnet_cuda_base(d->name, d->precision);
+  memcpy(d->uuid, &properties.uuid, sizeof d->uuid);
   return error;
 }
 
@@ -146,6 +147,13 @@ enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_
   if (context) /* it is reported now; a permanent failure comes again with the next call */
     d->failure = cudaSuccess, d->failed = NULL, d->mailbox.letters = d->mailbox.used = 0;
   return status;
+}
+
+bool linnet_cuda_idle(struct linnet_device *device) {
+  if (cudaStreamQuery(linnet_cuda_device(device)->stream) != cudaErrorNotReady)
+    return true;
+  cudaGetLastError();
+  return false;
 }
 
 void linnet_cuda_launched(struct linnet_device *device, const char *kernel) {

@@ -4,6 +4,7 @@
 #ifndef LINNET_CUDA_MEMORY_H
 #define LINNET_CUDA_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <linnet/context.h>
@@ -25,6 +26,9 @@ void linnet_cuda_unlock(struct linnet_device *device);
 /* Waits for all queued work. Reports a failure once, in `context`; a permanent failure comes again with the next call.
  * Without a context, the failure stays stored until a call that has one. */
 enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_context *context);
+
+/* Whether all queued work is done, or has failed, which the next wait reports. */
+bool linnet_cuda_idle(struct linnet_device *device);
 
 /* Device memory from the pool of the device, aligned to 256 bytes; NULL: out of memory. free(NULL) does nothing. Both
  * take effect in the order of the queue. */

@@ -403,10 +403,17 @@ static const struct structure {
       AT(priors),
       AT(prior_scale),
       AT(pronunciation_weight),
-      AT(blank_penalty)}},
+      AT(blank_penalty),
+      AT(emission_delay)}},
 #undef S
 #define S linnet_text_aligner_settings
-    {NULL, sizeof(struct S), 0, fill_text_aligner_settings, call_text_aligner, NULL, {AT(lexicon), AT(g2p), AT(rules)}},
+    {NULL,
+     sizeof(struct S),
+     0,
+     fill_text_aligner_settings,
+     call_text_aligner,
+     NULL,
+     {AT(lexicon), AT(g2p), AT(rules), AT(emission_delay)}},
 #undef S
 #define S linnet_specaugment_settings
     {NULL,

@@ -198,7 +198,7 @@ static void test_members(void) {
       "\"hotwords\": \"h\", \"silences\": [\"X\", \"Y\"], \"num_alternatives\": 2, \"beam\": 3, \"top_symbols\": 4, "
       "\"symbol_threshold\": 5, \"score_threshold\": 6, \"language_model_weight\": 7, \"insertion_bonus\": 8, "
       "\"word_bonus\": 9, \"unknown_penalty\": 10, \"priors\": \"p\", \"prior_scale\": 11, \"max_silence\": 12, "
-      "\"blank_penalty\": 13, \"edge_silence\": 0, \"word_confidence\": "
+      "\"blank_penalty\": 13, \"emission_delay\": 14, \"edge_silence\": 0, \"word_confidence\": "
       "{\"slope\": 2, \"offset\": -3}}";
   struct linnet_recognizer_file file;
   REQUIRE(linnet_recognizer_file_read(&file, context, json, sizeof json - 1, "some/x.json") == LINNET_OK, "%s",
@@ -211,8 +211,8 @@ static void test_members(void) {
   CHECK(s->kind == LINNET_SEARCH_SYMBOLS && s->num_alternatives == 2 && s->beam == 3 && s->top_symbols == 4, "counts");
   CHECK(s->symbol_threshold == 5 && s->score_threshold == 6 && s->language_model_weight == 7 && s->insertion_bonus == 8,
         "numbers");
-  CHECK(s->word_bonus == 9 && s->prior_scale == 11 && s->blank_penalty == 13 && s->unknown_penalty == 10 &&
-            s->num_silences == 2 && strcmp(s->silences[1], "Y") == 0,
+  CHECK(s->word_bonus == 9 && s->prior_scale == 11 && s->blank_penalty == 13 && s->emission_delay == 14 &&
+            s->unknown_penalty == 10 && s->num_silences == 2 && strcmp(s->silences[1], "Y") == 0,
         "words");
   CHECK(s->calibrations && s->calibrations->phones.slope == 1 && s->calibrations->words.slope == 2 &&
             s->calibrations->words.offset == -3,
@@ -370,7 +370,8 @@ static void test_refused(void) {
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"lexicon\"}",
        "priors: " FOLDER "/lexicon:1: 'AB' where the symbol"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"priors.txt\", \"prior_scale\": 3}",
-       FOLDER "/priors.txt: prior scale 3"}};
+       FOLDER "/priors.txt: prior scale 3"},
+      {"{\"model\": \"causal.safetensors\", \"emission_delay\": 11}", "the emission delay is 11 s"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct linnet_recognizer *recognizer = NULL;
     save("bad.json", cases[i].json, strlen(cases[i].json));

@@ -176,28 +176,37 @@ static void test_restart_seconds(void) {
 
 /* --- a day -------------------------------------------------------------------------------------------------------- */
 
-/* Rows of which the search makes the same words at every time of a recording; times are exact to a microsecond. */
-static void test_day(void) {
-  struct linnet_recognizer *plain = load("plain.json");
-  struct linnet_search_stream *search = NULL;
+static const double row = 0.03;
+
+/* Searches rows of two words that begin at row `first` of a recording. */
+static const struct linnet_result *search_two_words(struct linnet_search_stream *search, uint64_t first_row) {
   const struct linnet_result *result = NULL;
-  const uint64_t firsts[] = {0, 2880000, (uint64_t)1 << 33}; /* of 0.03 s: 24 hours, eight years */
-  const double row = 0.03;
   const int best[] = {0, 1, 0, 2, 0, 3, 0, 0};
   float rows[8][5];
   for (int t = 0; t < 8; t++)
     for (int k = 0; k < 5; k++)
       rows[t][k] = best[t] == k ? -0.01f : -6;
-  REQUIRE(linnet_search_stream_create(context, linnet_recognizer_search(plain), &search) == LINNET_OK, "search");
-  for (size_t i = 0; i < 3; i++) {
-    const double start = (double)firsts[i] * row;
-    linnet_search_stream_reset_at(search, firsts[i]);
-    CHECK(linnet_search_stream_accept(search, rows[0], 8) == LINNET_OK &&
+  linnet_search_stream_reset_at(search, first_row);
+  REQUIRE(linnet_search_stream_accept(search, rows[0], 8) == LINNET_OK &&
               linnet_search_stream_finish(search) == LINNET_OK &&
               linnet_search_stream_result(search, row, &result) == LINNET_OK,
           "%s", linnet_context_error(context));
+  CHECK(strcmp(last_word(result).text, "C") == 0 && result->alternatives->num_words == 2, "words: %s",
+        last_word(result).text);
+  return result;
+}
+
+/* The words are the same at every time of a recording; times are exact to a microsecond. */
+static void test_day(void) {
+  struct linnet_recognizer *plain = load("plain.json");
+  struct linnet_search_stream *search = NULL;
+  const struct linnet_result *result = NULL;
+  const uint64_t firsts[] = {0, 2880000, (uint64_t)1 << 33}; /* of 0.03 s: 24 hours, eight years */
+  REQUIRE(linnet_search_stream_create(context, linnet_recognizer_search(plain), &search) == LINNET_OK, "search");
+  for (size_t i = 0; i < 3; i++) {
+    const double start = (double)firsts[i] * row;
+    result = search_two_words(search, firsts[i]);
     const struct linnet_span word = last_word(result);
-    CHECK(strcmp(word.text, "C") == 0 && result->alternatives->num_words == 2, "words: %s", word.text);
     CHECK(fabs(word.start - start - 4.5 * row) < 1e-6 && fabs(word.end - start - 8 * row) < 1e-6, "%.9f to %.9f",
           word.start, word.end);
     CHECK(result->start == start && fabs(result->seconds - start - 8 * row) < 1e-6, "%.9f to %.9f", result->start,
@@ -207,6 +216,22 @@ static void test_day(void) {
   CHECK(linnet_search_stream_result(search, row, &result) == LINNET_OK && result->start == 0, "reset");
   linnet_search_stream_destroy(search);
   linnet_recognizer_destroy(plain);
+}
+
+/* Times are earlier by the delay, but not before the segment. */
+static void test_emission_delay(void) {
+  save_text(FOLDER, "late.json", "{" WORDS ", \"emission_delay\": 0.05}");
+  struct linnet_recognizer *late = load("late.json");
+  struct linnet_search_stream *search = NULL;
+  REQUIRE(linnet_search_stream_create(context, linnet_recognizer_search(late), &search) == LINNET_OK, "search");
+  const double start = 100 * row;
+  const struct linnet_result *result = search_two_words(search, 100);
+  const struct linnet_span *words = result->alternatives->words;
+  CHECK(words[0].start == start && words[0].end > start, "%.9f to %.9f", words[0].start, words[0].end);
+  CHECK(fabs(words[1].start - start - 4.5 * row + 0.05) < 1e-6 && fabs(words[1].end - start - 8 * row + 0.05) < 1e-6,
+        "%.9f to %.9f", words[1].start, words[1].end);
+  linnet_search_stream_destroy(search);
+  linnet_recognizer_destroy(late);
 }
 
 /* --- the hook, settings ------------------------------------------------------------------------------------------- */
@@ -302,6 +327,7 @@ int main(void) {
   test_alone("prompt_going_on.json", 1);
   test_restart_seconds();
   test_day();
+  test_emission_delay();
   test_stopped();
   test_silence();
   test_settings();

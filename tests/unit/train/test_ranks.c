@@ -306,6 +306,11 @@ static void test_settings(void) {
   run.wire_precision = LINNET_INT8;
   train(&run, folder);
   CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "wire"), "status %d: %s", run.status, run.error);
+  run.wire_precision = LINNET_FLOAT32;
+  run.gpu_exchange = (enum linnet_train_gpu_exchange)3;
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "GPU exchange"), "status %d: %s", run.status,
+        run.error);
   remove_folder(folder);
 }
 
