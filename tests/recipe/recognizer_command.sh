@@ -74,6 +74,15 @@ same again words '"blank_penalty" of a search for words'
 check 2 '--blank-penalty 1: only greedy decoding has it' transcribe --model "$phones" --beam 5 --blank-penalty 1 sound.wav
 check 2 '--blank-penalty nan: must be -100 to 100' transcribe --model "$phones" --blank-penalty nan sound.wav
 
+# --- align takes the lexicon that the recognizer names, also from another folder
+mkdir elsewhere
+sed 's|: "\([a-z]*\.[a-z]*\)"|: "../folder/\1"|g' folder/recognizer.json > elsewhere/recognizer.json
+for model in folder elsewhere elsewhere/recognizer.json; do
+  "$linnet" align --model $model --text 'IN OTHER' --format ctm sound.wav > again 2> err || fail "$model: $(cat err)"
+  [[ $model != folder ]] || cp again expected
+  same again expected "align with $model"
+done
+
 # --- the emission delay of the folder: this one is longer than the recording, so all times are 0, but the last end
 sed -i 's/"blank_penalty": 50/"emission_delay": 9/' penalty/recognizer.json
 transcribed again --model penalty --phones --format ctm

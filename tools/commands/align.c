@@ -230,10 +230,10 @@ static bool data_has_phones(void) {
 
 /* Decides whether texts are words, and finds their lexicon. Phones of a data folder come before pronunciations that
  * were not named. False after printing what is missing. */
-static bool choose_words(struct job *job) {
+static bool choose_words(struct linnet_context *context, struct job *job) {
   const char *named = word_options_lexicon(options.lexicon);
   const bool wanted = options.text || options.text_file;
-  job->folder = tool_find_folder(options.model);
+  job->folder = tool_find_folder(context, options.model);
   job->words = !options.phones && (align_words_pronounced(named, NULL) ||
                                    (align_words_pronounced(NULL, job->folder) && !data_has_phones()));
   job->lexicon = job->words ? named : NULL;
@@ -244,7 +244,7 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   char *file = options.text_file ? read_text_file(options.text_file) : NULL;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
   int code = TOOL_FAILURE;
-  if (choose_words(&job) && (file || !options.text_file))
+  if (choose_words(context, &job) && (file || !options.text_file))
     job.recognizer = tool_open_recognizer(context, path, NULL);
   if (job.recognizer) {
     job.model = linnet_recognizer_model(job.recognizer);
@@ -290,7 +290,7 @@ int tool_align(int argc, const char **argv) {
        "the phones that are spoken, separated by spaces (default: words)", "PHONES"},
       {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
        "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: $LINNET_LEXICON; else the phones of --data; "
-       "else the lexicon of the model's folder)",
+       "else that of the recognizer)",
        "FILE"},
       {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what to write: phone, or word (default if the text has words)",
        "UNIT"},

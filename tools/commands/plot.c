@@ -245,7 +245,7 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   const char *lexicon = options.text ? word_options_lexicon(options.lexicon) : NULL;
   const bool known = options.text || options.phones;
   int code = TOOL_FAILURE;
-  char *folder = options.text ? tool_find_folder(options.model) : NULL;
+  char *folder = options.text ? tool_find_folder(context, options.model) : NULL;
   if (options.text && !align_words_pronounced(lexicon, folder))
     code = align_words_fail();
   else if (open_recognizer(&p, context, path) &&

@@ -73,20 +73,41 @@ char *tool_find_recognizer(const char *named) {
   return shipped;
 }
 
-char *tool_find_folder(const char *named) {
-  const char *given = named ? named : getenv("LINNET_MODEL");
-  const bool ships = !given || !*given;
-  char *path = tool_find_recognizer(named);
-  if (!path || is_folder(path))
-    return path;
+/* Cuts the name of a file off its path, which becomes "." if it has no folder. */
+static char *cut_name(char *path) {
   char *slash = strrchr(path, '/');
-  if (!slash || (!ships && !tool_names_recognizer(path))) {
-    const bool here = !slash && tool_names_recognizer(path);
-    free(path);
-    return here ? strdup(".") : NULL;
+  if (slash) {
+    *slash = '\0';
+    return path;
   }
-  *slash = '\0';
-  return path;
+  free(path);
+  return strdup(".");
+}
+
+/* The path of the lexicon that a recognizer names, or NULL. */
+static char *lexicon_of(struct linnet_context *context, const char *path) {
+  struct linnet_recognizer_file *file;
+  struct linnet_search_settings search;
+  if (linnet_recognizer_file_load(context, path, &file) != LINNET_OK)
+    return NULL; /* opening the recognizer will report it */
+  linnet_recognizer_file_search_settings(file, &search);
+  char *lexicon = search.lexicon.path ? strdup(search.lexicon.path) : NULL;
+  linnet_recognizer_file_destroy(file);
+  return lexicon;
+}
+
+char *tool_find_folder(struct linnet_context *context, const char *named) {
+  char *path = tool_find_recognizer(named);
+  const bool recognizer = path && tool_names_recognizer(path);
+  if (path && !recognizer && given_model(named)) {
+    free(path);
+    return NULL;
+  }
+  char *lexicon = recognizer ? lexicon_of(context, path) : NULL;
+  if (!lexicon)
+    return !path || is_folder(path) ? path : cut_name(path);
+  free(path);
+  return cut_name(lexicon);
 }
 
 bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,

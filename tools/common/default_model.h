@@ -20,9 +20,9 @@ bool tool_names_recognizer(const char *path);
 /* Like tool_find_recognizer, but if it finds a recognizer, returns the path of its model. */
 char *tool_find_model(struct linnet_context *context, const char *named);
 
-/* The folder of the recognizer that tool_find_recognizer finds; release it with free. NULL if it finds only a model
- * that was named. */
-char *tool_find_folder(const char *named);
+/* The folder of the lexicon of the recognizer that tool_find_recognizer finds, or else of the recognizer; release it
+ * with free. NULL if it finds only a model that was named. */
+char *tool_find_folder(struct linnet_context *context, const char *named);
 
 /* The path of a file that ships with the models, installed or in the source tree; release it with free. NULL if it is
  * missing. */
