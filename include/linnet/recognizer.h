@@ -110,6 +110,7 @@ LINNET_API void linnet_recognizer_destroy(struct linnet_recognizer *recognizer);
 /* Creates an aligner of texts (text_aligner.h) for the symbols of the recognizer's model, from a folder such as
  * models/english: its files "lexicon.txt", "g2p.bin" and "text.rules", those that exist. A lexicon or a g2p in
  * `settings` (may be NULL) replaces the first two, rules replace the third. `folder` NULL: only what the settings name.
+ * The emission delay is always that of the recognizer.
  * The context must outlive the aligner. */
 LINNET_API enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context,
                                                              const struct linnet_recognizer *recognizer,

@@ -150,13 +150,19 @@ static void failing_device(struct rank_thread *t) {
   t->run.on_device = t->own.rank == 1 ? open_failing : linnet_cuda_open;
 }
 
+/* For trainings that end in many ways. */
+static struct run make_short_run(void) {
+  struct run run = make_device_run(transformer);
+  run.train.count = 10;
+  run.dev.count = 4;
+  return run;
+}
+
 /* If a device of one rank fails, all ranks end, wherever that is. */
 static void test_failing_device(void) {
   struct rank_thread threads[MAX_RANKS];
   char folder[64];
-  struct run run = make_device_run(transformer);
-  run.train.count = 10;
-  run.dev.count = 4;
+  const struct run run = make_short_run();
   size_t waits = 1, left = 0;
   for (; left == 0; waits = waits * 3 / 2 + 1) {
     waits_left = waits;
@@ -206,9 +212,7 @@ static void test_fallback(void) {
 static void test_failing_nccl(unsigned step) {
   struct rank_thread threads[MAX_RANKS];
   char folder[64];
-  struct run run = make_device_run(transformer);
-  run.train.count = 10;
-  run.dev.count = 4;
+  const struct run run = make_short_run();
   unsigned calls = 0, failed = 1;
   for (; failed > 0; calls += calls < 14 ? step : 5 * step) {
     fail_nccl("any", calls % 2, calls);

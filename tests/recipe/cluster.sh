@@ -82,6 +82,23 @@ check_features() {
   features 1 'of 4 parts failed' refused --via "$1" --options "$3"
 }
 
+# make_stored KEY: makes the folder "stored" with features of six utterances, and conf.json for a small training on them
+# with one more key.
+make_stored() {
+  local i
+  mkdir stored
+  for i in 1 2 3 4 5 6; do
+    echo "u$i A B" >> stored/phones
+    echo "u$i u$i" >> stored/utt2spk
+    printf 'u%d  [ 1 0.%d\n 1 0\n 0 1\n 0 2 ]\n' "$i" "$i" >> stored/feats.ark
+  done
+  awk '/\[/ {print $1, "feats.ark:" bytes + length($1) + 1} {bytes += length($0) + 1}' stored/feats.ark > stored/feats.scp
+  cat > conf.json << END
+{"model": {"input_dim": 2, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1},
+ "features": {"num_mel": 2, "cmvn": "none"}, "training": {"batch_frames": 8, "keep_models": 0, $1}}
+END
+}
+
 # check_interrupt WAY OPTIONS: an interrupt cancels the job, and its parts do not go on.
 check_interrupt() {
   local process status=0

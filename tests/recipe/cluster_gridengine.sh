@@ -61,21 +61,6 @@ deleted() {
 
 # --- a training that gets a notice: checkpoint, back into the queue, the same model in the end
 
-make_stored() {
-  local i
-  mkdir stored
-  for i in 1 2 3 4 5 6; do
-    echo "u$i A B" >> stored/phones
-    echo "u$i u$i" >> stored/utt2spk
-    printf 'u%d  [ 1 0.%d\n 1 0\n 0 1\n 0 2 ]\n' "$i" "$i" >> stored/feats.ark
-  done
-  awk '/\[/ {print $1, "feats.ark:" bytes + length($1) + 1} {bytes += length($0) + 1}' stored/feats.ark > stored/feats.scp
-  cat > conf.json << 'END'
-{"model": {"input_dim": 2, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1},
- "features": {"num_mel": 2, "cmvn": "none"}, "training": {"batch_frames": 8, "keep_models": 0, "shards": 2}}
-END
-}
-
 # rank PROGRAM ARGUMENT...: says where it runs, and runs the program.
 cat > rank << 'END'
 #!/bin/bash
@@ -99,7 +84,7 @@ interrupted_training() {
 }
 
 trained() { # RANKS
-  make_stored
+  make_stored '"shards": 2'
   interrupted_training "$1" $((160 / $1)) || interrupted_training "$1" 1600 || interrupted_training "$1" 16000 ||
     fail "not interrupted: $(cat jobs/train.1.log)"
   grep -q 'interrupted: queued again' jobs/train.1.log || fail "not queued again: $(cat jobs/train.1.log)"

@@ -54,20 +54,7 @@ check_interrupt slurm '--partition=test --time=5'
 
 # --- a training that gets the signal of its time limit: checkpoint, back into the queue, the same model in the end
 
-mkdir stored
-for i in 1 2 3 4 5 6; do
-  echo "u$i A B" >> stored/phones
-  echo "u$i u$i" >> stored/utt2spk
-  echo "u$i  [ 1 0.$i
- 1 0
- 0 1
- 0 2 ]" >> stored/feats.ark
-done
-awk '/\[/ {print $1, "feats.ark:" bytes + length($1) + 1} {bytes += length($0) + 1}' stored/feats.ark > stored/feats.scp
-cat > conf.json << 'END'
-{"model": {"input_dim": 2, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1},
- "features": {"num_mel": 2, "cmvn": "none"}, "training": {"epochs": 400, "batch_frames": 8, "keep_models": 0}}
-END
+make_stored '"epochs": 400'
 options=(--train stored --dev stored --config conf.json --threads 1 --batches)
 "$linnet" train "${options[@]}" --exp whole 2> whole.log || fail "$(cat whole.log)"
 jobs_of_test() { squeue --noheader --format %A "$@"; }

@@ -152,31 +152,28 @@ static void receive(struct linnet_device_link *l, void *data, size_t begin, size
          l->receive((char *)data + begin, end - begin, ncclUint8, (int)from, l->comm, linnet_cuda_stream(l->device)));
 }
 
-static bool start_group(struct linnet_device_link *l) {
-  return !l->failed && good(l, "ncclGroupStart", l->group_start());
+/* One group of messages with every other rank: it gets the part of `sent` that has its number, or with `own` the part
+ * of this rank. */
+static void queue_messages(struct linnet_device_link *l, const void *sent, const size_t *send_offsets, bool own,
+                           void *received, const size_t *receive_offsets) {
+  if (l->failed || !good(l, "ncclGroupStart", l->group_start()))
+    return;
+  for (size_t r = 0; r < l->num_ranks; r++)
+    if (r != l->rank) {
+      const size_t part = own ? l->rank : r;
+      send(l, sent, send_offsets[part], send_offsets[part + 1], r);
+      receive(l, received, receive_offsets[r], receive_offsets[r + 1], r);
+    }
+  good(l, "ncclGroupEnd", l->group_end());
 }
 
 static void gather(struct linnet_device_link *l, void *data, const size_t *offsets) {
-  if (!start_group(l))
-    return;
-  for (size_t r = 0; r < l->num_ranks; r++)
-    if (r != l->rank) {
-      send(l, data, offsets[l->rank], offsets[l->rank + 1], r);
-      receive(l, data, offsets[r], offsets[r + 1], r);
-    }
-  good(l, "ncclGroupEnd", l->group_end());
+  queue_messages(l, data, offsets, true, data, offsets);
 }
 
-static void exchange(struct linnet_device_link *l, const void *send_data, const size_t *send_offsets,
-                     void *receive_data, const size_t *receive_offsets) {
-  if (!start_group(l))
-    return;
-  for (size_t r = 0; r < l->num_ranks; r++)
-    if (r != l->rank) {
-      send(l, send_data, send_offsets[r], send_offsets[r + 1], r);
-      receive(l, receive_data, receive_offsets[r], receive_offsets[r + 1], r);
-    }
-  good(l, "ncclGroupEnd", l->group_end());
+static void exchange(struct linnet_device_link *l, const void *sent, const size_t *send_offsets, void *received,
+                     const size_t *receive_offsets) {
+  queue_messages(l, sent, send_offsets, false, received, receive_offsets);
 }
 
 static enum linnet_status check(struct linnet_device_link *l, struct linnet_context *context) {
