@@ -2,6 +2,7 @@
 #include "recognizer/recognizer_parts.h"
 
 #include "base/settings.h"
+#include "recognizer/second_pass.h"
 
 void(linnet_recognizer_settings_default)(struct linnet_recognizer_settings *settings, size_t size) {
   static const struct linnet_recognizer_settings defaults = {.size = sizeof defaults};
@@ -61,7 +62,8 @@ static enum linnet_status open_parts(struct linnet_recognizer *r, const struct l
   LINNET_TRY(load_model(r, settings));
   linnet_model_features(r->model, &features);
   r->lengths = linnet_silence_lengths_of(&features, settings->max_silence, settings->edge_silence);
-  return open_search(r, settings->search);
+  LINNET_TRY(open_search(r, settings->search));
+  return settings->second_pass ? linnet_second_pass_load(r, settings->second_pass, &r->second) : LINNET_OK;
 }
 
 enum linnet_status linnet_recognizer_create(struct linnet_context *context,
@@ -99,6 +101,7 @@ int linnet_recognizer_is_incremental(const struct linnet_recognizer *r) {
 void linnet_recognizer_destroy(struct linnet_recognizer *r) {
   if (!r)
     return;
+  linnet_recognizer_destroy(r->second);
   linnet_search_destroy(r->search);
   linnet_model_destroy(r->own_model);
   linnet_free(r->context, r);

@@ -51,6 +51,7 @@ static const struct linnet_json_key keys[] = {{.key = "model"},
                                               {.key = "edge_silence"},
                                               {.key = "partial_interval"},
                                               {.key = "endpoint"},
+                                              {.key = "second_pass"},
                                               {.key = LINNET_CALIBRATION_KEY},
                                               {.key = LINNET_WORD_CALIBRATION_KEY}};
 static const struct linnet_json_table table = {"recognizer", keys, sizeof keys / sizeof *keys};
@@ -181,25 +182,26 @@ static char *resolve(struct linnet_context *context, const char *name, const cha
   return resolved;
 }
 
-static void read_sources(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
+static void read_paths(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
   const struct {
     const char *key;
-    struct linnet_source *source;
-  } sources[LINNET_RECOGNIZER_SOURCES] = {{"model", &file->settings.model},
-                                          {"lexicon", &file->search.lexicon},
-                                          {"language_model", &file->search.language_model},
-                                          {"grammar", &file->search.grammar},
-                                          {"hotwords", &file->search.hotwords},
-                                          {"priors", &file->search.priors}};
-  for (size_t i = 0; i < LINNET_RECOGNIZER_SOURCES; i++) {
+    const char **path;
+  } paths[LINNET_RECOGNIZER_PATHS] = {{"model", &file->settings.model.path},
+                                      {"lexicon", &file->search.lexicon.path},
+                                      {"language_model", &file->search.language_model.path},
+                                      {"grammar", &file->search.grammar.path},
+                                      {"hotwords", &file->search.hotwords.path},
+                                      {"priors", &file->search.priors.path},
+                                      {"second_pass", &file->settings.second_pass}};
+  for (size_t i = 0; i < LINNET_RECOGNIZER_PATHS; i++) {
     const char *path = NULL;
-    linnet_json_read_string(object, sources[i].key, &path);
+    linnet_json_read_string(object, paths[i].key, &path);
     if (!path)
       continue;
     file->paths[i] = resolve(object->context, object->name, path);
     if (!file->paths[i])
       object->status = linnet_fail(object->context, LINNET_ERROR_MEMORY, "%s: out of memory", object->name);
-    sources[i].source->path = file->paths[i];
+    *paths[i].path = file->paths[i];
   }
 }
 
@@ -221,12 +223,12 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   read_calibration(&object, LINNET_WORD_CALIBRATION_KEY, file, &file->calibrations.words);
   read_endpoint(&object, file);
   read_lengths(&object, file);
-  read_sources(&object, file);
+  read_paths(&object, file);
   return object.status;
 }
 
 void linnet_recognizer_file_release(struct linnet_recognizer_file *file) {
-  for (size_t i = 0; i < LINNET_RECOGNIZER_SOURCES; i++)
+  for (size_t i = 0; i < LINNET_RECOGNIZER_PATHS; i++)
     linnet_free(file->context, file->paths[i]);
   json_decref(file->root);
 }

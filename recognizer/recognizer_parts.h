@@ -17,6 +17,7 @@ struct linnet_recognizer {
   const struct linnet_model *model;
   struct linnet_model *own_model; /* NULL: the caller owns the model */
   struct linnet_search *search;
+  struct linnet_recognizer *second; /* of the second pass (second_pass.h); may be NULL */
   bool has_endpoints;
   struct linnet_endpoint_rules endpoints;
   double partial_interval; /* seconds; 0: after each call */
@@ -91,6 +92,12 @@ bool *linnet_recognizer_stream_listed(struct linnet_recognizer_stream *stream);
 
 struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_stream *stream);
 
+/* For the second pass (second_pass.h): resets the stream, whose rows then count from `row`; and its result, with the
+ * times of the rows. */
+void linnet_recognizer_stream_reset_at(struct linnet_recognizer_stream *stream, uint64_t row);
+enum linnet_status linnet_recognizer_stream_result_by_row(struct linnet_recognizer_stream *stream,
+                                                          const struct linnet_result **result);
+
 /* Ends a call that took audio with the status `status` of the network: returns that of the search if it failed, and
  * calls the hook. */
 enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_stream *stream,
@@ -100,7 +107,7 @@ enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_st
 
 /* The settings of a recognizer in a JSON file (recognizer.h). */
 
-enum { LINNET_RECOGNIZER_SOURCES = 6, LINNET_RECOGNIZER_SILENCES = 64 };
+enum { LINNET_RECOGNIZER_PATHS = 7, LINNET_RECOGNIZER_SILENCES = 64 };
 
 struct linnet_recognizer_file {
   struct linnet_context *context;
@@ -111,8 +118,8 @@ struct linnet_recognizer_file {
   struct linnet_endpoint_rule rules[LINNET_ENDPOINT_MAX_RULES];
   double max_silence, edge_silence;
   const char *silences[LINNET_RECOGNIZER_SILENCES];
-  char *paths[LINNET_RECOGNIZER_SOURCES]; /* including the folder */
-  void *root;                             /* the JSON document, which owns the strings */
+  char *paths[LINNET_RECOGNIZER_PATHS]; /* including the folder */
+  void *root;                           /* the JSON document, which owns the strings */
 };
 
 /* Reads JSON text (bytes). `name` is the path of the file, for messages; paths in the file are relative to its folder.

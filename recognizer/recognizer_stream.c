@@ -5,6 +5,7 @@
 #include "base/settings.h"
 #include "decoder/search_parts.h"
 #include "recognizer/recognizer_parts.h"
+#include "recognizer/second_pass.h"
 
 enum { READ_SAMPLES = 1 << 16 };
 
@@ -22,6 +23,7 @@ struct linnet_recognizer_stream {
   bool finished, listed;
   const struct linnet_recurrence_batch *batch; /* of the network, with others; NULL: it runs alone */
   struct linnet_endpoint *endpoint;            /* NULL: the utterance is one segment */
+  struct linnet_second_pass *second;           /* NULL: the first pass is the only one */
   uint64_t partial_rows;                       /* rows between partial results; 0: they come after each call */
   uint64_t row;                                /* number of rows of posteriors since the reset */
   uint64_t network_row;                        /* the first row since the network started */
@@ -98,11 +100,23 @@ static bool restarts(const struct linnet_recognizer_stream *s) {
   return settings->restart && seconds >= settings->restart_seconds;
 }
 
+/* Ends the search and, if it has found something, runs the second pass up to row `end`. */
+static enum linnet_status finish_search(struct linnet_recognizer_stream *s, uint64_t end) {
+  const struct linnet_result *found;
+  LINNET_TRY(linnet_search_stream_finish(s->search));
+  if (!s->second)
+    return LINNET_OK;
+  LINNET_TRY(linnet_recognizer_stream_result_by_row(s, &found));
+  return found->alternatives[0].num_phones > 0 ? linnet_second_pass_run(s->second, end) : LINNET_OK;
+}
+
 /* Ends the segment with the last row, and begins one with the next row. */
 static enum linnet_status end_segment(struct linnet_recognizer_stream *s) {
-  LINNET_TRY(linnet_search_stream_finish(s->search));
+  LINNET_TRY(finish_search(s, s->row));
   LINNET_TRY(call_hook(s));
   linnet_search_stream_reset_at(s->search, s->row);
+  if (s->second)
+    linnet_second_pass_drop(s->second, s->row);
   s->num_shown = 0;
   s->has_new_frames = false;
   if (restarts(s)) {
@@ -150,7 +164,9 @@ static int search_frames(void *user, const float *log_posteriors, size_t first, 
 
 static enum linnet_status accept_features(void *user, const float *features, size_t frames) {
   const struct linnet_recognizer_stream *s = user;
-  return linnet_endpoint_accept_features(s->endpoint, features, frames);
+  if (s->second)
+    LINNET_TRY(linnet_second_pass_accept(s->second, features, frames));
+  return s->endpoint ? linnet_endpoint_accept_features(s->endpoint, features, frames) : LINNET_OK;
 }
 
 /* Returns the status of the search if the search stopped the call. Also drops the segments of greedy decoding, which
@@ -194,7 +210,10 @@ enum linnet_status linnet_recognizer_stream_set_sink(struct linnet_recognizer_st
 
 enum linnet_status linnet_recognizer_stream_set_speaker(struct linnet_recognizer_stream *s,
                                                         const struct linnet_cmvn *cmvn) {
-  return s ? linnet_stream_set_speaker(s->audio, cmvn) : LINNET_ERROR_ARGUMENT;
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(linnet_stream_set_speaker(s->audio, cmvn));
+  return s->second ? linnet_second_pass_set_speaker(s->second, cmvn) : LINNET_OK;
 }
 
 enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *s, const float *samples, size_t n) {
@@ -214,7 +233,7 @@ enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stre
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(after_audio(s, linnet_stream_finish(s->audio)));
-  LINNET_TRY(linnet_search_stream_finish(s->search));
+  LINNET_TRY(finish_search(s, UINT64_MAX));
   s->has_new_frames = s->finished = true;
   return call_hook(s);
 }
@@ -267,10 +286,13 @@ enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stre
   if (!s || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_stream_result: an argument is NULL");
-  LINNET_TRY(linnet_search_stream_result(s->search, linnet_stream_frame_seconds(s->audio), &found));
-  s->result = *found;
+  LINNET_TRY(linnet_recognizer_stream_result_by_row(s, &found));
+  const struct linnet_result *second = s->second ? linnet_second_pass_result(s->second) : NULL;
+  s->result = second ? *second : *found;
   if (s->finished || !is_by_row(s))
     s->result.seconds = linnet_stream_seconds(s->audio);
+  if (s->second && !s->result.is_final)
+    s->result.num_stable = 0;
   s->result.segment = s->segment;
   *result = &s->result;
   return LINNET_OK;
@@ -289,7 +311,13 @@ struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_st
 }
 
 const struct linnet_search_stream *linnet_recognizer_stream_search(const struct linnet_recognizer_stream *s) {
-  return s->search;
+  const struct linnet_search_stream *second = s->second ? linnet_second_pass_search(s->second) : NULL;
+  return second ? second : s->search;
+}
+
+enum linnet_status linnet_recognizer_stream_result_by_row(struct linnet_recognizer_stream *s,
+                                                          const struct linnet_result **result) {
+  return linnet_search_stream_result(s->search, linnet_stream_frame_seconds(s->audio), result);
 }
 
 double linnet_recognizer_stream_seconds(const struct linnet_recognizer_stream *s) {
@@ -312,7 +340,6 @@ static enum linnet_status create_endpoint(struct linnet_recognizer_stream *s) {
                                                     linnet_model_frame_seconds(r->model) / (double)stride};
   LINNET_TRY(linnet_endpoint_create(s->context, &r->endpoints, &frames, r->search->words.silences,
                                     r->search->words.num_silences, &s->endpoint));
-  linnet_stream_set_listener(s->audio, accept_features, s);
   return r->endpoints.settings.restart ? linnet_stream_allow_restarts(s->audio) : LINNET_OK;
 }
 
@@ -347,8 +374,12 @@ enum linnet_status linnet_recognizer_stream_create_in(struct linnet_context *con
     status = linnet_search_stream_create(context, recognizer->search, &s->search);
   if (status == LINNET_OK)
     status = create_endpoint(s);
+  if (status == LINNET_OK && recognizer->second)
+    status = linnet_second_pass_create(context, recognizer->second, &s->second);
   if (status == LINNET_OK) {
     set_partial_rows(s);
+    if (s->endpoint || s->second)
+      linnet_stream_set_listener(s->audio, accept_features, s);
     linnet_stream_set_sink(s->audio, search_frames, s);
     return LINNET_OK;
   }
@@ -362,10 +393,17 @@ void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
   linnet_search_stream_reset(s->search);
   if (s->endpoint)
     linnet_endpoint_reset(s->endpoint);
+  if (s->second)
+    linnet_second_pass_reset(s->second);
   s->searching = LINNET_OK;
   s->has_new_frames = s->finished = false;
   s->num_shown = s->segment = 0;
   s->row = s->network_row = 0;
+}
+
+void linnet_recognizer_stream_reset_at(struct linnet_recognizer_stream *s, uint64_t row) {
+  linnet_recognizer_stream_reset(s);
+  linnet_search_stream_reset_at(s->search, row);
 }
 
 void linnet_recognizer_stream_destroy(struct linnet_recognizer_stream *s) {
@@ -374,6 +412,7 @@ void linnet_recognizer_stream_destroy(struct linnet_recognizer_stream *s) {
   linnet_search_stream_destroy(s->search);
   linnet_stream_destroy(s->audio);
   linnet_endpoint_destroy(s->endpoint);
+  linnet_second_pass_destroy(s->second);
   linnet_free(s->context, s->shown);
   linnet_free(s->context, s);
 }

@@ -65,6 +65,13 @@ struct linnet_recognizer_settings {
   const struct linnet_endpoint_settings *endpoint; /* NULL: an utterance is one segment (default) */
   double partial_interval; /* seconds of audio between partial results for the hook. So they do not depend on how the
                               audio is divided among calls. 0 (default): after each call that takes audio */
+  const char *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When a
+                              segment or an utterance has ended and has words or phones, it recognises it again as a
+                              whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end speech
+                              recognition"). So a causal model gives results while audio arrives, and a better one the
+                              last word. Alternatives and lattices are those of this recognizer's search, phones are
+                              greedy. The models must have the same filterbank and stack as many frames; the endpoints
+                              of the other recognizer and its second pass do not count */
 };
 
 LINNET_API void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings, size_t size);
@@ -86,7 +93,7 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *    "unknown_penalty": 5, "unknown_bonus": 2, "pronunciation_weight": 1, "priors": "priors.txt", "prior_scale": 0.5,
  *    "blank_penalty": 0.5, "emission_delay": 0.03, "max_silence": 0.6, "edge_silence": 0.3,
  *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0},
- *    "partial_interval": 0.1,
+ *    "partial_interval": 0.1, "second_pass": "../english",
  *    "endpoint": {"rules": [{"speech": true, "word": true, "silence": 0.2, "quiet": 0.35}, {"length": 20}],
  *                 "silence_probability": 0.5, "restart": true, "restart_seconds": 6}}
  *
@@ -172,7 +179,8 @@ typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 LINNET_API enum linnet_status linnet_recognizer_stream_set_hook(struct linnet_recognizer_stream *stream,
                                                                 linnet_result_fn hook, void *user);
 
-/* Also passes the log-posteriors of each utterance to `sink` (linnet_stream_set_sink). NULL removes the sink. */
+/* Also passes the log-posteriors of each utterance, those of the first pass, to `sink` (linnet_stream_set_sink). NULL
+ * removes the sink. */
 LINNET_API enum linnet_status linnet_recognizer_stream_set_sink(struct linnet_recognizer_stream *stream,
                                                                 linnet_posterior_fn sink, void *user);
 
@@ -207,7 +215,8 @@ LINNET_API enum linnet_status linnet_recognizer_stream_run_file(struct linnet_re
                                                                 const struct linnet_audio_settings *audio,
                                                                 const struct linnet_result **result);
 
-/* The search stream, for example to get the lattice of a finished utterance (linnet_search_stream_lattice). */
+/* The search stream, for example to get the lattice of a finished utterance (linnet_search_stream_lattice). After a
+ * second pass it is the search stream of this pass. */
 LINNET_API const struct linnet_search_stream *
 linnet_recognizer_stream_search(const struct linnet_recognizer_stream *stream);
 

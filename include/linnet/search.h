@@ -117,7 +117,8 @@ struct linnet_result {
                         the frames */
   int is_final;      /* 1: the utterance or segment is complete; 0: this is a partial result */
   size_t num_stable; /* number of words at the start of the best alternative (phones, if there are no words) with
-                        which every later result begins; their times may still change */
+                        which every later result begins; their times may still change. 0 in a partial result of a
+                        recognizer with a second pass */
   const struct linnet_alternative *alternatives; /* best first; but a partial result of a search for words begins with
                                                     the best that ends with a complete word, unless its score is more
                                                     than 5 below the best */

@@ -26,6 +26,10 @@ flite -voice slt -t 'the sun is shining over the water' -o "$work/flite.wav"
 phones=$("$linnet" transcribe --phones "$work/flite.wav")
 echo "flite: $phones"
 [[ $(wc -w <<< "$phones") -ge 12 ]] || { echo 'FAILED: expected at least 12 phones of 22' && exit 1; }
+live=("$linnet" transcribe --live --live-speed 0 --format json)
+"${live[@]}" "$work/flite.wav" > "$work/live"
+"${live[@]}" --model "$here/../../models/english-live" --second-pass "$here/../../models/english" "$work/flite.wav" > "$work/named"
+cmp "$work/live" "$work/named" || { echo 'FAILED: the second pass of the default live recognizer is not models/english' && exit 1; }
 
 [[ -s $data/text ]] || { echo "SKIPPED: there is no real speech in $data" && exit 77; }
 head -n 30 "$data/text" > "$work/text"

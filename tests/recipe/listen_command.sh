@@ -118,6 +118,25 @@ near lines words 'words'
 same lines live '--phones'
 "$linnet" transcribe --model folder wav/0.wav > lines || fail 'a file as a whole'
 [[ $(cat lines) == 'AB CD' ]] || fail "a file as a whole: $(cat lines)"
+
+# --- a second pass: each segment is recognised again, by a model that sees all of it
+
+mkdir second
+cp whole/model.safetensors folder/lexicon second
+sed 's/, "partial_interval.*//; $d' folder/recognizer.json > second/recognizer.json
+echo '}' >> second/recognizer.json
+"$linnet" listen --model folder --second-pass none --raw s16le - < long.raw > once || fail 'no second pass'
+sed 's/"search"/"second_pass": "..\/second", "search"/' folder/recognizer.json > folder/two.json
+"$linnet" listen --model folder/two.json --raw s16le - < long.raw > lines || fail 'second_pass'
+! cmp -s lines once || fail 'a second pass by another model changes nothing'
+"$linnet" listen --model folder --second-pass second --raw s16le - < long.raw > given || fail '--second-pass'
+same given lines '--second-pass'
+"$linnet" listen --model folder/two.json --second-pass none --raw s16le - < long.raw > lines || fail '--second-pass none'
+same lines once '--second-pass none'
+"$linnet" transcribe --live --live-speed 0 --format json --second-pass second --model folder wav/1.wav > events ||
+  fail 'events of two passes'
+! grep '"partial"' events | grep -v '"stable":0,' || fail 'a partial result before a second pass has stable words'
+
 sed -i 's/"quiet": 0.3/"quiet": 0.06/' folder/recognizer.json
 "$linnet" listen --model folder --raw s16le - < long.raw > lines || fail 'short pauses'
 [[ $(wc -l < lines) -gt 80 ]] || fail "short pauses: $(head -5 lines)"
@@ -179,6 +198,7 @@ check 1 'the model is not causal' listen --model whole/model.safetensors --raw s
 check 1 'statistics of the whole utterance' listen --model late/model.safetensors --raw s16le -
 check 1 'the model is not causal' transcribe --live --model whole/model.safetensors wav/0.wav
 check 1 'nowhere: No such file' listen --model nowhere --raw s16le -
+check 1 'second_pass: nowhere: No such file' listen --model folder --second-pass nowhere --raw s16le -
 check 1 'No such file' transcribe --live nowhere.wav
 check 2 'one file at a time' transcribe --live wav/0.wav wav/1.wav
 check 2 'one file at a time' transcribe --live --data data

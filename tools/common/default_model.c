@@ -60,6 +60,13 @@ char *tool_find_live_recognizer(const char *named) {
   return path;
 }
 
+char *tool_find_second_pass(const char *path) {
+  char *live = tool_find_shipped(SHIPPED_LIVE);
+  const bool installed = live && strcmp(live, path) == 0;
+  free(live);
+  return installed ? tool_find_shipped(SHIPPED_RECOGNIZER) : NULL;
+}
+
 char *tool_find_recognizer(const char *named) {
   const char *given = given_model(named);
   if (given)
@@ -160,6 +167,7 @@ struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, c
   settings.search = &adapted;
   settings.endpoint = NULL;
   settings.partial_interval = 0;
+  settings.second_pass = NULL;
   if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)
     tool_fail_context(context);
   linnet_recognizer_file_destroy(file);

@@ -14,6 +14,10 @@ char *tool_find_recognizer(const char *named);
 /* The same for live audio: what ships is the recognizer of a causal model. */
 char *tool_find_live_recognizer(const char *named);
 
+/* The recognizer of the second pass for the live recognizer at `path`: the one for recordings that is installed, if
+ * `path` is the live one that is installed; otherwise NULL. */
+char *tool_find_second_pass(const char *path);
+
 /* Whether a path names a recognizer (a folder or a settings file), not just a model. */
 bool tool_names_recognizer(const char *path);
 

@@ -112,8 +112,12 @@ static bool create_recognizer(struct live *live, const char *path) {
     settings->endpoint = &endpoint;
   if (settings->partial_interval == 0)
     settings->partial_interval = partial_interval;
+  char *second_pass = recognizer_options_default() && !settings->second_pass ? tool_find_second_pass(path) : NULL;
+  if (second_pass)
+    settings->second_pass = second_pass;
   const enum linnet_status status = linnet_recognizer_create(live->context, settings, &live->recognizer);
   settings->endpoint = NULL;
+  free(second_pass);
   if (status != LINNET_OK)
     tool_fail_context(live->context);
   return status == LINNET_OK && check_causal(live, path);

@@ -2,6 +2,7 @@
 #include "search_options.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "default_model.h"
 #include "lattices.h"
@@ -31,7 +32,10 @@ bool search_options_read(struct linnet_search_settings *settings, bool optional)
 
 /* --- a recognizer with these options ------------------------------------------------------------------------------ */
 
+#define NO_SECOND_PASS "none"
+
 static int phones_option;
+static char *second_pass_option;
 static double blank_penalty = TOOL_NOT_GIVEN;
 
 struct poptOption recognizer_options_table[] = {
@@ -40,7 +44,16 @@ struct poptOption recognizer_options_table[] = {
     {"blank-penalty", 0, POPT_ARG_DOUBLE, &blank_penalty, 0,
      "without a beam, subtract X from the log-posterior of the blank: more phones (default: what the recognizer says)",
      "X"},
+    {"second-pass", 0, POPT_ARG_STRING, &second_pass_option, 0,
+     "folder of another recognizer, which recognises each utterance or segment again when it has ended, and gives the "
+     "final result; none: without it (default: what the recognizer says; english, with the live recognizer that is "
+     "installed)",
+     "PATH"},
     POPT_TABLEEND};
+
+bool recognizer_options_default(void) {
+  return !second_pass_option && !search_options_given();
+}
 
 /* Whether the options ask for words, or for other results of a recognizer. */
 static bool takes_recognizer(const char *path) {
@@ -87,6 +100,8 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
     linnet_recognizer_file_search_settings(options->file, &options->search);
   read_model_settings(options);
   options->settings.search = &options->search;
+  if (second_pass_option)
+    options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
   return search_options_read(&options->search, true);
 }
 

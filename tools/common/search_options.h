@@ -67,8 +67,11 @@ bool search_options_read(struct linnet_search_settings *settings, bool optional)
 
 /* The recognizer that the options ask for: a model or a folder, and a search. */
 
-/* --phones; include it beside the options of searches. */
+/* --phones, --second-pass and more; include it beside the options of searches. */
 extern struct poptOption recognizer_options_table[];
+
+/* Whether no option changes the search or the second pass of a recognizer. */
+bool recognizer_options_default(void);
 
 /* False after printing what is wrong with the options for the model or recognizer at `path`. */
 bool recognizer_options_check(const char *path);

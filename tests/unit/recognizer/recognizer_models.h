@@ -4,12 +4,16 @@
 #define LINNET_RECOGNIZER_MODELS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* A small model with random weights and the symbols A to D, causal with global CMVN or not causal. False on failure. */
 bool write_recognizer_model(const char *path, bool causal);
 
 /* A causal one without look-ahead. */
 bool write_prompt_model(const char *path);
+
+/* One that is not causal and stacks `stack` frames of a filterbank that ends at `high_frequency` (0: the default). */
+bool write_other_model(const char *path, size_t stack, double high_frequency);
 
 /* One that is not causal and keeps 0.5 s of silence in its middle, and 0.2 s at either end. */
 bool write_silence_model(const char *path);

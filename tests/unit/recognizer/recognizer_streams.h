@@ -2,9 +2,48 @@
 #ifndef LINNET_RECOGNIZER_STREAMS_H
 #define LINNET_RECOGNIZER_STREAMS_H
 
+#include <linnet/fbank.h>
 #include <linnet/recognizer.h>
 
 #include "test.h"
+
+/* Bursts of tone, some in faint noise, with pauses of several lengths. */
+static inline void make_bursts(float *samples, size_t count) {
+  struct test_random random = {7};
+  for (size_t i = 0; i < count; i++) {
+    const double tone = 6000 * sin((double)i * (0.02 + 0.03 * (double)(i / 3000 % 5)));
+    samples[i] = (float)((i / 4000 % 5 < 3 ? tone : 0) + 30 * test_uniform(&random));
+  }
+}
+
+/* The features (frames, num_mel) that the model reads, before normalisation. Returns the number of frames. */
+static inline size_t make_features(struct linnet_context *context, const struct linnet_model *model,
+                                   const float *samples, size_t count, float **features) {
+  struct linnet_feature_config config;
+  struct linnet_fbank *fbank = NULL;
+  size_t frames = 0;
+  linnet_model_features(model, &config);
+  REQUIRE(linnet_fbank_create(context, &config.fbank, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
+  const size_t capacity = linnet_fbank_num_pending(fbank, count);
+  *features = malloc(capacity * config.fbank.num_mel * sizeof **features);
+  REQUIRE(linnet_fbank_accept(fbank, samples, count, *features, capacity, &frames) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  linnet_fbank_destroy(fbank);
+  return frames;
+}
+
+/* Recognises the frames alone; times count from the first of them. */
+static inline const struct linnet_result *recognise_frames(struct linnet_context *context,
+                                                           struct linnet_recognizer_stream *stream,
+                                                           const float *features, size_t frames, size_t dim) {
+  const struct linnet_result *result = NULL;
+  linnet_recognizer_stream_reset(stream);
+  REQUIRE(linnet_recognizer_stream_accept_features(stream, features, frames, dim) == LINNET_OK &&
+              linnet_recognizer_stream_finish(stream) == LINNET_OK &&
+              linnet_recognizer_stream_result(stream, &result) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  return result;
+}
 
 static inline struct linnet_recognizer *load_recognizer(struct linnet_context *context, const char *path) {
   struct linnet_recognizer *recognizer = NULL;

@@ -36,6 +36,8 @@ static void prepare(void) {
   save_text(FOLDER, "lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
   save_text(FOLDER, "plain.json", WORDS "}");
   save_text(FOLDER, "words.json", WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"rules\": " RULES "}}");
+  save_text(FOLDER, "late.json", "{\"model\": \"model.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\"}");
+  save_text(FOLDER, "twice.json", WORDS ", \"second_pass\": \"late.json\", \"endpoint\": {\"rules\": " RULES "}}");
   save_text(FOLDER, "going_on.json", WORDS ", \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
   save_text(FOLDER, "phones.json", "{\"model\": \"causal.safetensors\", \"endpoint\": {\"rules\": " RULES "}}");
   save_text(FOLDER, "not_causal.json", "{\"model\": \"model.safetensors\"}");
@@ -231,6 +233,7 @@ int main(void) {
   test_together("plain.json", 7);
   test_together("going_on.json", 0);
   test_together("phones.json", 3);
+  test_together("twice.json", 0);
   test_one_fails();
   test_refused_inputs();
   check_unsupported("not_causal.json", 0, LINNET_ERROR_UNSUPPORTED, "sees later frames");

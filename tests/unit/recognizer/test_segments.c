@@ -16,15 +16,6 @@ enum { SAMPLES = 96000 };
 static struct linnet_context *context;
 static float samples[SAMPLES];
 
-/* Bursts of tone, some in faint noise, with pauses of several lengths. */
-static void make_samples(void) {
-  struct test_random random = {7};
-  for (size_t i = 0; i < SAMPLES; i++) {
-    const double tone = 6000 * sin((double)i * (0.02 + 0.03 * (double)(i / 3000 % 5)));
-    samples[i] = (float)((i / 4000 % 5 < 3 ? tone : 0) + 30 * test_uniform(&random));
-  }
-}
-
 #define WORDS_OF(model)                                                                                                \
   "\"model\": \"" model ".safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": 20"
 #define WORDS WORDS_OF("causal")
@@ -33,7 +24,7 @@ static void make_samples(void) {
 
 static void prepare(void) {
   REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
-  make_samples();
+  make_bursts(samples, SAMPLES);
   REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
   REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
   REQUIRE(write_prompt_model(FOLDER "/prompt.safetensors"), "no causal model without look-ahead");
@@ -91,20 +82,6 @@ static void test_chunks(const char *name) {
 
 /* --- segments alone ----------------------------------------------------------------------------------------------- */
 
-static size_t make_features(const struct linnet_model *model, float **features) {
-  struct linnet_feature_config config;
-  struct linnet_fbank *fbank = NULL;
-  size_t frames = 0;
-  linnet_model_features(model, &config);
-  REQUIRE(linnet_fbank_create(context, &config.fbank, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
-  const size_t capacity = linnet_fbank_num_pending(fbank, SAMPLES);
-  *features = malloc(capacity * config.fbank.num_mel * sizeof **features);
-  REQUIRE(linnet_fbank_accept(fbank, samples, SAMPLES, *features, capacity, &frames) == LINNET_OK, "%s",
-          linnet_context_error(context));
-  linnet_fbank_destroy(fbank);
-  return frames;
-}
-
 static struct linnet_span last_word(const struct linnet_result *result) {
   const struct linnet_alternative *best = result->alternatives;
   return best->num_words > 0 ? best->words[best->num_words - 1] : (struct linnet_span){.text = ""};
@@ -119,9 +96,8 @@ static void test_alone(const char *name, size_t count) {
   linnet_model_features(model, &config);
   const size_t dim = config.fbank.num_mel;
   const double shift = linnet_model_frame_seconds(model) / (double)linnet_model_stride(model);
-  const struct linnet_result *result = NULL;
   float *features;
-  size_t frames = make_features(model, &features);
+  size_t frames = make_features(context, model, samples, SAMPLES, &features);
   struct linnet_recognizer_stream *stream = open_stream(context, plain);
   watch(recognizer, SAMPLES, &first);
   REQUIRE(first.finals > 5, "%zu segments", first.finals);
@@ -131,12 +107,7 @@ static void test_alone(const char *name, size_t count) {
     char alone[2048];
     if (from >= to)
       continue;
-    linnet_recognizer_stream_reset(stream);
-    CHECK(linnet_recognizer_stream_accept_features(stream, features + from * dim, to - from, dim) == LINNET_OK &&
-              linnet_recognizer_stream_finish(stream) == LINNET_OK &&
-              linnet_recognizer_stream_result(stream, &result) == LINNET_OK,
-          "%s", linnet_context_error(context));
-    describe(result, 0, alone, sizeof alone);
+    describe(recognise_frames(context, stream, features + from * dim, to - from, dim), 0, alone, sizeof alone);
     CHECK(strcmp(alone, first.finals_text[i]) == 0, "%s, segment %zu alone:\n%s\nin the stream:\n%s", name, i, alone,
           first.finals_text[i]);
   }

@@ -1,0 +1,166 @@
+/* The second pass over a segment. */
+#include "recognizer/second_pass.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "base/settings.h"
+#include "decoder/search_parts.h"
+#include "recognizer/recognizer_parts.h"
+
+/* --- the recognizer ----------------------------------------------------------------------------------------------- */
+
+static bool same_features(const struct linnet_model *first, const struct linnet_model *second) {
+  struct linnet_feature_config features[2];
+  linnet_model_features(first, &features[0]);
+  linnet_model_features(second, &features[1]);
+  const struct linnet_fbank_settings *a = &features[0].fbank, *b = &features[1].fbank;
+  return a->sample_rate == b->sample_rate && a->frame_length == b->frame_length && a->frame_shift == b->frame_shift &&
+         a->num_mel == b->num_mel && a->low_frequency == b->low_frequency && a->high_frequency == b->high_frequency &&
+         a->preemphasis == b->preemphasis;
+}
+
+static enum linnet_status check_pair(const struct linnet_recognizer *first, const struct linnet_recognizer *second) {
+  if (!same_features(first->model, second->model))
+    return linnet_fail(first->context, LINNET_ERROR_UNSUPPORTED,
+                       "its model has another filterbank than the model of the first pass");
+  if (linnet_model_stride(first->model) != linnet_model_stride(second->model))
+    return linnet_fail(first->context, LINNET_ERROR_UNSUPPORTED,
+                       "its model stacks %zu frames, but the model of the first pass %zu: they must stack as many",
+                       linnet_model_stride(second->model), linnet_model_stride(first->model));
+  if (first->search->kind == LINNET_SEARCH_WORDS && second->search->kind != LINNET_SEARCH_WORDS)
+    return linnet_fail(first->context, LINNET_ERROR_UNSUPPORTED,
+                       "it recognises phones, but the first pass words: name a recognizer with \"search\": \"words\"");
+  return LINNET_OK;
+}
+
+/* Makes it a search for phones, with what belongs to the model. */
+static void choose_phones(struct linnet_search_settings *search) {
+  const struct linnet_search_settings words = *search;
+  linnet_search_settings_default(search);
+  search->calibrations = words.calibrations;
+  search->blank_penalty = words.blank_penalty;
+  search->emission_delay = words.emission_delay;
+}
+
+/* The kind of results is that of the first pass. */
+static void adapt_search(const struct linnet_recognizer *first, struct linnet_search_settings *search) {
+  const struct linnet_search *wanted = first->search;
+  if (wanted->kind != LINNET_SEARCH_WORDS)
+    choose_phones(search);
+  search->num_alternatives = wanted->num_alternatives;
+  search->lattice = wanted->kind == LINNET_SEARCH_WORDS && !wanted->words.recombine;
+}
+
+static enum linnet_status create(const struct linnet_recognizer *first, const struct linnet_recognizer_file *file,
+                                 struct linnet_recognizer **recognizer) {
+  struct linnet_recognizer_settings settings;
+  struct linnet_search_settings search;
+  linnet_recognizer_file_settings(file, &settings);
+  linnet_recognizer_file_search_settings(file, &search);
+  adapt_search(first, &search);
+  settings.search = &search;
+  settings.endpoint = NULL;
+  settings.partial_interval = 0;
+  settings.second_pass = NULL;
+  LINNET_TRY(linnet_recognizer_create(first->context, &settings, recognizer));
+  return check_pair(first, *recognizer);
+}
+
+enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first, const char *path,
+                                           struct linnet_recognizer **recognizer) {
+  struct linnet_recognizer_file *file;
+  *recognizer = NULL;
+  enum linnet_status status = linnet_recognizer_file_load(first->context, path, &file);
+  if (status == LINNET_OK) {
+    status = create(first, file, recognizer);
+    if (status != LINNET_OK)
+      linnet_fail_setting(first->context, path, status);
+    linnet_recognizer_file_destroy(file);
+  }
+  return status == LINNET_OK ? LINNET_OK : linnet_fail_setting(first->context, "second_pass", status);
+}
+
+/* --- the pass of a stream ----------------------------------------------------------------------------------------- */
+
+struct linnet_second_pass {
+  struct linnet_context *context;
+  struct linnet_recognizer_stream *stream;
+  size_t dim, stride;
+  uint64_t row;                       /* of the first pass, with which the features begin */
+  float *features;                    /* (frames, dim) */
+  size_t frames, capacity;            /* capacity in elements */
+  const struct linnet_result *result; /* of the features; NULL: not recognised */
+};
+
+enum linnet_status linnet_second_pass_create(struct linnet_context *context, const struct linnet_recognizer *recognizer,
+                                             struct linnet_second_pass **pass) {
+  struct linnet_feature_config features;
+  struct linnet_second_pass *p = *pass = linnet_calloc(context, 1, sizeof *p);
+  if (!p)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a second pass");
+  linnet_model_features(recognizer->model, &features);
+  p->context = context;
+  p->dim = features.fbank.num_mel;
+  p->stride = linnet_model_stride(recognizer->model);
+  return linnet_recognizer_stream_create(context, recognizer, &p->stream);
+}
+
+void linnet_second_pass_destroy(struct linnet_second_pass *p) {
+  if (!p)
+    return;
+  linnet_recognizer_stream_destroy(p->stream);
+  linnet_free(p->context, p->features);
+  linnet_free(p->context, p);
+}
+
+enum linnet_status linnet_second_pass_accept(struct linnet_second_pass *p, const float *features, size_t frames) {
+  float *grown = linnet_grow(p->context, p->features, &p->capacity, (p->frames + frames) * p->dim, sizeof *p->features);
+  if (!grown)
+    return linnet_fail(p->context, LINNET_ERROR_MEMORY, "out of memory for the features of a segment of %zu frames",
+                       p->frames + frames);
+  p->features = grown;
+  memcpy(grown + p->frames * p->dim, features, frames * p->dim * sizeof *features);
+  p->frames += frames;
+  return LINNET_OK;
+}
+
+/* The number of stored frames before a row. */
+static size_t frames_before(const struct linnet_second_pass *p, uint64_t row) {
+  const uint64_t rows = row - p->row;
+  return rows > p->frames / p->stride ? p->frames : (size_t)rows * p->stride;
+}
+
+enum linnet_status linnet_second_pass_run(struct linnet_second_pass *p, uint64_t end) {
+  linnet_recognizer_stream_reset_at(p->stream, p->row);
+  LINNET_TRY(linnet_recognizer_stream_accept_features(p->stream, p->features, frames_before(p, end), p->dim));
+  LINNET_TRY(linnet_recognizer_stream_finish(p->stream));
+  return linnet_recognizer_stream_result_by_row(p->stream, &p->result);
+}
+
+const struct linnet_result *linnet_second_pass_result(const struct linnet_second_pass *p) {
+  return p->result;
+}
+
+const struct linnet_search_stream *linnet_second_pass_search(const struct linnet_second_pass *p) {
+  return p->result ? linnet_recognizer_stream_search(p->stream) : NULL;
+}
+
+void linnet_second_pass_drop(struct linnet_second_pass *p, uint64_t row) {
+  const size_t used = frames_before(p, row);
+  p->frames -= used;
+  if (used > 0)
+    memmove(p->features, p->features + used * p->dim, p->frames * p->dim * sizeof *p->features);
+  p->row = row;
+  p->result = NULL;
+}
+
+void linnet_second_pass_reset(struct linnet_second_pass *p) {
+  p->frames = 0;
+  p->row = 0;
+  p->result = NULL;
+}
+
+enum linnet_status linnet_second_pass_set_speaker(struct linnet_second_pass *p, const struct linnet_cmvn *cmvn) {
+  return linnet_recognizer_stream_set_speaker(p->stream, cmvn);
+}

@@ -1,0 +1,43 @@
+/* The second pass: another recognizer, which sees the whole of a segment, recognises it again when it has ended, and
+ * its result becomes the final one (Sainath et al. 2019, "Two-pass end-to-end speech recognition"). It reads the
+ * features of the first pass. */
+#ifndef LINNET_RECOGNIZER_SECOND_PASS_H
+#define LINNET_RECOGNIZER_SECOND_PASS_H
+
+#include <stdint.h>
+
+#include <linnet/recognizer.h>
+
+/* Loads the recognizer of the second pass from `path` for `first`, whose model and search exist. It gives words or
+ * phones, alternatives and lattices as `first` does; its own endpoints, partial results and second pass do not count.
+ * LINNET_ERROR_UNSUPPORTED if the two models have other features or other times of rows. */
+enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first, const char *path,
+                                           struct linnet_recognizer **recognizer);
+
+struct linnet_second_pass; /* of a stream */
+
+enum linnet_status linnet_second_pass_create(struct linnet_context *context, const struct linnet_recognizer *recognizer,
+                                             struct linnet_second_pass **pass);
+void linnet_second_pass_destroy(struct linnet_second_pass *pass); /* NULL is allowed */
+
+/* Stores features (frames, num_mel) before normalisation until linnet_second_pass_drop. */
+enum linnet_status linnet_second_pass_accept(struct linnet_second_pass *pass, const float *features, size_t frames);
+
+/* Recognises the stored features up to row `end` of the stream (UINT64_MAX: all of them). */
+enum linnet_status linnet_second_pass_run(struct linnet_second_pass *pass, uint64_t end);
+
+/* Its result, with times from the start of the stream, and its search; NULL if nothing was recognised since the last
+ * linnet_second_pass_drop. */
+const struct linnet_result *linnet_second_pass_result(const struct linnet_second_pass *pass);
+const struct linnet_search_stream *linnet_second_pass_search(const struct linnet_second_pass *pass);
+
+/* A new segment begins with this row: features before it are no longer needed. */
+void linnet_second_pass_drop(struct linnet_second_pass *pass, uint64_t row);
+
+/* A new stream. */
+void linnet_second_pass_reset(struct linnet_second_pass *pass);
+
+/* For models with CMVN "speaker" (linnet_recognizer_stream_set_speaker). */
+enum linnet_status linnet_second_pass_set_speaker(struct linnet_second_pass *pass, const struct linnet_cmvn *cmvn);
+
+#endif

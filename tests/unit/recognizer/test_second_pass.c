@@ -1,0 +1,232 @@
+/* Recognizers with a second pass: the final result of a segment is what the other recognizer gives for its features
+ * alone; partial results are those of the first pass; also without endpoints, for phones, and with a lattice; pairs
+ * that do not fit are refused. */
+#include <linnet/lattice.h>
+#include <linnet/recognizer.h>
+
+#include "recognizer_events.h"
+#include "recognizer_models.h"
+#include "recognizer_streams.h"
+#include "test.h"
+
+enum { SAMPLES = 96000 };
+
+#define FOLDER TEST_BINARY_DIR "/second_pass_files"
+static struct linnet_context *context;
+static float samples[SAMPLES];
+
+#define WORDS(model)                                                                                                   \
+  "\"model\": \"" model ".safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": 20"
+#define RULES                                                                                                          \
+  "\"endpoint\": {\"rules\": [{\"speech\": true, \"silence\": 0.12}, {\"speech\": true, \"word\": true, "              \
+  "\"quiet\": 0.2}, {\"length\": 0.9}]}"
+#define LIVE WORDS("causal") ", \"partial_interval\": 0.1, " RULES
+
+static void prepare(void) {
+  REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
+  make_bursts(samples, SAMPLES);
+  REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
+  REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
+  REQUIRE(write_other_model(FOLDER "/stack.safetensors", 2, 0), "no model that stacks two frames");
+  REQUIRE(write_other_model(FOLDER "/band.safetensors", 3, 4000), "no model with another filterbank");
+  save_text(FOLDER, "lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
+  save_text(FOLDER, "late.json", "{" WORDS("model") "}");
+  save_text(FOLDER, "late_phones.json", "{\"model\": \"model.safetensors\"}");
+  save_text(FOLDER, "live.json", "{" LIVE "}");
+  save_text(FOLDER, "twice.json", "{" LIVE ", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "whole.json", "{" WORDS("causal") ", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "phones.json", "{\"model\": \"causal.safetensors\", " RULES ", \"second_pass\": \"late.json\"}");
+}
+
+static struct linnet_recognizer *load(const char *name) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", FOLDER, name);
+  return load_recognizer(context, path);
+}
+
+static void watch(const char *name, size_t chunk, struct events *e) {
+  struct linnet_recognizer *recognizer = load(name);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  *e = (struct events){.partials = 0};
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK, "hook");
+  CHECK(feed_stream(stream, samples, SAMPLES, chunk) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+static struct events first, other;
+
+static void test_chunks(void) {
+  static const size_t chunks[] = {37, 1600, 16001, SAMPLES};
+  watch("twice.json", 800, &first);
+  CHECK(first.finals >= 5 && first.partials >= 5, "%zu segments, %zu partial results", first.finals, first.partials);
+  for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+    watch("twice.json", chunks[i], &other);
+    CHECK(strcmp(first.text, other.text) == 0, "chunks of %zu:%s\n800:%s", chunks[i], other.text, first.text);
+  }
+}
+
+/* The segments of the first pass, each with the result of the recognizer `late` for its features. */
+static void test_alone(const char *name, const char *late) {
+  struct linnet_recognizer *plain = load(late);
+  const struct linnet_model *model = linnet_recognizer_model(plain);
+  const double shift = linnet_model_frame_seconds(model) / (double)linnet_model_stride(model);
+  struct linnet_recognizer_stream *stream = open_stream(context, plain);
+  struct linnet_feature_config config;
+  float *features;
+  const size_t frames = make_features(context, model, samples, SAMPLES, &features);
+  linnet_model_features(model, &config);
+  watch(name, SAMPLES, &first);
+  CHECK(first.finals >= 5, "%s: %zu segments", name, first.finals);
+  for (size_t i = 0; i < first.finals; i++) {
+    const size_t from = (size_t)lround(first.starts[i] / shift);
+    const size_t end = (size_t)lround(first.ends[i] / shift), to = end < frames ? end : frames;
+    const size_t dim = config.fbank.num_mel;
+    char alone[2048];
+    if (from >= to)
+      continue;
+    describe(recognise_frames(context, stream, features + from * dim, to - from, dim), 0, alone, sizeof alone);
+    CHECK(strcmp(alone, first.finals_text[i]) == 0, "%s, segment %zu alone:\n%s\nin the stream:\n%s", name, i, alone,
+          first.finals_text[i]);
+  }
+  free(features);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(plain);
+}
+
+/* Counts the final results that differ, and checks that partial results do not, but for the stable words. */
+static size_t compare_events(const char *a, const char *b) {
+  size_t finals = 0;
+  for (; *a && *b; a += strcspn(a, "\n"), b += strcspn(b, "\n")) {
+    const size_t length = strcspn(++a, "\n");
+    const bool same = length == strcspn(++b, "\n") && memcmp(a, b, length) == 0;
+    double start, seconds, score[2];
+    size_t stable[2];
+    int final;
+    REQUIRE(sscanf(a, "%d %lf %lf %lf %zu", &final, &start, &seconds, &score[0], &stable[0]) == 5 &&
+                sscanf(b, "%*d %*f %*f %lf %zu", &score[1], &stable[1]) == 2,
+            "an event");
+    finals += final && !same;
+    CHECK(final || (score[0] == score[1] && stable[0] == 0), "a partial result at %g: %g and %g", seconds, score[0],
+          score[1]);
+  }
+  CHECK(!*a && !*b, "more events");
+  return finals;
+}
+
+static void test_first_pass(void) {
+  watch("twice.json", SAMPLES, &first);
+  watch("live.json", SAMPLES, &other);
+  CHECK(first.partials == other.partials && first.finals == other.finals, "%zu and %zu partial, %zu and %zu final",
+        first.partials, other.partials, first.finals, other.finals);
+  const size_t differ = compare_events(first.text, other.text);
+  CHECK(differ > first.finals / 2, "only %zu of %zu final results are others", differ, first.finals);
+}
+
+/* Without endpoints the second pass sees the whole utterance; a reset stream starts anew. */
+static void test_whole(void) {
+  struct linnet_recognizer *twice = load("whole.json"), *late = load("late.json");
+  struct linnet_recognizer_stream *streams[2] = {open_stream(context, twice), open_stream(context, late)};
+  const struct linnet_result *result = NULL;
+  char text[2][8192];
+  for (int repeat = 0; repeat < 2; repeat++)
+    for (int i = 0; i < 2; i++) {
+      linnet_recognizer_stream_reset(streams[i]);
+      CHECK(feed_stream(streams[i], samples, SAMPLES / 2, 1000) == LINNET_OK &&
+                linnet_recognizer_stream_result(streams[i], &result) == LINNET_OK,
+            "%s", linnet_context_error(context));
+      describe(result, 0, text[i], sizeof text[i]);
+      CHECK(result->is_final && fabs(result->seconds - SAMPLES / 2 / 16000.0) < 1e-9, "%g s", result->seconds);
+      CHECK(i == 0 || strcmp(text[0], text[1]) == 0, "two passes: %s\nthe second alone: %s", text[0], text[1]);
+    }
+  linnet_recognizer_stream_destroy(streams[0]);
+  linnet_recognizer_stream_destroy(streams[1]);
+  linnet_recognizer_destroy(twice);
+  linnet_recognizer_destroy(late);
+}
+
+/* Alternatives and lattices come from the second pass, in the number that the first is asked for. */
+static void test_lattice(void) {
+  struct linnet_recognizer_file *file = NULL;
+  struct linnet_recognizer_settings settings;
+  struct linnet_search_settings search;
+  struct linnet_recognizer *recognizer = NULL;
+  struct linnet_lattice *lattice = NULL;
+  const struct linnet_result *result = NULL;
+  REQUIRE(linnet_recognizer_file_load(context, FOLDER "/whole.json", &file) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  linnet_recognizer_file_settings(file, &settings);
+  linnet_recognizer_file_search_settings(file, &search);
+  search.lattice = 1;
+  search.num_alternatives = 3;
+  settings.search = &search;
+  REQUIRE(linnet_recognizer_create(context, &settings, &recognizer) == LINNET_OK, "%s", linnet_context_error(context));
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  CHECK(feed_stream(stream, samples, SAMPLES / 4, 1000) == LINNET_OK &&
+            linnet_recognizer_stream_result(stream, &result) == LINNET_OK && result->num_alternatives == 3,
+        "%s", linnet_context_error(context));
+  CHECK(linnet_lattice_create(context, &lattice) == LINNET_OK &&
+            linnet_search_stream_lattice(linnet_recognizer_stream_search(stream), lattice) == LINNET_OK,
+        "%s", linnet_context_error(context));
+  linnet_lattice_destroy(lattice);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  linnet_recognizer_file_destroy(file);
+}
+
+/* Nobody speaks: nothing to recognise again. A hook can stop the call. A recognizer can be its own second pass. */
+static void test_edges(void) {
+  static float nothing[SAMPLES];
+  struct linnet_recognizer *recognizer = load("twice.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  CHECK(feed_stream(stream, nothing, 100, 100) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_stream_reset(stream);
+  other = (struct events){.stop_at = 6};
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, &other) == LINNET_OK, "hook");
+  CHECK(feed_stream(stream, samples, SAMPLES, SAMPLES) == LINNET_ERROR_CANCELLED, "not cancelled");
+  linnet_recognizer_stream_reset(stream);
+  other = (struct events){.stop_at = 0};
+  watch("twice.json", SAMPLES, &first);
+  CHECK(feed_stream(stream, samples, SAMPLES, 5000) == LINNET_OK && strcmp(first.text, other.text) == 0,
+        "after a cancelled call");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  save_text(FOLDER, "self.json", "{" LIVE ", \"second_pass\": \"self.json\"}");
+  watch("self.json", 800, &first);
+  CHECK(first.finals >= 5, "%zu segments", first.finals);
+}
+
+static void test_refused(void) {
+  static const struct {
+    const char *late, *message;
+  } cases[] = {{"{" WORDS("stack") "}", "stacks 2 frames"},
+               {"{" WORDS("band") "}", "another filterbank"},
+               {"{\"model\": \"model.safetensors\"}", "recognises phones"},
+               {"{\"model\": \"missing.safetensors\"}", "missing.safetensors"},
+               {"{", "bad.json"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct linnet_recognizer *recognizer = NULL;
+    save_text(FOLDER, "bad.json", cases[i].late);
+    save_text(FOLDER, "refused.json", "{" LIVE ", \"second_pass\": \"bad.json\"}");
+    CHECK(linnet_recognizer_load(context, FOLDER "/refused.json", &recognizer) != LINNET_OK && !recognizer, "%s loads",
+          cases[i].late);
+    const char *error = linnet_context_error(context);
+    CHECK(strstr(error, cases[i].message) && strstr(error, "second_pass: ") && strstr(error, "refused.json"),
+          "'%s', expected '%s'", error, cases[i].message);
+  }
+}
+
+int main(void) {
+  context = test_context();
+  prepare();
+  test_chunks();
+  test_alone("twice.json", "late.json");
+  test_alone("phones.json", "late_phones.json");
+  test_first_pass();
+  test_whole();
+  test_lattice();
+  test_edges();
+  test_refused();
+  linnet_context_destroy(context);
+  return test_result();
+}
