@@ -92,9 +92,9 @@ bool *linnet_recognizer_stream_listed(struct linnet_recognizer_stream *stream);
 
 struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_stream *stream);
 
-/* For the second pass (second_pass.h): resets the stream, whose rows then count from `row`; and its result, with the
- * times of the rows. */
-void linnet_recognizer_stream_reset_at(struct linnet_recognizer_stream *stream, uint64_t row);
+/* For the second pass (second_pass.h): resets the stream, whose first `context` rows are not searched, and the next one
+ * has the number `row`; and its result, with the times of the rows. */
+void linnet_recognizer_stream_reset_at(struct linnet_recognizer_stream *stream, uint64_t row, size_t context);
 enum linnet_status linnet_recognizer_stream_result_by_row(struct linnet_recognizer_stream *stream,
                                                           const struct linnet_result **result);
 

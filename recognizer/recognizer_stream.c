@@ -2,6 +2,7 @@
  * results to a hook. */
 #include <math.h>
 
+#include "base/numbers.h"
 #include "base/settings.h"
 #include "decoder/search_parts.h"
 #include "recognizer/recognizer_parts.h"
@@ -27,6 +28,7 @@ struct linnet_recognizer_stream {
   uint64_t partial_rows;                       /* rows between partial results; 0: they come after each call */
   uint64_t row;                                /* number of rows of posteriors since the reset */
   uint64_t network_row;                        /* the first row since the network started */
+  size_t unsearched;                           /* number of rows before the first one that is searched */
   size_t segment;                              /* number of segments with a final result */
   const char **shown;                          /* the texts of the best alternative that the hook saw last */
   size_t num_shown, shown_capacity;
@@ -115,14 +117,14 @@ static enum linnet_status end_segment(struct linnet_recognizer_stream *s) {
   LINNET_TRY(finish_search(s, s->row));
   LINNET_TRY(call_hook(s));
   linnet_search_stream_reset_at(s->search, s->row);
-  if (s->second)
-    linnet_second_pass_drop(s->second, s->row);
   s->num_shown = 0;
   s->has_new_frames = false;
   if (restarts(s)) {
     linnet_stream_restart_network(s->audio);
     s->network_row = s->row;
   }
+  if (s->second)
+    linnet_second_pass_begin(s->second, s->row, s->network_row);
   return LINNET_OK;
 }
 
@@ -156,7 +158,10 @@ static enum linnet_status search_rows(struct linnet_recognizer_stream *s, const 
  * function. */
 static int search_frames(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_recognizer_stream *s = user;
-  s->searching = search_rows(s, log_posteriors, frames);
+  const size_t skipped = linnet_min_size(s->unsearched, frames);
+  s->unsearched -= skipped;
+  s->searching =
+      search_rows(s, log_posteriors + skipped * linnet_model_num_symbols(s->recognizer->model), frames - skipped);
   if (s->searching != LINNET_OK)
     return 1;
   return s->sink ? s->sink(s->sink_user, log_posteriors, first, frames) : 0;
@@ -399,10 +404,12 @@ void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
   s->has_new_frames = s->finished = false;
   s->num_shown = s->segment = 0;
   s->row = s->network_row = 0;
+  s->unsearched = 0;
 }
 
-void linnet_recognizer_stream_reset_at(struct linnet_recognizer_stream *s, uint64_t row) {
+void linnet_recognizer_stream_reset_at(struct linnet_recognizer_stream *s, uint64_t row, size_t context) {
   linnet_recognizer_stream_reset(s);
+  s->unsearched = context;
   linnet_search_stream_reset_at(s->search, row);
 }
 

@@ -87,7 +87,8 @@ struct linnet_second_pass {
   struct linnet_context *context;
   struct linnet_recognizer_stream *stream;
   size_t dim, stride;
-  uint64_t row;                       /* of the first pass, with which the features begin */
+  double row_seconds;
+  uint64_t known, row;                /* of the first pass: with which the features begin, and the segment */
   float *features;                    /* (frames, dim) */
   size_t frames, capacity;            /* capacity in elements */
   const struct linnet_result *result; /* of the features; NULL: not recognised */
@@ -103,6 +104,7 @@ enum linnet_status linnet_second_pass_create(struct linnet_context *context, con
   p->context = context;
   p->dim = features.fbank.num_mel;
   p->stride = linnet_model_stride(recognizer->model);
+  p->row_seconds = linnet_model_frame_seconds(recognizer->model);
   return linnet_recognizer_stream_create(context, recognizer, &p->stream);
 }
 
@@ -127,12 +129,12 @@ enum linnet_status linnet_second_pass_accept(struct linnet_second_pass *p, const
 
 /* The number of stored frames before a row. */
 static size_t frames_before(const struct linnet_second_pass *p, uint64_t row) {
-  const uint64_t rows = row - p->row;
+  const uint64_t rows = row - p->known;
   return rows > p->frames / p->stride ? p->frames : (size_t)rows * p->stride;
 }
 
 enum linnet_status linnet_second_pass_run(struct linnet_second_pass *p, uint64_t end) {
-  linnet_recognizer_stream_reset_at(p->stream, p->row);
+  linnet_recognizer_stream_reset_at(p->stream, p->row, (size_t)(p->row - p->known));
   LINNET_TRY(linnet_recognizer_stream_accept_features(p->stream, p->features, frames_before(p, end), p->dim));
   LINNET_TRY(linnet_recognizer_stream_finish(p->stream));
   return linnet_recognizer_stream_result_by_row(p->stream, &p->result);
@@ -146,18 +148,27 @@ const struct linnet_search_stream *linnet_second_pass_search(const struct linnet
   return p->result ? linnet_recognizer_stream_search(p->stream) : NULL;
 }
 
-void linnet_second_pass_drop(struct linnet_second_pass *p, uint64_t row) {
-  const size_t used = frames_before(p, row);
-  p->frames -= used;
-  if (used > 0)
-    memmove(p->features, p->features + used * p->dim, p->frames * p->dim * sizeof *p->features);
+/* Forgets the frames before a row. */
+static void forget(struct linnet_second_pass *p, uint64_t row) {
+  const size_t forgotten = frames_before(p, row);
+  p->frames -= forgotten;
+  if (forgotten > 0)
+    memmove(p->features, p->features + forgotten * p->dim, p->frames * p->dim * sizeof *p->features);
+  p->known = row;
+}
+
+void linnet_second_pass_begin(struct linnet_second_pass *p, uint64_t row, uint64_t known) {
+  const uint64_t most = (uint64_t)(LINNET_SECOND_PASS_CONTEXT / p->row_seconds);
+  const uint64_t first = row - known > most ? row - most : known;
+  if (first > p->known)
+    forget(p, first);
   p->row = row;
   p->result = NULL;
 }
 
 void linnet_second_pass_reset(struct linnet_second_pass *p) {
   p->frames = 0;
-  p->row = 0;
+  p->known = p->row = 0;
   p->result = NULL;
 }
 

@@ -20,19 +20,21 @@ enum linnet_status linnet_second_pass_create(struct linnet_context *context, con
                                              struct linnet_second_pass **pass);
 void linnet_second_pass_destroy(struct linnet_second_pass *pass); /* NULL is allowed */
 
-/* Stores features (frames, num_mel) before normalisation until linnet_second_pass_drop. */
+/* Stores features (frames, num_mel) before normalisation. */
 enum linnet_status linnet_second_pass_accept(struct linnet_second_pass *pass, const float *features, size_t frames);
 
-/* Recognises the stored features up to row `end` of the stream (UINT64_MAX: all of them). */
+/* Recognises the segment up to row `end` of the stream (UINT64_MAX: to the end of the features). */
 enum linnet_status linnet_second_pass_run(struct linnet_second_pass *pass, uint64_t end);
 
-/* Its result, with times from the start of the stream, and its search; NULL if nothing was recognised since the last
- * linnet_second_pass_drop. */
+/* Its result, with times from the start of the stream, and its search; NULL if it has not run since the segment
+ * began. */
 const struct linnet_result *linnet_second_pass_result(const struct linnet_second_pass *pass);
 const struct linnet_search_stream *linnet_second_pass_search(const struct linnet_second_pass *pass);
 
-/* A new segment begins with this row: features before it are no longer needed. */
-void linnet_second_pass_drop(struct linnet_second_pass *pass, uint64_t row);
+/* A segment begins with row `row`. The network of the first pass knows the rows from `known` on; the second pass knows
+ * the same, but at most LINNET_SECOND_PASS_CONTEXT seconds before the segment. */
+enum { LINNET_SECOND_PASS_CONTEXT = 10 };
+void linnet_second_pass_begin(struct linnet_second_pass *pass, uint64_t row, uint64_t known);
 
 /* A new stream. */
 void linnet_second_pass_reset(struct linnet_second_pass *pass);

@@ -69,9 +69,10 @@ struct linnet_recognizer_settings {
                               segment or an utterance has ended and has words or phones, it recognises it again as a
                               whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end speech
                               recognition"). So a causal model gives results while audio arrives, and a better one the
-                              last word. Alternatives and lattices are those of this recognizer's search, phones are
-                              greedy. The models must have the same filterbank and stack as many frames; the endpoints
-                              of the other recognizer and its second pass do not count */
+                              last word. Its network also sees what the first one has heard since its last start, up
+                              to 10 s before the segment. Alternatives and lattices are those of this recognizer's
+                              search; phones are greedy. The models must have the same filterbank and stack as many
+                              frames; the endpoints of the other recognizer and its second pass do not count */
 };
 
 LINNET_API void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings, size_t size);

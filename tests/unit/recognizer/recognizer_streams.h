@@ -32,19 +32,6 @@ static inline size_t make_features(struct linnet_context *context, const struct 
   return frames;
 }
 
-/* Recognises the frames alone; times count from the first of them. */
-static inline const struct linnet_result *recognise_frames(struct linnet_context *context,
-                                                           struct linnet_recognizer_stream *stream,
-                                                           const float *features, size_t frames, size_t dim) {
-  const struct linnet_result *result = NULL;
-  linnet_recognizer_stream_reset(stream);
-  REQUIRE(linnet_recognizer_stream_accept_features(stream, features, frames, dim) == LINNET_OK &&
-              linnet_recognizer_stream_finish(stream) == LINNET_OK &&
-              linnet_recognizer_stream_result(stream, &result) == LINNET_OK,
-          "%s", linnet_context_error(context));
-  return result;
-}
-
 static inline struct linnet_recognizer *load_recognizer(struct linnet_context *context, const char *path) {
   struct linnet_recognizer *recognizer = NULL;
   REQUIRE(linnet_recognizer_load(context, path, &recognizer) == LINNET_OK, "%s", linnet_context_error(context));

@@ -1,8 +1,9 @@
-/* Recognizers with a second pass: the final result of a segment is what the other recognizer gives for its features
- * alone; partial results are those of the first pass; also without endpoints, for phones, and with a lattice; pairs
- * that do not fit are refused. */
+/* Recognizers with a second pass: the final result of a segment is what the other recognizer gives for its features,
+ * and for those before it that the network of the first pass knows; partial results are those of the first pass; also
+ * without endpoints, for phones, and with a lattice; pairs that do not fit are refused. */
 #include <linnet/lattice.h>
 #include <linnet/recognizer.h>
+#include <linnet/stream.h>
 
 #include "recognizer_events.h"
 #include "recognizer_models.h"
@@ -17,9 +18,10 @@ static float samples[SAMPLES];
 
 #define WORDS(model)                                                                                                   \
   "\"model\": \"" model ".safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": 20"
-#define RULES                                                                                                          \
-  "\"endpoint\": {\"rules\": [{\"speech\": true, \"silence\": 0.12}, {\"speech\": true, \"word\": true, "              \
-  "\"quiet\": 0.2}, {\"length\": 0.9}]}"
+#define RULES_AFTER(seconds)                                                                                           \
+  "\"endpoint\": {\"restart_seconds\": " seconds ", \"rules\": [{\"speech\": true, \"silence\": 0.12}, "               \
+  "{\"speech\": true, \"word\": true, \"quiet\": 0.2}, {\"length\": 0.9}]}"
+#define RULES RULES_AFTER("0")
 #define LIVE WORDS("causal") ", \"partial_interval\": 0.1, " RULES
 
 static void prepare(void) {
@@ -34,6 +36,7 @@ static void prepare(void) {
   save_text(FOLDER, "late_phones.json", "{\"model\": \"model.safetensors\"}");
   save_text(FOLDER, "live.json", "{" LIVE "}");
   save_text(FOLDER, "twice.json", "{" LIVE ", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "context.json", "{" WORDS("causal") ", \"second_pass\": \"late.json\", " RULES_AFTER("2") "}");
   save_text(FOLDER, "whole.json", "{" WORDS("causal") ", \"second_pass\": \"late.json\"}");
   save_text(FOLDER, "phones.json", "{\"model\": \"causal.safetensors\", " RULES ", \"second_pass\": \"late.json\"}");
 }
@@ -66,33 +69,81 @@ static void test_chunks(void) {
   }
 }
 
-/* The segments of the first pass, each with the result of the recognizer `late` for its features. */
-static void test_alone(const char *name, const char *late) {
-  struct linnet_recognizer *plain = load(late);
-  const struct linnet_model *model = linnet_recognizer_model(plain);
-  const double shift = linnet_model_frame_seconds(model) / (double)linnet_model_stride(model);
-  struct linnet_recognizer_stream *stream = open_stream(context, plain);
+/* --- the segments of the first pass, each with the result of another recognizer for its features -------------------
+ */
+
+/* Appends rows of posteriors. */
+struct rows {
+  float values[SAMPLES];
+  size_t count, symbols;
+};
+
+static struct rows rows;
+
+static int keep_rows(void *user, const float *log_posteriors, size_t index, size_t frames) {
+  (void)user;
+  REQUIRE((index + frames) * rows.symbols <= SAMPLES, "%zu rows", index + frames);
+  memcpy(rows.values + index * rows.symbols, log_posteriors, frames * rows.symbols * sizeof *log_posteriors);
+  rows.count = index + frames;
+  return 0;
+}
+
+/* What a search of the posteriors of features (frames, dim) finds, without the first `skipped` rows. */
+static void search_alone(const struct linnet_recognizer *late, const float *features, size_t frames, size_t dim,
+                         size_t skipped, char *text, size_t bytes) {
+  const struct linnet_model *model = linnet_recognizer_model(late);
+  struct linnet_stream *stream = NULL;
+  struct linnet_search_stream *search = NULL;
+  const struct linnet_result *result = NULL;
+  rows.symbols = linnet_model_num_symbols(model);
+  REQUIRE(linnet_stream_create(context, model, &stream) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_stream_set_sink(stream, keep_rows, NULL);
+  REQUIRE(linnet_stream_accept_features(stream, features, frames, dim) == LINNET_OK &&
+              linnet_stream_finish(stream) == LINNET_OK &&
+              linnet_search_stream_create(context, linnet_recognizer_search(late), &search) == LINNET_OK &&
+              linnet_search_stream_accept(search, rows.values + skipped * rows.symbols, rows.count - skipped) ==
+                  LINNET_OK &&
+              linnet_search_stream_finish(search) == LINNET_OK &&
+              linnet_search_stream_result(search, linnet_model_frame_seconds(model), &result) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  describe(result, 0, text, bytes);
+  linnet_search_stream_destroy(search);
+  linnet_stream_destroy(stream);
+}
+
+/* The network of the first pass restarts `restart` seconds or more after its last start; the second pass knows the
+ * same features. */
+static void test_alone(const char *name, const char *late_name, double restart) {
+  struct linnet_recognizer *late = load(late_name);
+  const struct linnet_model *model = linnet_recognizer_model(late);
+  const size_t stride = linnet_model_stride(model);
+  const double seconds = linnet_model_frame_seconds(model);
   struct linnet_feature_config config;
   float *features;
   const size_t frames = make_features(context, model, samples, SAMPLES, &features);
+  size_t known = 0, num_known = 0;
   linnet_model_features(model, &config);
   watch(name, SAMPLES, &first);
   CHECK(first.finals >= 5, "%s: %zu segments", name, first.finals);
   for (size_t i = 0; i < first.finals; i++) {
-    const size_t from = (size_t)lround(first.starts[i] / shift);
-    const size_t end = (size_t)lround(first.ends[i] / shift), to = end < frames ? end : frames;
-    const size_t dim = config.fbank.num_mel;
+    const size_t from = (size_t)lround(first.starts[i] / seconds), end = (size_t)lround(first.ends[i] / seconds);
+    const size_t to = end * stride < frames ? end * stride : frames, dim = config.fbank.num_mel;
     char alone[2048];
-    if (from >= to)
+    num_known += from > known;
+    if (from * stride >= to)
       continue;
-    describe(recognise_frames(context, stream, features + from * dim, to - from, dim), 0, alone, sizeof alone);
+    search_alone(late, features + known * stride * dim, to - known * stride, dim, from - known, alone, sizeof alone);
     CHECK(strcmp(alone, first.finals_text[i]) == 0, "%s, segment %zu alone:\n%s\nin the stream:\n%s", name, i, alone,
           first.finals_text[i]);
+    if ((double)(end - known) * seconds >= restart)
+      known = end;
   }
+  CHECK(restart == 0 || num_known >= 2, "%s: %zu segments have a context", name, num_known);
   free(features);
-  linnet_recognizer_stream_destroy(stream);
-  linnet_recognizer_destroy(plain);
+  linnet_recognizer_destroy(late);
 }
+
+/* --- the first pass, results -------------------------------------------------------------------------------------- */
 
 /* Counts the final results that differ, and checks that partial results do not, but for the stable words. */
 static size_t compare_events(const char *a, const char *b) {
@@ -220,8 +271,9 @@ int main(void) {
   context = test_context();
   prepare();
   test_chunks();
-  test_alone("twice.json", "late.json");
-  test_alone("phones.json", "late_phones.json");
+  test_alone("twice.json", "late.json", 0);
+  test_alone("phones.json", "late_phones.json", 0);
+  test_alone("context.json", "late.json", 2);
   test_first_pass();
   test_whole();
   test_lattice();
