@@ -40,6 +40,8 @@ die() {
 }
 
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/synth/local/speak.sh
+. "$here/speak.sh"
 voices=${here%/local}/conf/voices.tsv
 sets='train dev test test_voice'
 out='' hours='' seed=1 text='' held_out=rms
@@ -73,21 +75,6 @@ check_arguments() {
 	[ -z "$text" ] || [ -r "$text" ] || die "$text: cannot be read; --text needs a file of sentences, one per line"
 	awk -v name="$held_out" '!/^#/ && $1 == name { found = 1 } END { exit !found }' "$voices" ||
 		die "--held-out '$held_out' is not a speaker of $voices"
-}
-
-check_tools() {
-	local tool engine voice installed
-
-	for tool in flite espeak-ng sox soxi; do
-		command -v "$tool" >/dev/null || die "$tool is not installed: apt-get install flite espeak-ng sox"
-	done
-	# Neither engine reports an unknown voice or variant: they speak with another.
-	installed=" $(flite -lv | tr '\n' ' ') $(espeak-ng --voices=variant | sed -n 's|.*!v/\([^ ]*\).*|+\1|p' | tr '\n' ' ') "
-	while IFS=$'\t' read -r _ engine voice _; do
-		[ "$engine" = flite ] || [ "$voice" = "${voice#*+}" ] || voice=+${voice#*+}
-		[ "${voice#en-}" != "$voice" ] || [[ $installed == *" $voice "* ]] ||
-			die "$engine has no voice $voice; remove its line from $voices"
-	done < <(grep -v '^#' "$voices")
 }
 
 # Prints one line with all that the corpus depends on.
@@ -150,29 +137,6 @@ make_plan() {
 		"$voices" "$scratch/sentences" | sed 's|^new\t|.work/new\t|' >"$scratch/plan"
 }
 
-# Divides the plan into chunks, one per process: chunk.00000, chunk.00001, ...
-install_plan() {
-	cp "$scratch/plan" "$work/plan"
-	split -l 16 -d -a 5 "$work/plan" "$work/chunk."
-}
-
-synthesize() {
-	local chunks=("$work"/chunk.?????) chunk done=0
-	local todo=()
-
-	for chunk in "${chunks[@]}"; do
-		if [ -f "$chunk.phones" ]; then
-			done=$((done + 1))
-		else
-			todo+=("$chunk")
-		fi
-	done
-	say "$(wc -l <"$work/plan") utterances in ${#chunks[@]} chunks, of which $done are finished; $jobs jobs"
-	[ ${#todo[@]} -eq 0 ] ||
-		printf '%s\0' "${todo[@]}" | xargs -0 -n 1 -P "$jobs" "$here/synthesize_chunk.sh" ||
-		die "a chunk failed (see above); run the same command again to continue"
-}
-
 # Writes one file of a data folder, sorted: to a temporary file, which is then renamed.
 install_sorted() {
 	sort >"$1.tmp"
@@ -205,7 +169,7 @@ write_new() {
 
 parse_arguments "$@"
 check_arguments
-check_tools
+check_tools "$voices"
 out=${out%/}
 work=$out/.work
 scratch=$(mktemp -d)
@@ -213,8 +177,8 @@ trap 'rm -rf "$scratch"' EXIT
 make_plan
 stamp=$(arguments)
 prepare_folder "$stamp"
-install_plan
-synthesize
+divide_plan "$scratch/plan" "$work"
+speak_chunks "$work" "$jobs"
 cat "$work"/chunk.*.phones >"$work/phones"
 for set in $sets; do
 	write_folder "$set"

@@ -2,6 +2,8 @@
 #
 #   awk -v seed=1 -v hours=2 -v held_out=rms -f random.awk -f make_plan.awk voices.tsv SENTENCES > plan
 #
+# With -v only=SET all sentences go to one set, and no voice is held out.
+#
 # An output line has set, utterance, speaker, engine, voice, accent, speed, pitch, peak level in dB and sentence, separated
 # by tabs. Every sentence goes to one set only: the set, and then the voice, that has the smallest part of its share.
 
@@ -51,6 +53,7 @@ function deal(set, sentence,    v, speed, pitch, level, utterance) {
 	level = sprintf("%.1f", random_between(-15, -2))
 	spoken[set, v] += estimate(v, speed, sentence)
 	seconds[set] += estimate(v, speed, sentence)
+	total += estimate(v, speed, sentence)
 	utterances[set]++
 	utterance = set == "new" ? "new" : sprintf("%s-%05d", speaker[v], ++dealt)
 	print set, utterance, speaker[v], engine[v], voice[v], accent[v], speed, pitch, level, sentence
@@ -59,9 +62,11 @@ function deal(set, sentence,    v, speed, pitch, level, utterance) {
 BEGIN {
 	FS = OFS = "\t"
 	min_utterances = 10	# in each set
-	sets = split("train dev test test_voice", name, " ")
+	sets = split(only ? only : "train dev test test_voice", name, " ")
 	goal["train"] = hours * 3600 * 0.82
 	goal["dev"] = goal["test"] = goal["test_voice"] = hours * 3600 * 0.06
+	if (only)
+		goal[only] = hours * 3600
 	random_seed(seed, 2)
 }
 
@@ -69,7 +74,7 @@ BEGIN {
 	next
 }
 
-FILENAME ~ /voices\.tsv$/ {
+FNR == NR {
 	if (NF != 9 || $1 !~ /^[A-Za-z0-9_]+$/ || $2 !~ /^(flite|espeak)$/ || $4 !~ /^(us|gb)$/ || $5 <= 0)
 		fail(FILENAME ":" FNR ": not a voice; the columns are explained at the top of the file")
 	v = ++voices
@@ -92,21 +97,19 @@ finished {
 }
 
 {
-	if (!held_out_voice || voices < 2)
+	if (!only && (!held_out_voice || voices < 2))
 		fail("voices.tsv needs the held-out voice '" held_out "' and at least one other")
 	set = next_set()
-	if (set == "") {
+	finished = set == ""
+	if (!finished)
+		deal(set, $0)
+	else if (!only)
 		deal("new", $0)
-		finished = 1
-		next
-	}
-	deal(set, $0)
 }
 
 END {
 	if (failed)
 		exit 1
 	if (!finished)
-		fail("the sentences are enough for " sprintf("%.2f", (seconds["train"] + seconds["dev"] + seconds["test"] + \
-		     seconds["test_voice"]) / 3600) " hours only; give more text or ask for fewer hours")
+		fail("the sentences are enough for " sprintf("%.2f", total / 3600) " hours only; give more text or ask for fewer hours")
 }

@@ -5,10 +5,11 @@ export LC_ALL=C
 
 usage() {
 	cat <<'END'
-Usage: synthesize_chunk.sh CHUNK
+Usage: synthesize_chunk.sh [--no-phones] CHUNK
 
 Synthesizes the lines of CHUNK, a part of the plan that make_plan.awk wrote to <corpus>/.work/. Audio goes to
-<corpus>/<set>/audio/<utterance>.flac. When all audio exists, writes CHUNK.phones: utterance, phones.
+<corpus>/<set>/audio/<utterance>.flac. When all audio exists, writes CHUNK.phones: utterance, phones; the file is empty
+with --no-phones, which also accepts accents that espeak_phones.tsv lacks.
 END
 }
 
@@ -33,6 +34,8 @@ speak() {
 case "${1-}" in
 -h | --help) usage && exit 0 ;;
 esac
+phones=1
+[ "${1-}" != --no-phones ] || { phones='' && shift; }
 [ $# -eq 1 ] || { usage >&2 && exit 2; }
 [ -s "$1" ] || die "$1: this chunk of a plan does not exist; make_corpus.sh writes them"
 
@@ -54,6 +57,7 @@ while IFS=$'\t' read -r set utterance _ engine voice accent speed pitch level se
 	printf '%s\t%s\t%s\t%s\n' "$utterance" "$engine" "$accent" "${spoken//[$'\n\t']/ }"
 done <"$chunk" >"$scratch/spoken.tsv"
 
+[ -n "$phones" ] || : >"$scratch/spoken.tsv"
 awk -f "$here/map_phones.awk" "$here/../../common/flite_phones.tsv" "$here/espeak_phones.tsv" "$scratch/spoken.tsv" \
 	>"$scratch/phones" || die "$chunk: cannot map its phones"
 mv "$scratch/phones" "$chunk.phones"
