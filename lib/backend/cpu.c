@@ -21,7 +21,6 @@
 #include "ops/optimizer.h"
 #include "ops/softmax_attention.h"
 #include "ops/vector.h"
-#include "ops/weighted_linear_attention.h"
 
 static const struct linnet_ops reference = {
     .name = "reference",
@@ -41,14 +40,7 @@ static const struct linnet_ops reference = {
                   [LINNET_ATTENTION_SOFTMAX] = &linnet_softmax_attention_reference,
                   [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &linnet_causal_softmax_attention_reference,
                   [LINNET_ATTENTION_LSH] = &linnet_lsh_attention_reference,
-                  [LINNET_ATTENTION_CAUSAL_LSH] = &linnet_causal_lsh_attention_reference,
-                  [LINNET_ATTENTION_LINEAR_COSINE] = &linnet_weighted_linear_attention_reference,
-                  [LINNET_ATTENTION_LINEAR_ROTARY] = &linnet_weighted_linear_attention_reference,
-                  [LINNET_ATTENTION_LINEAR_DECAY] = &linnet_weighted_linear_attention_reference,
-                  [LINNET_ATTENTION_LINEAR_MAGNITUDE] = &linnet_weighted_linear_attention_reference,
-                  [LINNET_ATTENTION_LINEAR_ROTARY_MAGNITUDE] = &linnet_weighted_linear_attention_reference,
-                  [LINNET_ATTENTION_LINEAR_DECAY_MAGNITUDE] = &linnet_weighted_linear_attention_reference,
-                  [LINNET_ATTENTION_LINEAR_ROTARY_DECAY] = &linnet_weighted_linear_attention_reference},
+                  [LINNET_ATTENTION_CAUSAL_LSH] = &linnet_causal_lsh_attention_reference},
     .linear_accumulate = linnet_linear_accumulate_reference,
     .linear_apply = linnet_linear_apply_reference,
     .lstm_pack_size = linnet_lstm_pack_size_reference,

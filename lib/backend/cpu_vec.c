@@ -24,7 +24,6 @@
 #include "ops/optimizer_vec.h"
 #include "ops/softmax_attention_vec.h"
 #include "ops/vector_vec.h"
-#include "ops/weighted_linear_attention_vec.h"
 
 #define TABLE_NAME_(set) linnet_ops_##set
 #define TABLE_NAME(set) TABLE_NAME_(set)
@@ -42,14 +41,7 @@
                 [LINNET_ATTENTION_LSH] = &lsh_attention_vec,                                                           \
                 [LINNET_ATTENTION_CAUSAL_LSH] = &causal_lsh_attention_vec,                                             \
                 [LINNET_ATTENTION_SOFTMAX] = &softmax_attention_vec,                                                   \
-                [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &causal_softmax_attention_vec,                                     \
-                [LINNET_ATTENTION_LINEAR_COSINE] = &weighted_linear_attention_vec,                                     \
-                [LINNET_ATTENTION_LINEAR_ROTARY] = &weighted_linear_attention_vec,                                     \
-                [LINNET_ATTENTION_LINEAR_DECAY] = &weighted_linear_attention_vec,                                      \
-                [LINNET_ATTENTION_LINEAR_MAGNITUDE] = &weighted_linear_attention_vec,                                  \
-                [LINNET_ATTENTION_LINEAR_ROTARY_MAGNITUDE] = &weighted_linear_attention_vec,                           \
-                [LINNET_ATTENTION_LINEAR_DECAY_MAGNITUDE] = &weighted_linear_attention_vec,                            \
-                [LINNET_ATTENTION_LINEAR_ROTARY_DECAY] = &weighted_linear_attention_vec},                              \
+                [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &causal_softmax_attention_vec},                                    \
   .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec,                                        \
   .feature_map_forward = feature_map_forward_vec, .feature_map_backward = feature_map_backward_vec,                    \
   .feature_map_work = FEATURE_MAP_WORK, .log_softmax = log_softmax_vec, .ctc = ctc_vec,                                \

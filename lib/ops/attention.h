@@ -4,7 +4,6 @@
  *   linear, causal-linear      ops/linear_attention.h, ops/causal_linear_attention.h (Katharopoulos et al. 2020)
  *   softmax, causal-softmax    ops/softmax_attention.h (Vaswani et al. 2017)
  *   lsh, causal-lsh            ops/lsh_attention.h (Kitaev et al. 2020)
- *   linear-cosine and so on    ops/weighted_linear_attention.h
  */
 #ifndef LINNET_ATTENTION_H
 #define LINNET_ATTENTION_H
@@ -21,13 +20,6 @@ enum linnet_attention_kind {
   LINNET_ATTENTION_CAUSAL_SOFTMAX,
   LINNET_ATTENTION_LSH,
   LINNET_ATTENTION_CAUSAL_LSH,
-  LINNET_ATTENTION_LINEAR_COSINE,
-  LINNET_ATTENTION_LINEAR_ROTARY,
-  LINNET_ATTENTION_LINEAR_DECAY,
-  LINNET_ATTENTION_LINEAR_MAGNITUDE,
-  LINNET_ATTENTION_LINEAR_ROTARY_MAGNITUDE,
-  LINNET_ATTENTION_LINEAR_DECAY_MAGNITUDE,
-  LINNET_ATTENTION_LINEAR_ROTARY_DECAY,
   LINNET_ATTENTION_KINDS
 };
 
@@ -53,9 +45,8 @@ struct linnet_lsh {
 struct linnet_attention {
   enum linnet_attention_kind kind;
   size_t heads;
-  size_t first_head; /* the number of the first head in its layer; linear-decay depends on it */
-  size_t key_width;  /* of a head's queries and keys; linear attention: before the op's own feature map */
-  size_t width;      /* of a head's values */
+  size_t key_width; /* of a head's queries and keys; linear attention: before the op's own feature map */
+  size_t width;     /* of a head's values */
   size_t key_ld, value_ld, out_ld;
   enum linnet_feature_map map;         /* linear kinds: LINNET_MAP_ELU or LINNET_MAP_IDENTITY */
   real min_normaliser;                 /* linear kinds: minimum of the normaliser; see ops/linear_attention.h */
@@ -97,7 +88,6 @@ struct linnet_attention_traits {
   bool causal;     /* no frame attends to a later one; whether a kind has a step: linnet_attention_ops.step */
   bool mapped;     /* queries and keys pass through the feature map of the configuration */
   bool shared_key; /* queries are also the keys: there is no linear layer for keys */
-  bool host_only;  /* there are no kernels for GPUs */
   bool one_state;  /* all frames of a sequence read one sum over its keys: linnet_ops.linear_accumulate, linear_apply */
 };
 

@@ -139,7 +139,7 @@ static void task_project(void *user, size_t block, unsigned worker) {
 static void task_head(void *user, size_t head, unsigned worker) {
   struct linnet_encoder *e = user;
   const struct whole *w = &e->whole;
-  struct linnet_attention a = head_attention(e, e->layer);
+  const struct linnet_attention a = head_attention(e, e->layer);
   const size_t offsets[2] = {0, e->frames}, width = e->model->config.width;
   const struct linnet_pack pack = {1, offsets};
   const size_t mapped = linnet_mapped_columns(&e->model->config, e->layer);
@@ -147,7 +147,6 @@ static void task_head(void *user, size_t head, unsigned worker) {
   const real *q = (mapped > 0 ? (const real *)w->phi.data : qkv) + head * a.key_width;
   const real *k = q + (mapped > 0 ? mapped / 2 : width);
   real *out = (real *)w->heads.data + head * a.width;
-  a.first_head = head;
   char *saved = w->saved_bytes > 0 ? (char *)w->saved.data + worker * w->saved_bytes : NULL;
   char *work = w->work_bytes > 0 ? (char *)w->work.data + worker * w->work_bytes : NULL;
   if (linnet_encoder_unit(e, worker))

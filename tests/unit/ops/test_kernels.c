@@ -312,7 +312,7 @@ struct attention_case {
 };
 
 static struct attention_case attention_case(struct test_random *r, enum linnet_attention_kind kind, bool mapped) {
-  struct attention_case c = {.kind = kind, .a = {.kind = kind, .heads = 1 + test_below(r, 6), .width = 32}};
+  struct attention_case c = {.kind = kind, .a = {.heads = 1 + test_below(r, 6), .width = 32}};
   struct linnet_attention *a = &c.a;
   if (test_below(r, 2))
     a->width = 1 + some_size(r, test_below(r, 10) ? 70 : 140);
@@ -413,12 +413,6 @@ static double test_mapped_causal_linear_attention(const struct linnet_ops *ops, 
 
 static double test_softmax_attention(const struct linnet_ops *ops, struct test_random *r) {
   return test_attention(ops, r, LINNET_ATTENTION_SOFTMAX, false);
-}
-
-static double test_weighted_attention(const struct linnet_ops *ops, struct test_random *r) {
-  const size_t first = LINNET_ATTENTION_LINEAR_COSINE;
-  return test_attention(ops, r, (enum linnet_attention_kind)(first + test_below(r, LINNET_ATTENTION_KINDS - first)),
-                        false);
 }
 
 static double test_causal_softmax_attention(const struct linnet_ops *ops, struct test_random *r) {
@@ -865,7 +859,6 @@ static const struct {
     {"causal_linear_attention", test_causal_linear_attention, 1e-5, 150},
     {"mapped_causal_linear", test_mapped_causal_linear_attention, 2e-4, 60},
     {"linear_steps", test_linear_steps, 1e-5, 50},
-    {"weighted_attention", test_weighted_attention, 1e-4, 100}, /* turned features cancel in sums */
     {"linear_state", test_linear_state, 1e-5, 100},
     {"lstm_forward", test_lstm_forward, 5e-6, 100},
     {"lstm_backward", test_lstm_backward, 1e-5, 100},

@@ -40,8 +40,6 @@ static const struct scenario scenarios[] = {
     {"{\"attention\": \"causal-linear\", \"convolution\": 63, \"convolution_lookahead\": [62, 1], \"norm\": \"pre\"}",
      900},
     {"{\"convolution\": 5, \"convolution_lookahead\": [0, 3], \"stack\": 3}", 900},
-    {"{\"attention\": [\"linear-decay\", \"linear-cosine\"], \"stack\": 2}", 700},
-    {"{\"attention\": \"linear-rotary-magnitude\", \"feature_map\": \"positive\", \"features\": 33}", 500},
     {"{\"feature_map\": \"relu\"}", 500},
     {"{\"feature_map\": \"polynomial\"}", 900},
     {"{\"feature_map\": \"fourier\", \"features\": 70, \"norm\": \"pre\"}", 900},

@@ -69,7 +69,6 @@ static const struct {
     {"{\"attention\": [\"causal-linear\", \"linear\"], \"convolution\": 3, \"convolution_lookahead\": 0}",
      "layer 2 has attention"},
     {"{\"attention\": \"causal-lsh\"}", "layer 1 has attention that cannot"},
-    {"{\"attention\": \"linear-decay\"}", "layer 1 has attention"},
     {"{\"encoder\": \"blstm\"}", "LSTM"},
 };
 
