@@ -88,10 +88,10 @@ struct linnet_second_pass {
   struct linnet_recognizer_stream *stream;
   size_t dim, stride;
   double row_seconds;
-  uint64_t known, row;                /* of the first pass: with which the features begin, and the segment */
+  uint64_t known, row;                /* the rows with which the features begin, and the segment */
   float *features;                    /* (frames, dim) */
   size_t frames, capacity;            /* capacity in elements */
-  const struct linnet_result *result; /* of the features; NULL: not recognised */
+  const struct linnet_result *result; /* of the segment; NULL: it has not been recognised */
 };
 
 enum linnet_status linnet_second_pass_create(struct linnet_context *context, const struct linnet_recognizer *recognizer,

@@ -21,9 +21,9 @@ struct live {
   double taken;   /* seconds of audio that the stream has taken */
 };
 
-/* Loads the recognizer at `path` with the options of the command line, with endpoints, partial results and, if it is
- * the one that is installed, a second pass, if it does not say otherwise. False after printing why it failed. Close it
- * in either case. */
+/* Loads the recognizer at `path` with the options of the command line, with endpoints and partial results if it does
+ * not say otherwise. The live recognizer that is installed also gets a second pass, unless options change its search.
+ * False after printing why it failed. Close it in either case. */
 bool live_open(struct live *live, const char *path);
 void live_close(struct live *live);
 

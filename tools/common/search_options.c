@@ -52,7 +52,7 @@ struct poptOption recognizer_options_table[] = {
     POPT_TABLEEND};
 
 bool recognizer_options_default(void) {
-  return !second_pass_option && !search_options_given();
+  return !second_pass_option && blank_penalty == TOOL_NOT_GIVEN && !search_options_given();
 }
 
 /* Whether the options ask for words, or for other results of a recognizer. */
