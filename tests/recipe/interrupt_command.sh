@@ -48,8 +48,15 @@ grep -qF 'interrupted: 0 of 1' err || fail "transcribe: $(cat err)"
 interrupt TERM 143 '[[ -e one.partial ]]' "$linnet" transcribe "${raw[@]}" --beam 8 --output one long.raw
 interrupt TERM 143 '[[ -e one.partial ]]' "$linnet" align "${raw[@]}" --phones 'S AH N' --output one long.raw
 interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" posteriors "${raw[@]}" --out one long.raw
-interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" features "${raw[@]}" --out one long.raw
-interrupt INT 130 'sleep 0.5' "$linnet" plot "${raw[@]}" --output one.svg long.raw
+# features and plot first read all samples, at most 2^30: a pipe that never ends.
+mkfifo endless
+exec 3<> endless
+while printf '%01000d' 0; do sleep 0.05; done >&3 &
+writer=$!
+interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" features "${raw[@]}" --out one endless
+interrupt INT 130 'sleep 0.5' "$linnet" plot "${raw[@]}" --output one.svg endless
+kill $writer
+exec 3>&-
 [[ -z $(compgen -G 'one*') ]] || fail "files are left: $(compgen -G 'one*')"
 mkfifo silent
 sleep 60 > silent & # a pipe without data
