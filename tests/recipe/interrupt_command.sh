@@ -206,8 +206,8 @@ check 2 '--resume needs --output FILE' "$linnet" decode --symbols names --resume
 
 mkdir long_data
 long
-truncate -s 1G big.wav && head -c 40 in/a.wav | dd of=big.wav conv=notrunc status=none
-printf '\xd4\xff\xff\x3f' | dd of=big.wav bs=1 seek=40 conv=notrunc status=none
+truncate -s 128M big.wav && head -c 40 in/a.wav | dd of=big.wav conv=notrunc status=none
+printf '\xd4\xff\xff\x07' | dd of=big.wav bs=1 seek=40 conv=notrunc status=none
 echo "u1 $work/big.wav" > long_data/wav.scp
 cp data/utt2spk data/phones long_data
 sed -i 1q long_data/utt2spk long_data/phones
