@@ -36,6 +36,14 @@ interrupt() {
   wait $process || status=$?
   [[ $status -eq $wanted ]] || fail "$*: status $status after SIG$signal, expected $wanted: $(cat err)"
 }
+# start_endless PIPE [HEADER]: makes a pipe that gives the file HEADER, then 20 kB a second without an end.
+start_endless() {
+  mkfifo "$1"
+  exec 3<> "$1"
+  { cat "${2-/dev/null}" && while printf '%01000d' 0; do sleep 0.05; done; } >&3 &
+  writer=$!
+}
+stop_endless() { kill $writer && exec 3>&-; }
 same() { cmp "$1" "$2" || fail "$1 and $2 differ: ${*:3}"; }
 # shellcheck disable=SC2317 # interrupt evaluates it
 lines() { [[ -f $1 && $(wc -l < "$1") -ge $2 ]]; }
@@ -48,15 +56,10 @@ grep -qF 'interrupted: 0 of 1' err || fail "transcribe: $(cat err)"
 interrupt TERM 143 '[[ -e one.partial ]]' "$linnet" transcribe "${raw[@]}" --beam 8 --output one long.raw
 interrupt TERM 143 '[[ -e one.partial ]]' "$linnet" align "${raw[@]}" --phones 'S AH N' --output one long.raw
 interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" posteriors "${raw[@]}" --out one long.raw
-# features and plot first read all samples, at most 2^30: a pipe that never ends.
-mkfifo endless
-exec 3<> endless
-while printf '%01000d' 0; do sleep 0.05; done >&3 &
-writer=$!
+start_endless endless # features and plot first read all samples, at most 2^30
 interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" features "${raw[@]}" --out one endless
 interrupt INT 130 'sleep 0.5' "$linnet" plot "${raw[@]}" --output one.svg endless
-kill $writer
-exec 3>&-
+stop_endless
 [[ -z $(compgen -G 'one*') ]] || fail "files are left: $(compgen -G 'one*')"
 mkfifo silent
 sleep 60 > silent & # a pipe without data
@@ -205,13 +208,13 @@ check 2 '--resume needs --output FILE' "$linnet" decode --symbols names --resume
 # --- training: interrupted while it reads the corpus; progress within a file, if standard error is a terminal
 
 mkdir long_data
-long
-truncate -s 128M big.wav && head -c 40 in/a.wav | dd of=big.wav conv=notrunc status=none
-printf '\xd4\xff\xff\x07' | dd of=big.wav bs=1 seek=40 conv=notrunc status=none
-echo "u1 $work/big.wav" > long_data/wav.scp
+{ head -c 40 in/a.wav && printf '\xd4\xff\xff\x3f'; } > header # 2^30 bytes of samples follow
+start_endless endless.wav header
+echo "u1 $work/endless.wav" > long_data/wav.scp
 cp data/utt2spk data/phones long_data
 sed -i 1q long_data/utt2spk long_data/phones
 interrupt TERM 143 '[[ -e exp/.lock ]]' "$linnet" train --train long_data --dev long_data --exp exp
+stop_endless
 if command -v script > /dev/null; then
   rm long.raw
   truncate -s 30M long.raw
