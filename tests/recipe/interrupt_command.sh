@@ -208,7 +208,7 @@ check 2 '--resume needs --output FILE' "$linnet" decode --symbols names --resume
 # --- training: interrupted while it reads the corpus; progress within a file, if standard error is a terminal
 
 mkdir long_data
-{ head -c 40 in/a.wav && printf '\xd4\xff\xff\x3f'; } > header # 2^30 bytes of samples follow
+{ head -c 40 in/a.wav && printf '\xd4\xff\xff\x3f'; } > header # the length of the samples: 1 GiB
 start_endless endless.wav header
 echo "u1 $work/endless.wav" > long_data/wav.scp
 cp data/utt2spk data/phones long_data
