@@ -5,7 +5,7 @@ export LC_ALL=C
 
 usage() {
 	cat <<'END'
-Usage: tests/run.sh [--quick | --full] [--jobs N]
+Usage: tests/run.sh [--quick | --full] [--jobs N] [--minutes N]
 
 Builds Linnet and runs all of its tests, on a fresh Debian 12 machine too: it installs missing packages with apt, as root
 or through sudo. All output is in build/check and build/logs. With ccache, common parts of the builds are compiled once.
@@ -15,15 +15,18 @@ or through sudo. All output is in build/check and build/logs. With ccache, commo
      (doxygen)
   2. an optimised build without a warning, and all tests: units, gradients, stored PyTorch values, corrupted files,
      recipes, exported symbols, and programs that use the installed library. The CUDA backend, where nvcc is found, is
-     compiled for one architecture. Then clang-tidy over the sources of the product
-  3. without CUDA: the core alone, in a build that finds only jansson (no BLAS, FFTW, libsndfile, soxr, popt); everything
+     compiled for one architecture
+  3. without CUDA: a build with the address and undefined-behaviour sanitizers, and the tests that run code of Linnet,
+     with fewer random cases and kernels each
+  4. clang-tidy over the sources of the product
+  5. without CUDA: the core alone, in a build that finds only jansson (no BLAS, FFTW, libsndfile, soxr, popt); everything
      except audio, in a build that finds only jansson and popt; the tests that differ in these builds
-  4. without CUDA: a build with the address and undefined-behaviour sanitizers, and the tests that run code of Linnet,
-     with fewer random cases each
 
-  --quick   1 and 2 only
-  --full    all tests in 3, all random cases in 4 but those of the emulated device, and the clang analyzer in 2
-  --jobs N  processes at a time (default: one per processor), and one more where tests run, some of which wait
+  --quick      1, 2 and 4 only
+  --full       all random cases and kernels in 2 and 3, but for the emulated device in 3; the clang analyzer in 4; all
+               tests in 5
+  --jobs N     processes at a time (default: one per processor), and one more where tests run, some of which wait
+  --minutes N  steps that would begin after N minutes are skipped, and the exit code says nothing of them
 
 The last line is "N passed, N failed, N skipped", in tests and steps; the exit code is 0 if none failed. Tests on real
 speech look for it in the folder that LINNET_DATA names (default ../shared/data, see docs/building.md) and are skipped
@@ -31,7 +34,7 @@ without it.
 END
 }
 
-quick='' full=''
+quick='' full='' minutes=''
 jobs=$(nproc)
 while [ $# -gt 0 ]; do
 	case "$1" in
@@ -42,6 +45,10 @@ while [ $# -gt 0 ]; do
 		jobs=${2-}
 		shift
 		;;
+	--minutes)
+		minutes=${2-}
+		shift
+		;;
 	*)
 		echo "run.sh: $1: is not an option; see --help" >&2
 		exit 2
@@ -49,8 +56,8 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[[ $jobs =~ ^[1-9][0-9]*$ ]] || {
-	echo 'run.sh: --jobs needs a number; see --help' >&2
+[[ $jobs =~ ^[1-9][0-9]*$ && ${minutes:-1} =~ ^[1-9][0-9]*$ ]] || {
+	echo 'run.sh: --jobs and --minutes need a number; see --help' >&2
 	exit 2
 }
 
@@ -70,9 +77,17 @@ show_log() { # LOG LINES
 	printf -- '---\n'
 }
 
+# late WHAT: whether it is too late to begin; says so.
+late() {
+	[ -n "$minutes" ] && [ $SECONDS -ge $((60 * minutes)) ] || return 1
+	skipped=$((skipped + 1))
+	report "$1" "skipped: $minutes minutes are over" $SECONDS
+}
+
 # step NAME WHAT COMMAND...: runs one check; its output goes to a log. Exit status 77 means that it was skipped.
 step() {
 	local log=$logs/$1.log what=$2 since=$SECONDS status=0
+	! late "$what" || return 1
 	shift 2
 	"$@" >"$log" 2>&1 </dev/null || status=$?
 	case $status in
@@ -108,6 +123,7 @@ configure_and_build() {
 # a time, because some wait for a cluster or a clock.
 run_tests() {
 	local log=$logs/$1-tests.log what=$2 since=$SECONDS status=0 counts
+	! late "$what" || return 0
 	ctest --test-dir "$check/$1" --output-on-failure --no-tests=error --parallel $((jobs + 1)) "${@:3}" \
 		>"$log" 2>&1 </dev/null || status=$?
 	# Lines such as " 3/25 Test #16: name ....   Passed    0.16 sec"; a line without a known result counts as failed.
@@ -146,8 +162,31 @@ if command -v ccache >/dev/null; then
 	export CCACHE_DIR=${CCACHE_DIR:-$check/ccache}
 fi
 
+# Of the random cases some are enough.
+[ -n "$full" ] || export LINNET_TEST_CASES=${LINNET_TEST_CASES:-8}
+release=''
 if build release 'Release build' release -DLINNET_WERROR=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON; then
+	release=yes
 	run_tests release 'Release tests'
+fi
+
+sanitizers() {
+	# As the test preset asan-ubsan has them.
+	local -x ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
+	local -x LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
+	local slow=()
+	if [ -z "$full" ]; then
+		local -x LINNET_TEST_CASES=4
+		local -x LINNET_TEST_TABLES='reference avx2 avx512-vnni' # the other sets share their kernels, or are of a library
+		slow=(-E 'test_cuda_(training|cudnn)_emulated') # minutes of emulated kernels
+	fi
+	run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer' "${slow[@]}"
+}
+if [ -z "$quick" ] && build asan-ubsan 'Build with sanitizers' asan-ubsan -DLINNET_CUDA=OFF; then
+	sanitizers
+fi
+
+if [ -n "$release" ]; then
 	step tidy 'clang-tidy' tests/check_tidy.sh ${full:+--full} --jobs "$jobs" "$check/release" || true
 fi
 
@@ -178,14 +217,6 @@ if [ -z "$quick" ]; then
 		mapfile -t some < <(only 'cmvn|consumer|fuzz_ark|kaldi|score')
 		run_tests without-audio 'Tests without audio libraries' "${some[@]}" \
 			-E 'emulated|pkg_config_(shared|static)$' # the latter compute a filterbank
-	fi
-	if build asan-ubsan 'Build with sanitizers' asan-ubsan -DLINNET_CUDA=OFF; then
-		# As the test preset asan-ubsan has them; of the many random cases some are enough.
-		[ -n "$full" ] || export LINNET_TEST_CASES=${LINNET_TEST_CASES:-4}
-		export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
-		export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
-		mapfile -t slow < <([ -n "$full" ] || printf '%s\n' -E 'test_cuda_(training|cudnn)_emulated') # minutes of emulated kernels
-		run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer' "${slow[@]}"
 	fi
 fi
 

@@ -9,9 +9,24 @@ static const char *const test_table_names[] = {"reference", "generic",     "cbla
                                                "avx512",    "avx512-bf16", "avx512-vnni"};
 enum { TEST_TABLES = sizeof test_table_names / sizeof *test_table_names };
 
-/* Table `i` of the names above, NULL (after saying so) if it is not compiled in or does not run here. */
+/* Whether LINNET_TEST_TABLES in the environment, names between spaces, has this one or is not set. */
+static inline bool test_table_wanted(const char *name) {
+  const char *wanted = getenv("LINNET_TEST_TABLES");
+  const size_t length = strlen(name);
+  for (const char *at = wanted; at && *at; at += strcspn(at, " ")) {
+    at += strspn(at, " ");
+    if (strncmp(at, name, length) == 0 && (at[length] == ' ' || !at[length]))
+      return true;
+  }
+  return !wanted;
+}
+
+/* Table `i` of the names above, NULL if it is not wanted, or (after saying so) not compiled in or not for this
+ * processor. */
 static inline const struct linnet_ops *test_table(size_t i) {
   const struct linnet_ops *ops = linnet_cpu_ops(test_table_names[i]);
+  if (!test_table_wanted(test_table_names[i]))
+    return NULL;
   if (!ops)
     printf("%s: not here\n", test_table_names[i]);
   CHECK(ops || i > 0, "the reference is always there");

@@ -48,6 +48,11 @@ static inline int test_skip(const char *why) {
   return TEST_SKIPPED;
 }
 
+/* Long inputs are TEST_SHARE times shorter in slow builds. */
+#ifndef TEST_SHARE
+#define TEST_SHARE 1
+#endif
+
 /* The number of random cases to run: `all`, or LINNET_TEST_CASES in the environment if that is fewer. */
 static inline size_t test_cases(size_t all) {
   const char *maximum = getenv("LINNET_TEST_CASES");

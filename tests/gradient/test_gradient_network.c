@@ -12,7 +12,7 @@
 #include "ops/attention.h"
 #include "ops/lsh_attention.h"
 
-enum { MAX_SEQUENCES = 4, MAX_LABELS = 8, SAMPLES = 6, INPUT_DIM = 3, SEED = 77 };
+enum { MAX_SEQUENCES = 4, MAX_LABELS = 8, SAMPLES = 1 + 5 / TEST_SHARE, INPUT_DIM = 3, SEED = 77 };
 
 #define MIXED LINNET_ATTENTION_KINDS /* a linear layer, then a softmax layer */
 

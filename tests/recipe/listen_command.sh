@@ -160,14 +160,11 @@ fi
 # --- Ctrl-C: what was heard has its final result
 
 mkfifo silent
-{ head -c 32000 wav/0.raw; exec sleep 60; } > silent &
+{ head -c 32000 wav/0.raw; exec sleep 600; } > silent &
 sleeper=$!
 "$linnet" listen --raw s16le --format json - < silent > heard 2> err &
 process=$!
-for ((i = 0; i < 600; i++)); do
-  grep -qs '"B"' heard && break
-  sleep 0.05
-done
+until grep -qs '"B"' heard || ! kill -0 $process 2> /dev/null; do sleep 0.05; done
 kill -INT $process && status=0 && { wait $process || status=$?; }
 [[ $status -eq 130 ]] || fail "status $status after an interrupt: $(cat err)"
 [[ $(tail -1 heard) == *'"type":"final"'*'"B"'* ]] || fail "no final result after an interrupt: $(cat heard)"

@@ -255,8 +255,8 @@ static const struct long_case {
     {1500, 8, 0, PLAIN, false},       {1500, 8, 1, NO_BLANK, false},    {1500, 8, 40, NO_BLANK, false},
     {2500, 6, 900, NO_LABELS, false}, {2500, 6, 0, NO_LABELS, false},   {400, 7, 20, SPARSE, false},
     {1200, 8, 700, SHARP, false},     {3000, 5, 40, SHARP, true},       {5000, 4, 10, HUGE_LOGITS, false},
-    {17, 40, 16, EQUAL, false},       {5000, 3, 1000, EQUAL, false},    {30000, 4, 5, LOW_BLANK, false},
-    {30000, 4, 5, MIN_BLANK, false},  {30000, 4, 5, LOW_LABELS, false}, {40000, 3, 600, NO_BLANK, false},
+    {17, 40, 16, EQUAL, false},       {5000, 3, 200, EQUAL, false},     {30000, 4, 5, LOW_BLANK, false},
+    {30000, 4, 5, MIN_BLANK, false},  {30000, 4, 5, LOW_LABELS, false}, {40000, 3, 60, NO_BLANK, false},
 };
 
 static int *long_labels(struct test_random *r, const struct long_case *l) {

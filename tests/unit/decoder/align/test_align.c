@@ -101,7 +101,7 @@ static double score_of(const struct linnet_alignment *alignment, const struct te
 static void test_all_paths(void) {
   struct linnet_context *context = test_context();
   size_t aligned = 0;
-  for (uint64_t seed = 0; seed < 3000; seed++) {
+  for (uint64_t seed = 0; seed < 3000 / TEST_SHARE; seed++) {
     struct test_random r = {seed};
     int symbols = 2 + (int)test_below(&r, MAX_SYMBOLS - 1);
     size_t frames = test_below(&r, MAX_FRAMES + 1);
@@ -128,7 +128,7 @@ static void test_all_paths(void) {
           score, best);
     linnet_alignment_destroy(alignment);
   }
-  CHECK(aligned > 1000, "only %zu of 3000 could be aligned", aligned);
+  CHECK(aligned > 1000 / TEST_SHARE, "only %zu could be aligned", aligned);
   linnet_context_destroy(context);
 }
 
@@ -267,7 +267,7 @@ static void test_widening(void) {
 static void test_hour(void) {
   struct usage usage;
   struct linnet_context *context = counting_context(&usage);
-  struct speech s = speak(9, 120000, 40);
+  struct speech s = speak(9, 120000 / TEST_SHARE, 40);
   struct linnet_alignment *alignment;
   size_t before = usage.bytes, count, wrong = 0;
   usage.peak = usage.bytes;

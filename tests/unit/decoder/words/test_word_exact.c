@@ -307,7 +307,7 @@ static void run_problem(struct linnet_context *context, struct problem *p, uint6
 int main(void) {
   static struct problem problem;
   struct linnet_context *context = test_context();
-  for (uint64_t seed = 0; seed < 1000; seed++)
+  for (uint64_t seed = 0; seed < 1000 / TEST_SHARE; seed++)
     run_problem(context, &problem, seed);
   linnet_context_destroy(context);
   return test_result();
