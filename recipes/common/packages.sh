@@ -14,6 +14,7 @@ missing, or if there is no dpkg.
   tests   further packages for tests/run.sh
   recipe  speech synthesisers, audio tools, gnuplot and libpng for the recipes
   cluster GNU parallel, Slurm and GridEngine, for recipes that run parts through them, and for their tests
+  sound   a sound server, for the test of linnet listen with a microphone that has no hardware
 
   --list     only print the packages
   --missing  only print the packages that are not installed
@@ -29,6 +30,7 @@ packages_of() {
 	tests) echo ccache sctk clang-format clang-tidy doxygen shellcheck locales openmpi-bin libopenmpi-dev gnuplot-nox graphviz praat ffmpeg ;;
 	recipe) echo gnuplot-nox flite espeak-ng sox libpng-dev ;;
 	cluster) echo parallel slurm-wlm munge gridengine-master gridengine-exec gridengine-client iproute2 ;;
+	sound) echo pulseaudio pulseaudio-utils libasound2-plugins flite sox ;;
 	*)
 		echo "packages.sh: $1: is not a group; see --help" >&2
 		return 2
