@@ -57,11 +57,16 @@ enum linnet_status linnet_worker_reserve(struct linnet_worker *worker, const str
   struct linnet_device *device = network->device;
   if (linnet_device_reserve(device, buffer, bytes))
     return LINNET_OK;
+  size_t views = linnet_max_size(shard->views, 1);
+  size_t frames = linnet_shard_frames(shard) / views * network->config->stack;
+  if (shard->pack.sequences <= views)
+    return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
+                       "out of memory for an utterance of %zu frames (%zu MB): divide it, or remove it", frames,
+                       bytes >> 20);
   if (device->ops->host)
     return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
                        "out of memory for %zu MB of activations: use smaller batches (batch_frames)", bytes >> 20);
-  size_t free = device->ops->free_bytes(device), views = linnet_max_size(shard->views, 1);
-  size_t frames = linnet_shard_frames(shard) / views * network->config->stack;
+  size_t free = device->ops->free_bytes(device);
   double fitting = 0.8 * (double)frames * (double)free / (double)bytes;
   return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
                      "%s: out of memory for a batch of %zu frames (%zu MB, %zu MB are free): about %.0f frames would "

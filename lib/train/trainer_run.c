@@ -8,9 +8,11 @@
 #include "ops/optimizer.h"
 #include "train/trainer.h"
 
-/* Adds the utterances of the batch to the error message in the context. */
+/* Adds the utterances of the batch to the error message in the context, if they may be its cause. */
 static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_status status) {
-  char names[300] = "", cause[128];
+  if (status != LINNET_ERROR_NUMERIC && status != LINNET_ERROR_MEMORY)
+    return status;
+  char names[300] = "", cause[200];
   size_t used = 0;
   snprintf(cause, sizeof cause, "%s", linnet_context_error(t->context));
   for (size_t i = 0; i < linnet_batch_utterances(&t->batch) && used < 220; i++)
@@ -104,11 +106,11 @@ static enum linnet_status compute_gradient(struct linnet_trainer *t, const struc
   warn_of_idle_ranks(t);
   t->gradient.queued = load_ahead;
   t->gradient.queued_user = t;
-  LINNET_TRY(
-      linnet_gradient_compute(&t->gradient, t->device.weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1)));
-  if (events->batch)
+  const enum linnet_status status =
+      linnet_gradient_compute(&t->gradient, t->device.weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1));
+  if (status == LINNET_OK && events->batch)
     events->batch(events->user, s->epoch + 1, t->batches.order + begin, end - begin);
-  return LINNET_OK;
+  return name_utterances(t, status);
 }
 
 static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
@@ -125,7 +127,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
     load_ahead(t);
   enum linnet_status status = linnet_gradient_finish(&t->gradient, &t->batch, &result);
   if (status != LINNET_OK)
-    return status == LINNET_ERROR_NUMERIC ? name_utterances(t, status) : status;
+    return name_utterances(t, status);
   if (t->ahead != LINNET_ERROR_CANCELLED)
     LINNET_TRY(t->ahead);
   size_t frames = nominal_frames(t, begin, end);
