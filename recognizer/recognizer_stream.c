@@ -25,6 +25,7 @@ struct linnet_recognizer_stream {
   const struct linnet_recurrence_batch *batch; /* of the network, with others; NULL: it runs alone */
   struct linnet_endpoint *endpoint;            /* NULL: the utterance is one segment */
   struct linnet_second_pass *second;           /* NULL: the first pass is the only one */
+  bool skips_second;                           /* segments end without it */
   uint64_t partial_rows;                       /* rows between partial results; 0: they come after each call */
   uint64_t row;                                /* number of rows of posteriors since the reset */
   uint64_t network_row;                        /* the first row since the network started */
@@ -106,7 +107,7 @@ static bool restarts(const struct linnet_recognizer_stream *s) {
 static enum linnet_status finish_search(struct linnet_recognizer_stream *s, uint64_t end) {
   const struct linnet_result *found;
   LINNET_TRY(linnet_search_stream_finish(s->search));
-  if (!s->second)
+  if (!s->second || s->skips_second)
     return LINNET_OK;
   LINNET_TRY(linnet_recognizer_stream_result_by_row(s, &found));
   return found->alternatives[0].num_phones > 0 ? linnet_second_pass_run(s->second, end) : LINNET_OK;
@@ -219,6 +220,13 @@ enum linnet_status linnet_recognizer_stream_set_speaker(struct linnet_recognizer
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(linnet_stream_set_speaker(s->audio, cmvn));
   return s->second ? linnet_second_pass_set_speaker(s->second, cmvn) : LINNET_OK;
+}
+
+enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recognizer_stream *s, int on) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  s->skips_second = !on;
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *s, const float *samples, size_t n) {

@@ -190,6 +190,10 @@ LINNET_API enum linnet_status linnet_recognizer_stream_set_sink(struct linnet_re
 LINNET_API enum linnet_status linnet_recognizer_stream_set_speaker(struct linnet_recognizer_stream *stream,
                                                                    const struct linnet_cmvn *cmvn);
 
+/* Whether segments that end from now on get the second pass of the recognizer, if it has one (default: 1). Without it
+ * they end with the result of the first pass. For streams that would not keep up with speech. */
+LINNET_API enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recognizer_stream *stream, int on);
+
 /* Takes n samples at the model's rate, mono, int16 scale; or features (frames, dim), as linnet_stream_accept_features
  * does. An utterance consists of samples or of features, not of both. */
 LINNET_API enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *stream,

@@ -133,6 +133,9 @@ sed 's/"search"/"second_pass": "..\/second", "search"/' folder/recognizer.json >
 same given lines '--second-pass'
 "$linnet" listen --model folder/two.json --second-pass none --raw s16le - < long.raw > lines || fail '--second-pass none'
 same lines once '--second-pass none'
+"$linnet" transcribe --live --live-speed 100000 --model folder/two.json --raw s16le long.raw > slow 2> err || fail "$(cat err)"
+same slow once 'a second pass without time for it'
+[[ $(grep -c 'slower than speech' err) -eq 1 ]] || fail "a warning: $(cat err)"
 "$linnet" transcribe --live --live-speed 0 --format json --second-pass second --model folder wav/1.wav > events ||
   fail 'events of two passes'
 ! grep '"partial"' events | grep -v '"stable":0,' || fail 'a partial result before a second pass has stable words'

@@ -16,6 +16,7 @@ static int list_option;
 static int listen_to_microphone(struct live *live) {
   struct linnet_audio *audio = NULL;
   struct microphone *microphone = microphone_open(live->reading, device_option, live_rate(live), &audio);
+  live->microphone = microphone;
   int code = microphone ? live_run(live, audio, false) : TOOL_FAILURE;
   if (code == TOOL_OK) /* not interrupted */
     code = tool_fail("the microphone no longer records: it was removed, or its sound server ended");

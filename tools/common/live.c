@@ -115,6 +115,7 @@ static bool create_recognizer(struct live *live, const char *path) {
   char *second_pass = recognizer_options_default() && !settings->second_pass ? tool_find_second_pass(path) : NULL;
   if (second_pass)
     settings->second_pass = second_pass;
+  live->two_passes = settings->second_pass != NULL;
   const enum linnet_status status = linnet_recognizer_create(live->context, settings, &live->recognizer);
   settings->endpoint = NULL;
   free(second_pass);
@@ -165,6 +166,31 @@ static int report(const struct linnet_context *context, enum linnet_status statu
   return ferror(stdout) ? TOOL_FAILURE : tool_fail("%s", linnet_context_error(context));
 }
 
+/* Seconds of speech that wait to be recognised: from the larger on, segments end without their second pass, down to the
+ * smaller. */
+static const double late = 1, in_time = 0.3;
+
+/* A pipe may give audio faster than it is spoken; nothing waits there. */
+static double waiting(const struct live *live, bool paced) {
+  if (live->microphone)
+    return microphone_waiting(live->microphone);
+  return paced ? (tool_clock() - live->started) * live->speed - live->taken : 0;
+}
+
+static void keep_up(struct live *live, bool paced) {
+  if (!live->two_passes)
+    return;
+  const double seconds = waiting(live, paced);
+  if (live->is_late ? seconds > in_time : seconds < late)
+    return;
+  live->is_late = !live->is_late;
+  linnet_recognizer_stream_set_second_pass(live->stream, !live->is_late);
+  if (live->is_late && !live->warned)
+    tool_warn("recognition is slower than speech: while it is late, segments have no second pass (--second-pass none "
+              "always does without)");
+  live->warned = true;
+}
+
 static int feed(struct live *live, struct linnet_audio *audio, bool paced, float *samples, size_t capacity) {
   enum linnet_status status = LINNET_OK;
   while (status == LINNET_OK && !tool_interrupted()) {
@@ -175,6 +201,7 @@ static int feed(struct live *live, struct linnet_audio *audio, bool paced, float
     live->taken += (double)count / live_rate(live);
     if (paced && live->speed > 0)
       wait_for_audio(live);
+    keep_up(live, paced && live->speed > 0);
     status = linnet_recognizer_stream_accept(live->stream, samples, count);
   }
   return report(live->context, status);

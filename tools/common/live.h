@@ -6,6 +6,7 @@
 #include <linnet/audio.h>
 #include <linnet/recognizer.h>
 
+#include "microphone.h"
 #include "search_options.h"
 #include "tool.h"
 
@@ -16,9 +17,13 @@ struct live {
   struct linnet_recognizer *recognizer;
   struct linnet_recognizer_stream *stream;
   bool json;
-  double speed;   /* at which a file is read: 1 as if it were spoken now; 0 as fast as possible */
-  double started; /* on the clock: the start of the audio */
-  double taken;   /* seconds of audio that the stream has taken */
+  double speed;                        /* at which a file is read: 1 as if it were spoken now; 0 as fast as possible */
+  double started;                      /* on the clock: the start of the audio */
+  double taken;                        /* seconds of audio that the stream has taken */
+  const struct microphone *microphone; /* that the audio comes from, or NULL */
+  bool two_passes;
+  bool is_late; /* segments end without their second pass, */
+  bool warned;  /* which the user was told */
 };
 
 /* Loads the recognizer at `path` with the options of the command line, with endpoints and partial results if it does
@@ -31,7 +36,8 @@ void live_close(struct live *live);
 double live_rate(const struct live *live);
 
 /* Recognises the audio up to its end or an interrupt; the audio before an interrupt has its final result, too. `paced`:
- * the audio is a file, which is read at live->speed. Returns the exit code. */
+ * the audio is a file, which is read at live->speed. While recognition of such a file or of a microphone is late,
+ * segments end without their second pass. Returns the exit code. */
 int live_run(struct live *live, struct linnet_audio *audio, bool paced);
 
 #endif

@@ -16,6 +16,10 @@ int microphone_list(void);
  * is that of `audio`, which belongs to the microphone. NULL after printing why it failed. */
 struct microphone *microphone_open(struct linnet_context *context, const char *device, double sample_rate,
                                    struct linnet_audio **audio);
+
+/* Seconds of audio that were recorded and not read yet, without about a second that is in `audio`. */
+double microphone_waiting(const struct microphone *microphone);
+
 void microphone_close(struct microphone *microphone);
 
 #endif

@@ -21,6 +21,11 @@ struct microphone *microphone_open(struct linnet_context *context, const char *d
   return NULL;
 }
 
+double microphone_waiting(const struct microphone *microphone) {
+  (void)microphone;
+  return 0;
+}
+
 void microphone_close(struct microphone *microphone) {
   (void)microphone;
 }

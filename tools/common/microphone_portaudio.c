@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { PIPE_BYTES = 1 << 20 };      /* half a minute at 16 kHz: for times when recognition is slower than speech */
@@ -19,6 +20,7 @@ static const double latency = 0.05; /* seconds in the buffers of the device */
 struct microphone {
   PaStream *stream;
   int from, to; /* ends of the pipe */
+  double rate;  /* of the samples in it, Hz */
   struct linnet_audio *audio;
   atomic_bool dropped; /* the pipe was full */
 };
@@ -196,7 +198,7 @@ static bool start(struct microphone *m, struct linnet_context *context, const ch
   linnet_audio_settings_default(&settings);
   settings.sample_rate = sample_rate;
   settings.raw_format = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? LINNET_SAMPLE_S16LE : LINNET_SAMPLE_S16BE;
-  settings.raw_rate = rate;
+  settings.raw_rate = m->rate = rate;
   if (linnet_audio_open_fd(context, m->from, "microphone", &settings, &m->audio) == LINNET_OK)
     return true;
   tool_fail_context(context);
@@ -221,6 +223,11 @@ struct microphone *microphone_open(struct linnet_context *context, const char *d
   }
   microphone_close(m);
   return NULL;
+}
+
+double microphone_waiting(const struct microphone *m) {
+  int bytes = 0;
+  return ioctl(m->from, FIONREAD, &bytes) == 0 ? bytes / sizeof(int16_t) / m->rate : 0;
 }
 
 void microphone_close(struct microphone *m) {

@@ -174,6 +174,42 @@ static void test_first_pass(void) {
   CHECK(differ > first.finals / 2, "only %zu of %zu final results are others", differ, first.finals);
 }
 
+/* Feeds the first part of the samples without a second pass, and the rest with it. */
+static void watch_both(size_t without, struct events *e) {
+  struct linnet_recognizer *recognizer = load("twice.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  *e = (struct events){.partials = 0};
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK &&
+            linnet_recognizer_stream_set_second_pass(stream, 0) == LINNET_OK &&
+            linnet_recognizer_stream_accept(stream, samples, without) == LINNET_OK &&
+            linnet_recognizer_stream_set_second_pass(stream, 1) == LINNET_OK &&
+            linnet_recognizer_stream_accept(stream, samples + without, SAMPLES - without) == LINNET_OK &&
+            linnet_recognizer_stream_finish(stream) == LINNET_OK,
+        "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* Segments that end while the second pass is off have the result of the first pass; the others that of the second. */
+static void test_off(void) {
+  static struct events once, both, twice;
+  watch("live.json", SAMPLES, &once);
+  watch("twice.json", SAMPLES, &twice);
+  watch_both(SAMPLES / 2, &both);
+  size_t finals[2] = {0};
+  REQUIRE(both.finals == once.finals && both.finals == twice.finals, "%zu segments", both.finals);
+  for (size_t i = 0; i < both.finals; i++) {
+    const bool first_pass = strcmp(both.finals_text[i], once.finals_text[i]) == 0;
+    const bool second_pass = strcmp(both.finals_text[i], twice.finals_text[i]) == 0;
+    CHECK(first_pass || second_pass, "segment %zu: %s", i, both.finals_text[i]);
+    CHECK(second_pass || finals[1] == 0, "segment %zu has the first pass again", i);
+    if (first_pass != second_pass)
+      finals[second_pass]++;
+  }
+  CHECK(finals[0] > 0 && finals[1] > 0, "%zu segments of the first pass alone, %zu of the second", finals[0],
+        finals[1]);
+}
+
 /* Without endpoints the second pass sees the whole utterance; a reset stream starts anew. */
 static void test_whole(void) {
   struct linnet_recognizer *twice = load("whole.json"), *late = load("late.json");
@@ -275,6 +311,7 @@ int main(void) {
   test_alone("phones.json", "late_phones.json", 0);
   test_alone("context.json", "late.json", 2);
   test_first_pass();
+  test_off();
   test_whole();
   test_lattice();
   test_edges();
