@@ -24,13 +24,14 @@ for i in 1 2 3; do make_sound $i "s$i.raw"; done
 long() { truncate -s 3G long.raw; } # 54 hours; no test waits for the end
 short() { rm -f long.raw && make_sound 9 long.raw; }
 
-# handles PROCESS: whether it is no longer a shell and has a handler of SIGINT; before that, a process in the background
-# ignores the signal.
+# handles PROCESS: whether it has a handler of SIGINT, which a process in the background ignores before. The shell that
+# becomes the command has one, too.
 handles() {
   local caught
   [[ -e /proc/self/status ]] || return 0
+  [[ $(readlink "/proc/$1/exe") != */bash ]] || return 1
   caught=$(sed -n 's/^SigCgt:[[:space:]]*/16#/p' "/proc/$1/status" 2> /dev/null) || return 1
-  [[ $(readlink "/proc/$1/exe") != */bash ]] && ((${caught:-0} >> 1 & 1))
+  ((${caught:-0} >> 1 & 1))
 }
 # interrupt SIGNAL WANTED_STATUS CONDITION COMMAND...: sends the signal when the condition holds.
 interrupt() {
