@@ -227,7 +227,7 @@ struct microphone *microphone_open(struct linnet_context *context, const char *d
 
 double microphone_waiting(const struct microphone *m) {
   int bytes = 0;
-  return ioctl(m->from, FIONREAD, &bytes) == 0 ? bytes / sizeof(int16_t) / m->rate : 0;
+  return ioctl(m->from, FIONREAD, &bytes) == 0 ? bytes / (sizeof(int16_t) * m->rate) : 0;
 }
 
 void microphone_close(struct microphone *m) {
