@@ -6,6 +6,7 @@
 #include "ops/causal_linear_attention.h"
 #include "ops/consistency.h"
 #include "ops/ctc.h"
+#include "ops/decaying_linear_attention.h"
 #include "ops/denominator.h"
 #include "ops/depthwise_conv.h"
 #include "ops/distillation.h"
@@ -40,7 +41,9 @@ static const struct linnet_ops reference = {
                   [LINNET_ATTENTION_SOFTMAX] = &linnet_softmax_attention_reference,
                   [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &linnet_causal_softmax_attention_reference,
                   [LINNET_ATTENTION_LSH] = &linnet_lsh_attention_reference,
-                  [LINNET_ATTENTION_CAUSAL_LSH] = &linnet_causal_lsh_attention_reference},
+                  [LINNET_ATTENTION_CAUSAL_LSH] = &linnet_causal_lsh_attention_reference,
+                  [LINNET_ATTENTION_LINEAR_DECAY] = &linnet_decaying_linear_attention_reference,
+                  [LINNET_ATTENTION_CAUSAL_LINEAR_DECAY] = &linnet_causal_decaying_linear_attention_reference},
     .linear_accumulate = linnet_linear_accumulate_reference,
     .linear_apply = linnet_linear_apply_reference,
     .lstm_pack_size = linnet_lstm_pack_size_reference,

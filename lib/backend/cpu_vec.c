@@ -7,6 +7,7 @@
 #include "ops/causal_linear_attention_vec.h"
 #include "ops/consistency_vec.h"
 #include "ops/ctc_vec.h"
+#include "ops/decaying_linear_attention_vec.h"
 #include "ops/denominator_vec.h"
 #include "ops/depthwise_conv_vec.h"
 #include "ops/distillation_vec.h"
@@ -41,7 +42,9 @@
                 [LINNET_ATTENTION_LSH] = &lsh_attention_vec,                                                           \
                 [LINNET_ATTENTION_CAUSAL_LSH] = &causal_lsh_attention_vec,                                             \
                 [LINNET_ATTENTION_SOFTMAX] = &softmax_attention_vec,                                                   \
-                [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &causal_softmax_attention_vec},                                    \
+                [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &causal_softmax_attention_vec,                                     \
+                [LINNET_ATTENTION_LINEAR_DECAY] = &decaying_linear_attention_vec,                                      \
+                [LINNET_ATTENTION_CAUSAL_LINEAR_DECAY] = &causal_decaying_linear_attention_vec},                       \
   .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec,                                        \
   .feature_map_forward = feature_map_forward_vec, .feature_map_backward = feature_map_backward_vec,                    \
   .feature_map_work = FEATURE_MAP_WORK, .log_softmax = log_softmax_vec, .ctc = ctc_vec,                                \

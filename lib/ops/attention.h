@@ -4,6 +4,8 @@
  *   linear, causal-linear      ops/linear_attention.h, ops/causal_linear_attention.h (Katharopoulos et al. 2020)
  *   softmax, causal-softmax    ops/softmax_attention.h (Vaswani et al. 2017)
  *   lsh, causal-lsh            ops/lsh_attention.h (Kitaev et al. 2020)
+ *   linear-decay, causal-linear-decay
+ *                              ops/decaying_linear_attention.h (Afzal et al. 2025, Sun et al. 2023)
  */
 #ifndef LINNET_ATTENTION_H
 #define LINNET_ATTENTION_H
@@ -20,6 +22,8 @@ enum linnet_attention_kind {
   LINNET_ATTENTION_CAUSAL_SOFTMAX,
   LINNET_ATTENTION_LSH,
   LINNET_ATTENTION_CAUSAL_LSH,
+  LINNET_ATTENTION_LINEAR_DECAY,
+  LINNET_ATTENTION_CAUSAL_LINEAR_DECAY,
   LINNET_ATTENTION_KINDS
 };
 
@@ -45,8 +49,9 @@ struct linnet_lsh {
 struct linnet_attention {
   enum linnet_attention_kind kind;
   size_t heads;
-  size_t key_width; /* of a head's queries and keys; linear attention: before the op's own feature map */
-  size_t width;     /* of a head's values */
+  size_t first_head; /* number of the first head in its layer; the decay of a head depends on it */
+  size_t key_width;  /* of a head's queries and keys; linear attention: before the op's own feature map */
+  size_t width;      /* of a head's values */
   size_t key_ld, value_ld, out_ld;
   enum linnet_feature_map map;         /* linear kinds: LINNET_MAP_ELU or LINNET_MAP_IDENTITY */
   real min_normaliser;                 /* linear kinds: minimum of the normaliser; see ops/linear_attention.h */
@@ -88,6 +93,7 @@ struct linnet_attention_traits {
   bool causal;     /* no frame attends to a later one; whether a kind has a step: linnet_attention_ops.step */
   bool mapped;     /* queries and keys pass through the feature map of the configuration */
   bool shared_key; /* queries are also the keys: there is no linear layer for keys */
+  bool host_only;  /* there are no kernels for GPUs */
   bool one_state;  /* all frames of a sequence read one sum over its keys: linnet_ops.linear_accumulate, linear_apply */
 };
 

@@ -61,6 +61,19 @@ static void scan(const struct linnet_causal_linear_product *p) {
   }
 }
 
+static void decaying_scan(const struct linnet_causal_linear_product *p) {
+  for (size_t i = 0; i < p->rows; i++) {
+    const size_t t = p->reversed ? p->rows - 1 - i : i;
+    for (size_t j = 0; j < p->depth * p->width_ld; j++)
+      p->state[j] *= p->decay;
+    if (p->earlier)
+      apply_row(p, t, p->state);
+    add_outer(p, t, p->state, p->state);
+    if (!p->earlier)
+      apply_row(p, t, p->state);
+  }
+}
+
 static void prefix_states(const struct linnet_causal_linear_product *p) {
   const size_t size = p->depth * p->width_ld;
   for (size_t first = 0; first < p->rows; first += PREFIX_ROWS) {
@@ -165,6 +178,7 @@ const struct linnet_causal_linear_kernels linnet_causal_linear_kernels_reference
     .workspace_size = workspace_size,
     .scan = scan,
     .prefix_states = prefix_states,
+    .decaying_scan = decaying_scan,
     .apply = apply,
     .attend = attend,
     .accumulate = accumulate,

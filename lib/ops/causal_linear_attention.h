@@ -30,7 +30,9 @@ const char *linnet_causal_linear_form_name(enum linnet_causal_linear_form form);
  * In x, a, b and S the columns beyond depth and width are zero; in y they may hold anything. */
 struct linnet_causal_linear_product {
   size_t rows, depth, width, depth_ld, width_ld;
-  size_t chunk; /* rows between the states of the chunked form */
+  size_t chunk;           /* rows between the states of the chunked form */
+  real decay;             /* this and the next two: of decaying_scan */
+  bool reversed, earlier; /* from the last row to the first; y_t does not read row t */
   const real *x;
   size_t keys; /* rows of a and b in `attend` */
   const real *a, *b;
@@ -51,6 +53,9 @@ struct linnet_causal_linear_kernels {
   /* The whole product, row by row (scan) or by prefix sums. At return `state` is S of the last row. */
   void (*scan)(const struct linnet_causal_linear_product *p);
   void (*prefix_states)(const struct linnet_causal_linear_product *p);
+  /* scan with S_t = decay S + a_t b_t^T, S of the row before it in the order of the scan. `earlier`: y_t += x_t^T
+   * (decay S), without row t. */
+  void (*decaying_scan)(const struct linnet_causal_linear_product *p);
   /* The parts of the product. apply: y_t += x_t^T S. attend: y_t += (x_t . a_s) b_s over all s, or over s <= t if
    * masked. accumulate: S += sum of a_s b_s^T. */
   void (*apply)(const struct linnet_causal_linear_product *p);

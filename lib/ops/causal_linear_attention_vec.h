@@ -22,27 +22,46 @@ enum { CAUSAL_LINEAR_BAND = 2 * GEMM_ROWS };
 
 /* --- Products */
 
-/* y_t += x_t^T S_t over one tile of S: rows [c, c + SCAN_ROWS), columns [m, m + 2 VW). */
-static void causal_linear_scan_tile(const struct linnet_causal_linear_product *p, size_t c, size_t m) {
-  const float *x = p->x + c, *a = p->a + c, *b = p->b + m;
-  float *y = p->y + m, *state = p->state + c * p->width_ld + m;
+/* How a scan treats S: the kinds of a compile-time argument. */
+enum causal_linear_scan_kind { SCAN_SUM, SCAN_DECAY, SCAN_DECAY_EARLIER };
+
+/* One row of a tile of S, for one row of the operands: S, then y += x S, or without this row. */
+VEC_INLINE void causal_linear_scan_row(const enum causal_linear_scan_kind kind, vf decay, vf s[2], float a,
+                                       const vf b[2], float x, vf y[2]) {
+  VEC_UNROLL
+  for (size_t j = 0; j < 2; j++) {
+    const vf before = kind == SCAN_SUM ? s[j] : decay * s[j];
+    s[j] = before + b[j] * a;
+    y[j] += (kind == SCAN_DECAY_EARLIER ? before : s[j]) * x;
+  }
+}
+
+/* y_t += x_t^T S_t for `rows` rows of the scan from row `first` on, over one tile of S: rows [c, c + SCAN_ROWS),
+ * columns [m, m + 2 VW). */
+VEC_INLINE void causal_linear_scan_tile(const enum causal_linear_scan_kind kind,
+                                        const struct linnet_causal_linear_product *p, size_t first, size_t rows,
+                                        size_t c, size_t m) {
+  const vf decay = vf_set(p->decay);
+  float *state = p->state + c * p->width_ld + m;
   vf s[SCAN_ROWS][2];
   VEC_UNROLL
   for (size_t i = 0; i < SCAN_ROWS; i++) {
     s[i][0] = vf_load(state + i * p->width_ld);
     s[i][1] = vf_load(state + i * p->width_ld + VW);
   }
-  for (size_t t = 0; t < p->rows; t++, x += p->depth_ld, a += p->depth_ld, b += p->width_ld, y += p->width_ld) {
-    vf b0 = vf_load(b), b1 = vf_load(b + VW), y0 = vf_load(y), y1 = vf_load(y + VW), even0 = vf_set(0), even1 = even0;
+  for (size_t i = first; i < first + rows; i++) {
+    const size_t t = p->reversed ? p->rows - 1 - i : i;
+    const float *x = p->x + t * p->depth_ld + c, *a = p->a + t * p->depth_ld + c, *row = p->b + t * p->width_ld + m;
+    float *y = p->y + t * p->width_ld + m;
+    const vf b[2] = {vf_load(row), vf_load(row + VW)};
+    vf odd[2] = {vf_load(y), vf_load(y + VW)}, even[2] = {vf_set(0), vf_set(0)};
     VEC_UNROLL
-    for (size_t i = 0; i < SCAN_ROWS; i += 2) { /* two chains of sums, which are the only dependence between rows */
-      s[i][0] += b0 * a[i], s[i][1] += b1 * a[i];
-      s[i + 1][0] += b0 * a[i + 1], s[i + 1][1] += b1 * a[i + 1];
-      even0 += s[i][0] * x[i], even1 += s[i][1] * x[i];
-      y0 += s[i + 1][0] * x[i + 1], y1 += s[i + 1][1] * x[i + 1];
+    for (size_t r = 0; r < SCAN_ROWS; r += 2) { /* two chains of sums, which are the only dependence between rows */
+      causal_linear_scan_row(kind, decay, s[r], a[r], b, x[r], even);
+      causal_linear_scan_row(kind, decay, s[r + 1], a[r + 1], b, x[r + 1], odd);
     }
-    vf_store(y, y0 + even0);
-    vf_store(y + VW, y1 + even1);
+    vf_store(y, odd[0] + even[0]);
+    vf_store(y + VW, odd[1] + even[1]);
   }
   VEC_UNROLL
   for (size_t i = 0; i < SCAN_ROWS; i++) {
@@ -51,10 +70,26 @@ static void causal_linear_scan_tile(const struct linnet_causal_linear_product *p
   }
 }
 
+/* Rows in blocks, so that the operands of a block stay in the cache for all tiles. */
+VEC_INLINE void causal_linear_scan_blocks(const enum causal_linear_scan_kind kind,
+                                          const struct linnet_causal_linear_product *p) {
+  for (size_t first = 0, rows; first < p->rows; first += rows) {
+    rows = linnet_min_size(LINNET_CAUSAL_LINEAR_ROWS, p->rows - first);
+    for (size_t m = 0; m < p->width; m += GEMM_COLUMNS)
+      for (size_t c = 0; c < p->depth; c += SCAN_ROWS)
+        causal_linear_scan_tile(kind, p, first, rows, c, m);
+  }
+}
+
 static void causal_linear_scan(const struct linnet_causal_linear_product *p) {
-  for (size_t m = 0; m < p->width; m += GEMM_COLUMNS)
-    for (size_t c = 0; c < p->depth; c += SCAN_ROWS)
-      causal_linear_scan_tile(p, c, m);
+  causal_linear_scan_blocks(SCAN_SUM, p);
+}
+
+static void causal_linear_decaying_scan(const struct linnet_causal_linear_product *p) {
+  if (p->earlier)
+    causal_linear_scan_blocks(SCAN_DECAY_EARLIER, p);
+  else
+    causal_linear_scan_blocks(SCAN_DECAY, p);
 }
 
 /* A (depth, width_ld) matrix as panels. Returns `from` if it is a panel already, else fills `panels`. */
@@ -196,6 +231,7 @@ static const struct linnet_causal_linear_kernels causal_linear_kernels = {
     .workspace_size = causal_linear_workspace_size,
     .scan = causal_linear_scan,
     .prefix_states = causal_linear_prefix_states,
+    .decaying_scan = causal_linear_decaying_scan,
     .apply = causal_linear_apply,
     .attend = causal_linear_attend,
     .accumulate = causal_linear_accumulate,

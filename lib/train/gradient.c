@@ -8,21 +8,27 @@
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
+static enum linnet_status worker_create(struct linnet_context *context, const struct linnet_network *network,
+                                        struct linnet_worker *worker) {
+  LINNET_TRY(linnet_context_share(context, &worker->context));
+  enum linnet_status status = linnet_pass_create(worker->context, network, &worker->pass);
+  return status == LINNET_OK ? status : linnet_fail(context, status, "%s", linnet_context_error(worker->context));
+}
+
 enum linnet_status linnet_workers_create(struct linnet_context *context, const struct linnet_network *network,
                                          struct linnet_worker **result) {
   unsigned threads = linnet_context_num_threads(context);
   struct linnet_worker *workers = *result = linnet_calloc(context, threads, sizeof *workers);
-  enum linnet_status status = workers ? LINNET_OK : LINNET_ERROR_MEMORY;
-  for (unsigned i = 0; status == LINNET_OK && i < threads; i++) {
-    status = linnet_context_share(context, &workers[i].context);
-    if (status == LINNET_OK)
-      status = linnet_pass_create(workers[i].context, network, &workers[i].pass);
+  if (!workers)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %u training threads", threads);
+  enum linnet_status status = LINNET_OK;
+  for (unsigned i = 0; status == LINNET_OK && i < threads; i++)
+    status = worker_create(context, network, &workers[i]);
+  if (status != LINNET_OK) {
+    linnet_workers_destroy(context, workers);
+    *result = NULL;
   }
-  if (status == LINNET_OK)
-    return LINNET_OK;
-  linnet_workers_destroy(context, workers);
-  *result = NULL;
-  return linnet_fail(context, status, "out of memory for %u training threads", threads);
+  return status;
 }
 
 void linnet_workers_destroy(struct linnet_context *context, struct linnet_worker *workers) {

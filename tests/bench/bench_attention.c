@@ -59,31 +59,38 @@ static void both(void *user) {
   backward(user);
 }
 
-/* Flops of a head: `linear` times frames width^2, `square` times the number of attended pairs of frames times width;
- * backward of the latter includes its scores, which it computes again. 0: not of these kinds. */
+/* What the products of a head cost: a sum over all frames that each of them reads, or a scan in each direction of time,
+ * take frames width^2 times a number; attention to each frame takes the number of attended pairs of frames times width
+ * times a number, and its backward includes its scores, which it computes again. */
+enum cost { COST_SUM, COST_SCAN, COST_PAIRS, COSTS };
+
 static const struct pass {
   const char *name;
   bench_fn *body;
-  double linear, square;
-} passes[] = {{"accumulate", accumulate, 2, 0},
-              {"apply", apply, 2, 0},
-              {"forward", forward, 4, 4},
-              {"backward", backward, 8, 10},
-              {"both", both, 12, 14}};
+  double flops[COSTS]; /* 0: not of these kinds */
+} passes[] = {{"accumulate", accumulate, {2, 0, 0}},
+              {"apply", apply, {2, 0, 0}},
+              {"forward", forward, {4, 4, 4}},
+              {"backward", backward, {8, 12, 10}},
+              {"both", both, {12, 16, 14}}};
 enum { PASSES = sizeof passes / sizeof *passes };
 
 static const struct kind {
   enum linnet_attention_kind kind;
-  bool square;
-} kinds[] = {
-    {LINNET_ATTENTION_LINEAR, false}, {LINNET_ATTENTION_SOFTMAX, true}, {LINNET_ATTENTION_CAUSAL_SOFTMAX, true}};
+  enum cost cost;
+} kinds[] = {{LINNET_ATTENTION_LINEAR, COST_SUM},
+             {LINNET_ATTENTION_LINEAR_DECAY, COST_SCAN},
+             {LINNET_ATTENTION_CAUSAL_LINEAR_DECAY, COST_SCAN},
+             {LINNET_ATTENTION_SOFTMAX, COST_PAIRS},
+             {LINNET_ATTENTION_CAUSAL_SOFTMAX, COST_PAIRS}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static double flops_of(const struct kind *kind, const struct pass *pass, const struct shape *s) {
-  double frames = (double)s->frames, width = (double)s->width, seen = frames;
-  if (linnet_attention_traits[kind->kind].causal)
-    seen = (frames + 1) / 2;
-  return (double)s->heads * frames * width * (kind->square ? pass->square * seen : pass->linear * width);
+  const bool causal = linnet_attention_traits[kind->kind].causal;
+  const double frames = (double)s->frames, width = (double)s->width, flops = (double)s->heads * pass->flops[kind->cost];
+  if (kind->cost == COST_PAIRS)
+    return flops * frames * width * (causal ? (frames + 1) / 2 : frames);
+  return flops * frames * width * width * (kind->cost == COST_SCAN && !causal ? 2 : 1);
 }
 
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
@@ -93,7 +100,8 @@ static struct run run_create(const struct linnet_ops *ops, enum linnet_attention
   size_t columns = s->heads * s->width;
   struct run r = {.ops = ops,
                   .kind = kind,
-                  .a = {.heads = s->heads,
+                  .a = {.kind = kind,
+                        .heads = s->heads,
                         .key_width = s->width,
                         .width = s->width,
                         .key_ld = 3 * columns,
@@ -137,7 +145,7 @@ static void measure_table(const struct bench_options *o, const struct linnet_ops
   for (size_t k = 0; k < KINDS; k++)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
       for (size_t p = 0; p < PASSES; p++)
-        if (!kinds[k].square || passes[p].square > 0)
+        if (passes[p].flops[kinds[k].cost] > 0)
           measure(o, ops, &kinds[k], &passes[p], &shapes[s]);
 }
 

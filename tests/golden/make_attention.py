@@ -19,6 +19,8 @@ FEATURES = 12
 LSH = {"rounds": 3, "buckets": 4, "chunk": 4, "seed": 2**40 + 9, "step": 5, "site": 2}
 KINDS = {"linear": model.packed_linear_attention,
          "causal-linear": model.packed_causal_linear_attention,
+         "linear-decay": model.packed_decaying_linear_attention,
+         "causal-linear-decay": model.packed_causal_decaying_linear_attention,
          "softmax": model.packed_softmax_attention,
          "causal-softmax": model.packed_causal_softmax_attention}
 MAPS = ["relu", "polynomial", "fourier", "positive"]

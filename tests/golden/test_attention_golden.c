@@ -37,6 +37,7 @@ static void data_read(struct attention_data *d, const struct golden *g, enum lin
   size_t count, sequences;
   int32_t *lengths = golden_integers(g, "", "lengths", &sequences);
   *d = (struct attention_data){.kind = kind,
+                               .attention.kind = kind,
                                .q = golden_floats(g, "", "q", &count),
                                .v = golden_floats(g, "", "v", NULL),
                                .dout = golden_floats(g, "", "dout", NULL),
@@ -208,6 +209,8 @@ int main(void) {
   }
   check_kind(context, LINNET_ATTENTION_LSH, LINNET_MAP_ELU, NULL);
   check_kind(context, LINNET_ATTENTION_CAUSAL_LSH, LINNET_MAP_ELU, NULL);
+  check_kind(context, LINNET_ATTENTION_LINEAR_DECAY, LINNET_MAP_ELU, NULL);
+  check_kind(context, LINNET_ATTENTION_CAUSAL_LINEAR_DECAY, LINNET_MAP_ELU, NULL);
   check_kind(context, LINNET_ATTENTION_SOFTMAX, LINNET_MAP_ELU, NULL);
   check_kind(context, LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_MAP_ELU, NULL);
   linnet_context_destroy(context);

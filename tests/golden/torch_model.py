@@ -107,6 +107,16 @@ def causal_linear_attention(query, key, value, feature_map="elu", directions=Non
     return torch.einsum("hts,shm->thm", weights / normaliser(weights.sum(2), feature_map), value)
 
 
+def decaying_linear_attention(query, key, value, causal=False):
+    """The same with weights that decay with the distance of two frames, faster in the first heads."""
+    query, key = (elu_map(x, None) for x in (query, key))
+    frames, heads = torch.arange(len(query)), torch.arange(query.shape[1])
+    distances = (frames.unsqueeze(1) - frames).abs()
+    decay = (1 - 2.0 ** -(2 + heads)).to(query.dtype)[:, None, None] ** distances
+    weights = torch.einsum("thf,shf->hts", query, key) * (decay.tril() if causal else decay)
+    return torch.einsum("hts,shm->thm", weights / normaliser(weights.sum(2), "elu"), value)
+
+
 def softmax_attention(query, key, value, causal=False):
     """One utterance: query is (T, H, C), key (S, H, C), value (S, H, M), the result (T, H, M)."""
     scores = torch.einsum("thc,shc->hts", query, key) / math.sqrt(query.shape[2])
@@ -124,6 +134,8 @@ def packed_attention(attention, query, key, value, offsets, heads, **terms):
 
 packed_linear_attention = partial(packed_attention, linear_attention)
 packed_causal_linear_attention = partial(packed_attention, causal_linear_attention)
+packed_decaying_linear_attention = partial(packed_attention, decaying_linear_attention)
+packed_causal_decaying_linear_attention = partial(packed_attention, partial(decaying_linear_attention, causal=True))
 packed_softmax_attention = partial(packed_attention, softmax_attention)
 packed_causal_softmax_attention = partial(packed_attention, partial(softmax_attention, causal=True))
 

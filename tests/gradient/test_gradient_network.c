@@ -78,6 +78,12 @@ static const struct network_case cases[] = {
      LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true, false},
     {"causal fourier map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1,
      LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false, false},
+    {"pre gelu decay", LINNET_NORM_PRE, LINNET_GELU, 3, 1, LINNET_POSITION_NONE, 0.1, LINNET_ATTENTION_LINEAR_DECAY,
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
+    {"post gelu decay positive map", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0,
+     LINNET_ATTENTION_LINEAR_DECAY, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9, false, false},
+    {"causal decay", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_NONE, 0.1,
+     LINNET_ATTENTION_CAUSAL_LINEAR_DECAY, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"tokens causal", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_CAUSAL_LINEAR,
      LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, true},
     {"tokens pre dropout", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.2,
@@ -151,6 +157,11 @@ static void hashing_causal(const struct linnet_attention_call *c) {
   linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LINEAR]->forward(c);
 }
 
+static void hashing_decay(const struct linnet_attention_call *c) {
+  hash_call(c, false);
+  linnet_cpu_ops("reference")->attention[c->attention->kind]->forward(c);
+}
+
 /* --- LSH attention: the order of the frames shows their buckets */
 
 static void hash_buckets(const struct linnet_attention_call *c) {
@@ -178,7 +189,9 @@ static const struct wrapper {
 } wrappers[] = {{LINNET_ATTENTION_LINEAR, hashing_linear},
                 {LINNET_ATTENTION_CAUSAL_LINEAR, hashing_causal},
                 {LINNET_ATTENTION_LSH, hashing_lsh},
-                {LINNET_ATTENTION_CAUSAL_LSH, hashing_causal_lsh}};
+                {LINNET_ATTENTION_CAUSAL_LSH, hashing_causal_lsh},
+                {LINNET_ATTENTION_LINEAR_DECAY, hashing_decay},
+                {LINNET_ATTENTION_CAUSAL_LINEAR_DECAY, hashing_decay}};
 enum { WRAPPERS = sizeof wrappers / sizeof *wrappers };
 
 /* --- a problem ---------------------------------------------------------------------------------------------------- */

@@ -220,6 +220,7 @@ static struct linnet_attention attention_of(const struct problem *p) {
   size_t width = p->shape->width, heads = p->shape->inner;
   size_t ld = attention_maps(p) * heads * width + (size_t)p->shape->variant;
   struct linnet_attention a = p->op->terms;
+  a.kind = p->op->kind;
   a.heads = heads, a.key_width = a.width = width;
   a.key_ld = a.value_ld = ld, a.out_ld = heads * width;
   return a;
@@ -510,6 +511,13 @@ static const struct op table[] = {
      ATTENTION,
      LINNET_ATTENTION_CAUSAL_LSH,
      {.lsh = {.rounds = 2, .buckets = 2, .chunk = 3, .seed = 1}}},
+    {"linear-decay", attention_shapes, ATTENTION, LINNET_ATTENTION_LINEAR_DECAY, {0}},
+    {"causal-linear-decay", attention_shapes, ATTENTION, LINNET_ATTENTION_CAUSAL_LINEAR_DECAY, {0}},
+    {"linear-decay-features",
+     attention_shapes,
+     ATTENTION,
+     LINNET_ATTENTION_LINEAR_DECAY,
+     {.first_head = 3, .map = LINNET_MAP_IDENTITY, .min_normaliser = 1}},
     {"map", map_shapes, map_setup, map_forward, map_backward, 0, {0}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
     {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward, 0, {0}},

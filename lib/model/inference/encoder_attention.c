@@ -82,9 +82,10 @@ static const real *linear_heads(const struct linnet_encoder *e, const struct scr
 /* --- other kinds -------------------------------------------------------------------------------------------------- */
 
 /* One head of a layer. */
-static struct linnet_attention head_attention(const struct linnet_encoder *e, size_t layer) {
+static struct linnet_attention head_attention(const struct linnet_encoder *e, size_t layer, size_t head) {
   struct linnet_attention a = linnet_layer_attention(&e->model->config, layer);
   a.heads = 1;
+  a.first_head = head;
   a.poll = linnet_poll_of(e->context);
   return a;
 }
@@ -92,7 +93,7 @@ static struct linnet_attention head_attention(const struct linnet_encoder *e, si
 static enum linnet_status plan(struct linnet_encoder *e, size_t i) {
   const size_t layer = sublayer(e, i)->layer;
   const struct linnet_config *config = &e->model->config;
-  const struct linnet_attention all = linnet_layer_attention(config, layer), a = head_attention(e, layer);
+  const struct linnet_attention all = linnet_layer_attention(config, layer), a = head_attention(e, layer, 0);
   if (by_state(e, layer))
     return linnet_encoder_reserve(e, &e->states, e->groups, linnet_linear_state_size(&all) * sizeof(real));
   const unsigned threads = linnet_context_num_threads(e->context);
@@ -139,7 +140,7 @@ static void task_project(void *user, size_t block, unsigned worker) {
 static void task_head(void *user, size_t head, unsigned worker) {
   struct linnet_encoder *e = user;
   const struct whole *w = &e->whole;
-  const struct linnet_attention a = head_attention(e, e->layer);
+  const struct linnet_attention a = head_attention(e, e->layer, head);
   const size_t offsets[2] = {0, e->frames}, width = e->model->config.width;
   const struct linnet_pack pack = {1, offsets};
   const size_t mapped = linnet_mapped_columns(&e->model->config, e->layer);

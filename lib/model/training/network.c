@@ -1,6 +1,7 @@
 /* What all kinds of network share, and the choice among them. */
 #include "model/training/network.h"
 
+#include "model/layer.h"
 #include "model/training/pass.h"
 
 static const struct linnet_network_kind *const kinds[] = {
@@ -28,12 +29,27 @@ void linnet_stack_frames(const struct linnet_config *config, const float *featur
   }
 }
 
+/* Refuses what a device other than the CPU lacks. */
+static enum linnet_status check_device(struct linnet_context *context, const struct linnet_network *network) {
+  const struct linnet_config *config = network->config;
+  const char *name = network->device->name;
+  if (network->device->ops->host)
+    return LINNET_OK;
+  if (linnet_config_reads_tokens(config))
+    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "%s: embedding tables are not on a GPU yet; use the CPU",
+                       name);
+  for (size_t i = 0; i < config->layers && config->encoder == LINNET_ENCODER_TRANSFORMER; i++)
+    if (linnet_layer_traits(config, i)->host_only)
+      return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
+                         "%s: the \"attention\" %s of layer %zu is not on a GPU yet; use the CPU", name,
+                         linnet_layer_traits(config, i)->name, i + 1);
+  return LINNET_OK;
+}
+
 enum linnet_status linnet_pass_create(struct linnet_context *context, const struct linnet_network *network,
                                       struct linnet_pass **pass) {
   *pass = NULL;
-  if (linnet_config_reads_tokens(network->config) && !network->device->ops->host)
-    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "%s: embedding tables are not on a GPU yet; use the CPU",
-                       network->device->name);
+  LINNET_TRY(check_device(context, network));
   struct linnet_pass *p = *pass = linnet_calloc(context, 1, sizeof *p + kind_of(network)->layers_bytes);
   if (!p)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a pass through the network");

@@ -84,7 +84,8 @@ static struct problem describe(void) {
   enum linnet_attention_kind kind = experiment_kind(options.kind);
   size_t width = (size_t)options.width, all = (size_t)options.heads * width;
   struct problem p = {.ops = linnet_context_ops(context)->attention[kind]};
-  p.a = (struct linnet_attention){.heads = (size_t)options.heads,
+  p.a = (struct linnet_attention){.kind = kind,
+                                  .heads = (size_t)options.heads,
                                   .key_width = width,
                                   .width = width,
                                   .key_ld = 3 * all,

@@ -312,7 +312,7 @@ struct attention_case {
 };
 
 static struct attention_case attention_case(struct test_random *r, enum linnet_attention_kind kind, bool mapped) {
-  struct attention_case c = {.kind = kind, .a = {.heads = 1 + test_below(r, 6), .width = 32}};
+  struct attention_case c = {.kind = kind, .a = {.kind = kind, .heads = 1 + test_below(r, 6), .width = 32}};
   struct linnet_attention *a = &c.a;
   if (test_below(r, 2))
     a->width = 1 + some_size(r, test_below(r, 10) ? 70 : 140);
@@ -409,6 +409,12 @@ static double test_causal_linear_attention(const struct linnet_ops *ops, struct 
 
 static double test_mapped_causal_linear_attention(const struct linnet_ops *ops, struct test_random *r) {
   return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR, true);
+}
+
+/* Both kinds, also with mapped keys. */
+static double test_decaying_attention(const struct linnet_ops *ops, struct test_random *r) {
+  const bool causal = test_below(r, 2), mapped = test_below(r, 2);
+  return test_attention(ops, r, causal ? LINNET_ATTENTION_CAUSAL_LINEAR_DECAY : LINNET_ATTENTION_LINEAR_DECAY, mapped);
 }
 
 static double test_softmax_attention(const struct linnet_ops *ops, struct test_random *r) {
@@ -858,6 +864,7 @@ static const struct {
     {"lsh_attention", test_lsh_attention, 1e-5, 100},
     {"causal_linear_attention", test_causal_linear_attention, 1e-5, 150},
     {"mapped_causal_linear", test_mapped_causal_linear_attention, 2e-4, 60},
+    {"decaying_attention", test_decaying_attention, 1e-5, 100},
     {"linear_steps", test_linear_steps, 1e-5, 50},
     {"linear_state", test_linear_state, 1e-5, 100},
     {"lstm_forward", test_lstm_forward, 5e-6, 100},

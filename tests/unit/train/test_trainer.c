@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "model/format/model.h"
+#include "refused_training.h"
 #include "small_training.h"
 
 /* Where everything is slow, two epochs, which teach little. */
@@ -315,6 +316,13 @@ static void test_measure_chunk(void) {
   linnet_context_destroy(context);
 }
 
+/* Attention without kernels for GPUs is refused there. */
+static void test_decay_on_gpu(void) {
+  limited_ops = linnet_cpu_device_ops;
+  limited_ops.host = false;
+  check_not_on_gpu(make_run(TRANSFORMER "\"layers\": 2, \"attention\": [\"linear\", \"linear-decay\"]}", 1, 1));
+}
+
 /* Products of 8-bit integers are refused before anything is written. */
 static void test_integers(void) {
   char folder[64];
@@ -342,6 +350,7 @@ static void test_other_networks(void) {
 }
 
 int main(void) {
+  test_decay_on_gpu();
   test_integers();
   test_other_networks();
   for (size_t i = 0; i < NETWORKS; i++) {

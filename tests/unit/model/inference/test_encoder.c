@@ -40,6 +40,8 @@ static const struct scenario scenarios[] = {
     {"{\"attention\": \"causal-linear\", \"convolution\": 63, \"convolution_lookahead\": [62, 1], \"norm\": \"pre\"}",
      900},
     {"{\"convolution\": 5, \"convolution_lookahead\": [0, 3], \"stack\": 3}", 900},
+    {"{\"attention\": [\"linear-decay\", \"linear\"], \"stack\": 2}", 700},
+    {"{\"attention\": \"causal-linear-decay\", \"feature_map\": \"positive\", \"features\": 33}", 500},
     {"{\"feature_map\": \"relu\"}", 500},
     {"{\"feature_map\": \"polynomial\"}", 900},
     {"{\"feature_map\": \"fourier\", \"features\": 70, \"norm\": \"pre\"}", 900},

@@ -40,6 +40,8 @@ static const struct scenario scenarios[] = {
     {"{\"attention\": \"causal-linear\", \"feature_map\": \"positive\", \"features\": 20}", FRAMES, STATE(20), 0, 0},
     {"{\"attention\": \"causal-linear\", \"feature_map\": \"fourier\", \"features\": 20}", FRAMES, STATE(40), 0, 0},
     {"{\"attention\": \"causal-linear\", \"feature_map\": \"polynomial\", \"stack\": 2}", ODD_FRAMES, STATE(136), 0, 0},
+    {"{\"attention\": \"causal-linear-decay\"}", FRAMES, STATE(16), 0, 0},
+    {"{\"attention\": \"causal-linear-decay\", \"feature_map\": \"relu\"}", FRAMES, STATE(16), 0, 0},
     {"{\"attention\": \"causal-softmax\"}", FRAMES, 0, 2 * KEY_VALUE, 0},
     {"{\"attention\": [\"causal-linear\", \"causal-softmax\"], \"norm\": \"pre\"}", FRAMES, STATE(16) / 2, KEY_VALUE,
      0},
@@ -68,6 +70,7 @@ static const struct {
     {"{\"attention\": [\"causal-linear\", \"linear\"]}", "layer 2 has attention"},
     {"{\"attention\": [\"causal-linear\", \"linear\"], \"convolution\": 3, \"convolution_lookahead\": 0}",
      "layer 2 has attention"},
+    {"{\"attention\": \"linear-decay\"}", "layer 1 has attention that sees later frames"},
     {"{\"attention\": \"causal-lsh\"}", "layer 1 has attention that cannot"},
     {"{\"encoder\": \"blstm\"}", "LSTM"},
 };
