@@ -22,7 +22,7 @@ enum { CAUSAL_LINEAR_BAND = 2 * GEMM_ROWS };
 
 /* --- Products */
 
-/* How a scan treats S: the kinds of a compile-time argument. */
+/* What a scan does with S from row to row, as a compile-time argument: see linnet_causal_linear_kernels. */
 enum causal_linear_scan_kind { SCAN_SUM, SCAN_DECAY, SCAN_DECAY_EARLIER };
 
 /* One row of a tile of S, for one row of the operands: S, then y += x S, or without this row. */
@@ -50,7 +50,7 @@ VEC_INLINE void causal_linear_scan_tile(const enum causal_linear_scan_kind kind,
     s[i][1] = vf_load(state + i * p->width_ld + VW);
   }
   for (size_t i = first; i < first + rows; i++) {
-    const size_t t = p->reversed ? p->rows - 1 - i : i;
+    const size_t t = kind != SCAN_SUM && p->reversed ? p->rows - 1 - i : i;
     const float *x = p->x + t * p->depth_ld + c, *a = p->a + t * p->depth_ld + c, *row = p->b + t * p->width_ld + m;
     float *y = p->y + t * p->width_ld + m;
     const vf b[2] = {vf_load(row), vf_load(row + VW)};
