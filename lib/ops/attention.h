@@ -5,7 +5,7 @@
  *   softmax, causal-softmax    ops/softmax_attention.h (Vaswani et al. 2017)
  *   lsh, causal-lsh            ops/lsh_attention.h (Kitaev et al. 2020)
  *   linear-decay, causal-linear-decay
- *                              ops/decaying_linear_attention.h (Afzal et al. 2025, Sun et al. 2023)
+ *                              ops/decaying_linear_attention.h (Sun et al. 2023, Afzal et al. 2025)
  */
 #ifndef LINNET_ATTENTION_H
 #define LINNET_ATTENTION_H

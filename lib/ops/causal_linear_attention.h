@@ -30,9 +30,10 @@ const char *linnet_causal_linear_form_name(enum linnet_causal_linear_form form);
  * In x, a, b and S the columns beyond depth and width are zero; in y they may hold anything. */
 struct linnet_causal_linear_product {
   size_t rows, depth, width, depth_ld, width_ld;
-  size_t chunk;           /* rows between the states of the chunked form */
-  real decay;             /* this and the next two: of decaying_scan */
-  bool reversed, earlier; /* from the last row to the first; y_t does not read row t */
+  size_t chunk;  /* rows between the states of the chunked form */
+  real decay;    /* of decaying_scan alone, as the next two */
+  bool reversed; /* the scan goes from the last row to the first */
+  bool earlier;  /* y_t reads the state before row t */
   const real *x;
   size_t keys; /* rows of a and b in `attend` */
   const real *a, *b;

@@ -4,9 +4,10 @@
  *   w_ij = phi(q_i) . phi(k_j) g^|i - j|,   g = 1 - 2^-(2 + h)
  *   out_i = sum_j w_ij v_j / d_i,           d_i = max(sum_j w_ij, min_normaliser) + epsilon
  *
- * over all j (LION-D, Afzal et al. 2025, arXiv 2502.16249), or over j <= i in the causal kind (retention of Sun et al.
- * 2023, arXiv 2307.08621, with the normaliser of linear attention, and without positions). Head 0 forgets half of what
- * it has read after 2.4 frames, head 5 after 88.
+ * over all j, or over j <= i in the causal kind. The causal kind is retention (Sun et al. 2023, arXiv 2307.08621) with
+ * the normaliser of linear attention, without rotated positions, and with faster decay: theirs has 5 + h. Both
+ * directions together are a form of LION (Afzal et al. 2025, arXiv 2502.16249). Head 0 forgets half of what it has read
+ * after 2.4 frames, head 5 after 88.
  *
  * The sums are those of two recurrences, one in each direction of time, with the state of causal linear attention. So
  * the time is linear in T. Nothing is saved for backward; the workspace holds one head of the longest sequence. */

@@ -9,7 +9,6 @@ static const struct shape { size_t frames, heads, width; } shapes[] = {{1000, 6,
 
 struct run {
   const struct linnet_ops *ops;
-  enum linnet_attention_kind kind;
   const struct pass *pass;
   struct linnet_attention a;
   struct linnet_pack pack;
@@ -33,25 +32,25 @@ static void apply(void *user) {
 static void forward(void *user) {
   struct run *r = user;
   const float *q = r->qkv, *k = q + r->a.out_ld, *v = k + r->a.out_ld;
-  r->ops->attention[r->kind]->forward(&(struct linnet_attention_call){
+  r->ops->attention[r->a.kind]->forward(&(struct linnet_attention_call){
       .attention = &r->a, .pack = &r->pack, .q = q, .k = k, .v = v, .saved = r->saved, .out = r->out, .work = r->work});
 }
 
 static void backward(void *user) {
   struct run *r = user;
   const float *q = r->qkv, *k = q + r->a.out_ld, *v = k + r->a.out_ld;
-  r->ops->attention[r->kind]->backward(&(struct linnet_attention_call){.attention = &r->a,
-                                                                       .pack = &r->pack,
-                                                                       .q = q,
-                                                                       .k = k,
-                                                                       .v = v,
-                                                                       .saved = r->saved,
-                                                                       .out = r->out,
-                                                                       .work = r->work,
-                                                                       .dout = r->dout,
-                                                                       .dq = r->dqkv,
-                                                                       .dk = r->dqkv + r->a.out_ld,
-                                                                       .dv = r->dqkv + 2 * r->a.out_ld});
+  r->ops->attention[r->a.kind]->backward(&(struct linnet_attention_call){.attention = &r->a,
+                                                                         .pack = &r->pack,
+                                                                         .q = q,
+                                                                         .k = k,
+                                                                         .v = v,
+                                                                         .saved = r->saved,
+                                                                         .out = r->out,
+                                                                         .work = r->work,
+                                                                         .dout = r->dout,
+                                                                         .dq = r->dqkv,
+                                                                         .dk = r->dqkv + r->a.out_ld,
+                                                                         .dv = r->dqkv + 2 * r->a.out_ld});
 }
 
 static void both(void *user) {
@@ -59,9 +58,10 @@ static void both(void *user) {
   backward(user);
 }
 
-/* What the products of a head cost: a sum over all frames that each of them reads, or a scan in each direction of time,
- * take frames width^2 times a number; attention to each frame takes the number of attended pairs of frames times width
- * times a number, and its backward includes its scores, which it computes again. */
+/* What the flops of the products of a head are proportional to:
+ *   sum     frames width^2: one sum over the frames, which all of them read
+ *   scan    the same for each direction of time: a running sum
+ *   pairs   pairs of frames, times width; backward computes the scores again */
 enum cost { COST_SUM, COST_SCAN, COST_PAIRS, COSTS };
 
 static const struct pass {
@@ -99,7 +99,6 @@ static struct run run_create(const struct linnet_ops *ops, enum linnet_attention
   struct test_random random = {1};
   size_t columns = s->heads * s->width;
   struct run r = {.ops = ops,
-                  .kind = kind,
                   .a = {.kind = kind,
                         .heads = s->heads,
                         .key_width = s->width,

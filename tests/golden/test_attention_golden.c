@@ -7,7 +7,6 @@
 
 struct attention_data {
   size_t frames, width; /* width: of all heads */
-  enum linnet_attention_kind kind;
   struct linnet_attention attention;
   struct linnet_pack pack;
   size_t offsets[8];
@@ -17,7 +16,7 @@ struct attention_data {
 };
 
 static bool shared_key(const struct attention_data *d) {
-  return linnet_attention_traits[d->kind].shared_key;
+  return linnet_attention_traits[d->attention.kind].shared_key;
 }
 
 static size_t number(const struct golden *g, const char *key) {
@@ -36,8 +35,7 @@ static struct linnet_lsh read_lsh(const struct golden *g) {
 static void data_read(struct attention_data *d, const struct golden *g, enum linnet_attention_kind kind) {
   size_t count, sequences;
   int32_t *lengths = golden_integers(g, "", "lengths", &sequences);
-  *d = (struct attention_data){.kind = kind,
-                               .attention.kind = kind,
+  *d = (struct attention_data){.attention.kind = kind,
                                .q = golden_floats(g, "", "q", &count),
                                .v = golden_floats(g, "", "v", NULL),
                                .dout = golden_floats(g, "", "dout", NULL),
@@ -95,7 +93,7 @@ static struct attention_data data;
 
 /* Queries and keys mapped, attention over them, and both backwards. */
 static void run_mapped(const struct linnet_ops *ops, const struct attention_data *d, float *out, float *const grad[3]) {
-  const struct linnet_attention_ops *attention = ops->attention[d->kind];
+  const struct linnet_attention_ops *attention = ops->attention[d->attention.kind];
   size_t n = d->frames * d->map.phi_ld;
   void *saved = test_alloc(attention->saved_bytes(&d->attention, d->frames, d->pack.sequences), 1);
   void *work = test_alloc(attention->work_bytes(&d->attention, d->frames), 1);
@@ -132,7 +130,7 @@ static void run_mapped(const struct linnet_ops *ops, const struct attention_data
 }
 
 static void run_plain(const struct linnet_ops *ops, const struct attention_data *d, float *out, float *const grad[3]) {
-  const struct linnet_attention_ops *attention = ops->attention[d->kind];
+  const struct linnet_attention_ops *attention = ops->attention[d->attention.kind];
   void *saved = test_alloc(attention->saved_bytes(&d->attention, d->frames, d->pack.sequences), 1);
   void *work = test_alloc(attention->work_bytes(&d->attention, d->frames), 1);
   attention->forward(&(struct linnet_attention_call){.attention = &d->attention,

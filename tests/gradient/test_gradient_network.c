@@ -143,23 +143,10 @@ static void hash_keys(const struct linnet_attention *a, const struct linnet_pack
   }
 }
 
-static void hash_call(const struct linnet_attention_call *c, bool causal) {
-  hash_keys(c->attention, c->pack, causal, c->q, c->k);
-}
-
 static void hashing_linear(const struct linnet_attention_call *c) {
-  hash_call(c, false);
-  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LINEAR]->forward(c);
-}
-
-static void hashing_causal(const struct linnet_attention_call *c) {
-  hash_call(c, true);
-  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LINEAR]->forward(c);
-}
-
-static void hashing_decay(const struct linnet_attention_call *c) {
-  hash_call(c, false);
-  linnet_cpu_ops("reference")->attention[c->attention->kind]->forward(c);
+  const enum linnet_attention_kind kind = c->attention->kind;
+  hash_keys(c->attention, c->pack, linnet_attention_traits[kind].causal, c->q, c->k);
+  linnet_cpu_ops("reference")->attention[kind]->forward(c);
 }
 
 /* --- LSH attention: the order of the frames shows their buckets */
@@ -187,11 +174,11 @@ static const struct wrapper {
   enum linnet_attention_kind kind;
   void (*forward)(const struct linnet_attention_call *c);
 } wrappers[] = {{LINNET_ATTENTION_LINEAR, hashing_linear},
-                {LINNET_ATTENTION_CAUSAL_LINEAR, hashing_causal},
+                {LINNET_ATTENTION_CAUSAL_LINEAR, hashing_linear},
                 {LINNET_ATTENTION_LSH, hashing_lsh},
                 {LINNET_ATTENTION_CAUSAL_LSH, hashing_causal_lsh},
-                {LINNET_ATTENTION_LINEAR_DECAY, hashing_decay},
-                {LINNET_ATTENTION_CAUSAL_LINEAR_DECAY, hashing_decay}};
+                {LINNET_ATTENTION_LINEAR_DECAY, hashing_linear},
+                {LINNET_ATTENTION_CAUSAL_LINEAR_DECAY, hashing_linear}};
 enum { WRAPPERS = sizeof wrappers / sizeof *wrappers };
 
 /* --- a problem ---------------------------------------------------------------------------------------------------- */

@@ -303,7 +303,6 @@ static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size
  * attention also with mapped keys of another width: values away from 0, or vectors of length about 1 with a minimum
  * of the normaliser, like Fourier features. */
 struct attention_case {
-  enum linnet_attention_kind kind;
   struct linnet_attention a;
   struct linnet_pack pack;
   size_t offsets[6], rows;
@@ -312,7 +311,7 @@ struct attention_case {
 };
 
 static struct attention_case attention_case(struct test_random *r, enum linnet_attention_kind kind, bool mapped) {
-  struct attention_case c = {.kind = kind, .a = {.kind = kind, .heads = 1 + test_below(r, 6), .width = 32}};
+  struct attention_case c = {.a = {.kind = kind, .heads = 1 + test_below(r, 6), .width = 32}};
   struct linnet_attention *a = &c.a;
   if (test_below(r, 2))
     a->width = 1 + some_size(r, test_below(r, 10) ? 70 : 140);
@@ -348,7 +347,7 @@ static struct attention_case attention_case(struct test_random *r, enum linnet_a
 /* Forward and backward of one table: outputs, then gradients; false: a guard was overwritten. */
 static bool run_attention(const struct linnet_ops *ops, struct attention_case *c, struct test_random *r,
                           struct buffer *out, struct buffer *gradient) {
-  const struct linnet_attention_ops *attention = ops->attention[c->kind];
+  const struct linnet_attention_ops *attention = ops->attention[c->a.kind];
   struct buffer saved = buffer_poisoned(r, attention->saved_bytes(&c->a, c->rows, c->pack.sequences) / sizeof(float));
   struct buffer work = buffer_poisoned(r, attention->work_bytes(&c->a, c->rows) / sizeof(float));
   c->pack.offsets = c->offsets;
