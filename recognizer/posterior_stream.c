@@ -94,7 +94,8 @@ static void normalise(struct linnet_stream *s) {
   struct linnet_cmvn own;
   const struct linnet_cmvn *statistics = linnet_model_cmvn(s->model);
   if (config->cmvn == LINNET_CMVN_RUNNING)
-    linnet_cmvn_run(&s->running, config->cmvn_frames, config->cmvn_variance, s->features, s->frames);
+    linnet_cmvn_run(&s->running, config->cmvn_frames, config->cmvn_variance, config->cmvn_memory, s->features,
+                    s->frames);
   if (config->cmvn == LINNET_CMVN_NONE || config->cmvn == LINNET_CMVN_RUNNING)
     return;
   if (!statistics && config->cmvn == LINNET_CMVN_SPEAKER && s->speaker.count > 0)

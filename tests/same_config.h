@@ -18,7 +18,7 @@ static inline bool test_same_features(const struct linnet_feature_config *a, con
          x->high_frequency == y->high_frequency && x->preemphasis == y->preemphasis && x->dither == y->dither &&
          x->dither_seed == y->dither_seed && a->cmvn == b->cmvn && a->cmvn_variance == b->cmvn_variance &&
          a->cmvn_frames == b->cmvn_frames && a->max_silence == b->max_silence && a->edge_silence == b->edge_silence &&
-         a->cmvn_prior == b->cmvn_prior;
+         a->cmvn_prior == b->cmvn_prior && a->cmvn_memory == b->cmvn_memory;
 }
 
 #endif

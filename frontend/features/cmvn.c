@@ -128,7 +128,7 @@ static double run_frame(const struct linnet_cmvn *cmvn, int variance, const floa
 }
 
 enum linnet_status linnet_cmvn_run(struct linnet_cmvn *cmvn, enum linnet_cmvn_frames chosen, int variance,
-                                   float *features, size_t frames) {
+                                   double memory, float *features, size_t frames) {
   if (!valid(cmvn) || (frames > 0 && !features))
     return LINNET_ERROR_ARGUMENT;
   if (frames > 0 && !(cmvn->count > 0))
@@ -138,6 +138,8 @@ enum linnet_status linnet_cmvn_run(struct linnet_cmvn *cmvn, enum linnet_cmvn_fr
     const double mean = run_frame(cmvn, variance, x, y);
     if (isfinite(mean) && (mean > speech_mean || chosen == LINNET_CMVN_ALL_FRAMES))
       linnet_cmvn_accumulate(cmvn, x, 1);
+    if (memory > 0 && cmvn->count > memory)
+      linnet_cmvn_scale(cmvn, memory);
     memcpy(x, y, cmvn->dim * sizeof *x);
   }
   return LINNET_OK;

@@ -43,9 +43,10 @@ LINNET_API enum linnet_status linnet_cmvn_scale(struct linnet_cmvn *cmvn, double
 /* Normalises frame after frame in place, each by the statistics of those before it: as linnet_cmvn_apply does by *cmvn,
  * to which it then adds the frame. With LINNET_CMVN_SPEECH_FRAMES it adds only frames whose normalised values, with
  * variance, have a mean above -1. At the start of an utterance, *cmvn has the global statistics with the weight of some
- * frames. How the frames are divided among calls makes no difference. */
+ * frames. If `memory` is above 0, statistics of more frames get that weight (linnet_cmvn_scale). How the frames are
+ * divided among calls makes no difference. */
 LINNET_API enum linnet_status linnet_cmvn_run(struct linnet_cmvn *cmvn, enum linnet_cmvn_frames chosen, int variance,
-                                              float *features, size_t frames);
+                                              double memory, float *features, size_t frames);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
 /* The features that a model expects: filterbank, normalisation (CMVN) and treatment of silence, as structures and as
  * JSON. fbank.h and cmvn.h compute features.
  *
- * Stability: stable; linnet_feature_config.max_silence, .edge_silence and .cmvn_prior are experimental (linnet.h). */
+ * Stability: stable; linnet_feature_config.max_silence, .edge_silence, .cmvn_prior and
+ * .cmvn_memory are experimental (linnet.h). */
 #ifndef LINNET_FEATURES_H
 #define LINNET_FEATURES_H
 
@@ -70,6 +71,9 @@ struct linnet_feature_config {
    * whole frames of digital silence are around speech. The posteriors of the removed frames are blank. */
   double edge_silence;
   double cmvn_prior; /* frames, 1 to 1e6; 100: the weight of the global statistics in LINNET_CMVN_RUNNING */
+  /* Frames, 1 to 1e6; 0: no limit (default). The maximum weight of all earlier frames in LINNET_CMVN_RUNNING: a long
+   * stream forgets what it heard long ago, and follows a new speaker or level. */
+  double cmvn_memory;
 };
 
 /* The default: 40 mel bands, and CMVN per utterance with variance over frames with speech. Dither is always off. */

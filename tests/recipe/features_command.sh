@@ -81,6 +81,9 @@ cmp -s <(sed -n 3p global.txt) <(sed -n 3p running.txt) && fail 'later frames ha
 check 0 '1 utterance' data/u1.wav -o prior.txt --text --cmvn running --cmvn-from global --cmvn-prior 1000000
 paste <(head -3 global.txt) <(head -3 prior.txt) | awk 'NR > 1 { n = NF / 2; for (i = 1; i <= n; i++)
   if (($i - $(i + n)) ^ 2 > 1e-6) exit 1 }' || fail 'a prior of a million frames does not hold'
+check 0 '1 utterance' data/u1.wav -o memory.txt --text --cmvn running --cmvn-from global --cmvn-memory 110
+cmp <(head -9 running.txt) <(head -9 memory.txt) || fail 'frames before the limit differ'
+cmp -s running.txt memory.txt && fail 'the weight of all frames has no maximum'
 
 # The command reports failed utterances and writes the others.
 cp -r data some
@@ -104,6 +107,7 @@ check 2 'must be cm, cm2 or cm3' data -o x.ark --compress zip
 check 2 'must be none, utterance' data -o x.ark --cmvn me
 check 2 'needs --cmvn global or running' data -o x.ark --cmvn-from global
 check 2 'cmvn-prior 0' data -o x.ark --cmvn running --cmvn-prior 0
+check 2 'cmvn-memory 0.5' data -o x.ark --cmvn running --cmvn-memory 0.5
 check 2 'would both have the key u1' data/u1.wav data/u1.wav -o x.ark
 check 2 'is a folder' data data -o x.ark
 check 1 'neither wav.scp nor feats.scp' . -o x.ark

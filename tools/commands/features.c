@@ -12,7 +12,7 @@ static struct {
   char *ark, *scp, *num_frames, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given;
   struct raw_options raw;
   int text, wide, variance, run_commands, num_mel, channel;
-  double max_seconds, dither, prior, speed;
+  double max_seconds, dither, prior, memory, speed;
   long long dither_seed;
   struct linnet_fbank_settings fbank;
 } options;
@@ -72,6 +72,11 @@ static bool read_statistics(struct features_job *job) {
   job->prior = options.prior;
   if (!(job->prior >= 1 && job->prior <= 1e6)) {
     tool_usage("--cmvn-prior %g: must be 1 to 1000000", job->prior);
+    return false;
+  }
+  job->memory = options.memory;
+  if (!(job->memory == 0 || (job->memory >= 1 && job->memory <= 1e6))) {
+    tool_usage("--cmvn-memory %g: must be 0, or 1 to 1000000", job->memory);
     return false;
   }
   if (options.given && !features_are_global(job)) {
@@ -284,6 +289,8 @@ static struct poptOption cmvn_table[] = {
      "with --cmvn global and running: read the statistics from this file (default: compute them)", "FILE"},
     {"cmvn-prior", 0, POPT_ARG_DOUBLE, &options.prior, 0,
      "with --cmvn running: the weight of the global statistics, 1 to 1000000 (default 100)", "FRAMES"},
+    {"cmvn-memory", 0, POPT_ARG_DOUBLE, &options.memory, 0,
+     "with --cmvn running: the maximum weight of all earlier frames; 0: no maximum (default 0)", "FRAMES"},
     POPT_TABLEEND};
 
 static struct poptOption audio_table[] = {

@@ -185,7 +185,7 @@ static struct linnet_cmvn *statistics_of(const struct features_job *job, size_t 
 static void normalise_running(const struct features_job *job, struct features *features) {
   struct linnet_cmvn running = job->statistics[0];
   linnet_cmvn_scale(&running, job->prior);
-  linnet_cmvn_run(&running, job->cmvn_frames, job->variance, features->values, features->frames);
+  linnet_cmvn_run(&running, job->cmvn_frames, job->variance, job->memory, features->values, features->frames);
 }
 
 static void normalise(const struct features_job *job, size_t i, struct features *features) {

@@ -36,6 +36,7 @@ struct features_job {
   enum linnet_cmvn_frames cmvn_frames;
   bool variance;
   double prior;                   /* frames: the weight of the statistics for LINNET_CMVN_RUNNING */
+  double memory;                  /* frames: the maximum weight of all earlier frames there; 0: none */
   struct linnet_cmvn *statistics; /* one per speaker, or one in all if they are global; NULL if none are wanted */
   bool statistics_given;          /* they are complete already */
   struct linnet_ark_writer *writer;

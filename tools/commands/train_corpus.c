@@ -464,7 +464,7 @@ static void normalise(const struct linnet_feature_config *config, const struct l
   if (config->cmvn == LINNET_CMVN_RUNNING) {
     own = *statistics;
     linnet_cmvn_scale(&own, config->cmvn_prior);
-    linnet_cmvn_run(&own, config->cmvn_frames, config->cmvn_variance, features, frames);
+    linnet_cmvn_run(&own, config->cmvn_frames, config->cmvn_variance, config->cmvn_memory, features, frames);
     return;
   }
   if (config->cmvn == LINNET_CMVN_UTTERANCE) {

@@ -36,11 +36,12 @@ static const struct linnet_json_key keys[] = {
     {"cmvn_frames", LINNET_JSON_NAME, AT(cmvn_frames), .names = LINNET_NAMES(cmvn_frames_names)},
     {"max_silence", LINNET_JSON_DOUBLE, AT(max_silence), .low = 0, .high = LINNET_MAX_SILENCE},
     {"edge_silence", LINNET_JSON_DOUBLE, AT(edge_silence), .low = 0, .high = LINNET_MAX_SILENCE},
-    {"cmvn_prior", LINNET_JSON_DOUBLE, AT(cmvn_prior), .low = 0, .high = 1e6}};
+    {"cmvn_prior", LINNET_JSON_DOUBLE, AT(cmvn_prior), .low = 0, .high = 1e6},
+    {"cmvn_memory", LINNET_JSON_DOUBLE, AT(cmvn_memory), .low = 0, .high = 1e6}};
 static const struct linnet_json_table table = {"features", keys, sizeof keys / sizeof *keys};
 
 /* The last keys may be missing in older files. */
-enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 4 };
+enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 5 };
 
 void(linnet_feature_config_default)(struct linnet_feature_config *features, size_t size) {
   const struct linnet_feature_config defaults = {.size = sizeof(struct linnet_feature_config),
@@ -135,14 +136,17 @@ enum linnet_status linnet_feature_config_validate(struct linnet_context *context
   if (features->cmvn == LINNET_CMVN_RUNNING && features->cmvn_prior < 1)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: features: \"cmvn_prior\" is %g; it must be 1 to 1e+06", name,
                        features->cmvn_prior);
+  if (features->cmvn_memory > 0 && features->cmvn_memory < 1)
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: features: \"cmvn_memory\" is %g; it must be 0, or 1 to 1e+06",
+                       name, features->cmvn_memory);
   return check_relations(context, name, &features->fbank);
 }
 
 /* --- writing -------------------------------------------------------------------------------------------------- */
 
-/* Sets a key that files of before lack, unless it has the value that a missing key means. */
-static bool set_silence(json_t *root, const char *key, double seconds) {
-  return seconds <= 0 || json_object_set_new(root, key, linnet_json_number(seconds)) == 0;
+/* Sets a key that files of before lack, unless it is 0, which a missing key means. */
+static bool set_above_0(json_t *root, const char *key, double value) {
+  return value <= 0 || json_object_set_new(root, key, linnet_json_number(value)) == 0;
 }
 
 enum linnet_status linnet_feature_config_format(struct linnet_context *context,
@@ -160,11 +164,12 @@ enum linnet_status linnet_feature_config_format(struct linnet_context *context,
   if (root && features->cmvn_frames != LINNET_CMVN_ALL_FRAMES &&
       json_object_set_new(root, "cmvn_frames", json_string(cmvn_frames_names[features->cmvn_frames])) != 0)
     json_decref(root), root = NULL;
-  if (root && !(set_silence(root, "max_silence", features->max_silence) &&
-                set_silence(root, "edge_silence", features->edge_silence)))
+  if (root && !(set_above_0(root, "max_silence", features->max_silence) &&
+                set_above_0(root, "edge_silence", features->edge_silence)))
     json_decref(root), root = NULL;
   if (root && features->cmvn == LINNET_CMVN_RUNNING &&
-      json_object_set_new(root, "cmvn_prior", linnet_json_number(features->cmvn_prior)) != 0)
+      !(set_above_0(root, "cmvn_prior", features->cmvn_prior) &&
+        set_above_0(root, "cmvn_memory", features->cmvn_memory)))
     json_decref(root), root = NULL;
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);

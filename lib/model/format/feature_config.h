@@ -5,7 +5,8 @@
  *    "cmvn_frames": "speech"}
  *
  * A missing "cmvn_frames" means "all", which is never written; a missing "max_silence" or "edge_silence" means 0.
- * "cmvn_prior" is written with "cmvn": "running" only; if it is missing, it is 100.
+ * "cmvn_prior" is written with "cmvn": "running" only; if it is missing, it is 100. So is "cmvn_memory"; if it is
+ * missing, it is 0.
  *
  * Dither is not part of a model: it is always off here. */
 #ifndef LINNET_FEATURE_CONFIG_H

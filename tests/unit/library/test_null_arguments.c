@@ -314,8 +314,8 @@ static void refuse_cmvn(void) {
   REFUSES(linnet_cmvn_read(f.context, NULL, (void *)&scratch));
   REFUSES(linnet_cmvn_read(f.context, "x", NULL));
   REFUSES(linnet_cmvn_reset(NULL, 1));
-  REFUSES(linnet_cmvn_run(NULL, LINNET_CMVN_ALL_FRAMES, 1, floats, 1));
-  REFUSES(linnet_cmvn_run((void *)&scratch, LINNET_CMVN_ALL_FRAMES, 1, NULL, 1));
+  REFUSES(linnet_cmvn_run(NULL, LINNET_CMVN_ALL_FRAMES, 1, 0, floats, 1));
+  REFUSES(linnet_cmvn_run((void *)&scratch, LINNET_CMVN_ALL_FRAMES, 1, 0, NULL, 1));
   REFUSES(linnet_cmvn_scale(NULL, 1));
   REFUSES(linnet_cmvn_write(NULL, "x", (void *)&scratch));
   REFUSES(linnet_cmvn_write(f.context, NULL, (void *)&scratch));

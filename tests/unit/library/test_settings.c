@@ -294,7 +294,8 @@ static const struct structure {
      fill_feature_config,
      call_features,
      NULL,
-     {AT(fbank), AT(cmvn), AT(cmvn_variance), AT(cmvn_frames), AT(max_silence), AT(edge_silence), AT(cmvn_prior)}},
+     {AT(fbank), AT(cmvn), AT(cmvn_variance), AT(cmvn_frames), AT(max_silence), AT(edge_silence), AT(cmvn_prior),
+      AT(cmvn_memory)}},
 #undef S
 #define S linnet_g2p_settings
     {"linnet_g2p_settings",

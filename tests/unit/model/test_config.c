@@ -355,10 +355,11 @@ static void test_features(void) {
   features.edge_silence = 0.1;
   features.cmvn_frames = LINNET_CMVN_ALL_FRAMES; /* as in files of before, which do not name it */
   REQUIRE(linnet_feature_config_format(context, &features, &text) == LINNET_OK, "%s", linnet_context_error(context));
-  CHECK(!strstr(text, "cmvn_prior"), "wrote %s", text);
+  CHECK(!strstr(text, "cmvn_prior") && !strstr(text, "cmvn_memory"), "wrote %s", text);
   linnet_free(context, text);
   features.cmvn = LINNET_CMVN_RUNNING;
   features.cmvn_prior = 150.5;
+  features.cmvn_memory = 3000;
   REQUIRE(linnet_feature_config_format(context, &features, &text) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_feature_config_parse_complete(context, text, "FILE", &read) == LINNET_OK, "%s",
         linnet_context_error(context));
@@ -383,6 +384,7 @@ static void test_feature_refusals(void) {
       {"{\"preemphasis\": 2}", LINNET_ERROR_LIMIT, "preemphasis"},
       {"{\"cmvn\": \"word\"}", LINNET_ERROR_UNSUPPORTED, "none, utterance, speaker, global, running"},
       {"{\"cmvn\": \"running\", \"cmvn_prior\": 0}", LINNET_ERROR_LIMIT, "cmvn_prior"},
+      {"{\"cmvn\": \"running\", \"cmvn_memory\": 0.5}", LINNET_ERROR_LIMIT, "cmvn_memory"},
       {"{\"cmvn_frames\": \"loud\"}", LINNET_ERROR_UNSUPPORTED, "all, speech"},
       {"{\"max_silence\": -1}", LINNET_ERROR_LIMIT, "max_silence"},
       {"{\"edge_silence\": 1e5}", LINNET_ERROR_LIMIT, "edge_silence"},

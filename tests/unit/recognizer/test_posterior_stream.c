@@ -107,7 +107,7 @@ static void compute_offline(struct linnet_context *context, const struct linnet_
         linnet_cmvn_accumulate_frames(&cmvn, config.cmvn_frames, features, frames);
   if (config.cmvn == LINNET_CMVN_RUNNING)
     linnet_cmvn_scale(&cmvn, config.cmvn_prior),
-        linnet_cmvn_run(&cmvn, config.cmvn_frames, config.cmvn_variance, features, frames);
+        linnet_cmvn_run(&cmvn, config.cmvn_frames, config.cmvn_variance, config.cmvn_memory, features, frames);
   else
     linnet_cmvn_apply(&cmvn, config.cmvn_variance, features, frames);
   rows->count = 0;

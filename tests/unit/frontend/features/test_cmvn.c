@@ -135,7 +135,7 @@ static void test_speech_frames(void) {
 
 /* --- running statistics ------------------------------------------------------------------------------------------- */
 
-enum { PRIOR = 100 };
+enum { PRIOR = 100, MEMORY = 130 };
 
 /* Faint noise in the first third, then speech that is 1.5 lower than the prior says. */
 static void make_live(float *x) {
@@ -157,15 +157,18 @@ static struct linnet_cmvn live_prior(void) {
   return cmvn;
 }
 
-/* Frame t by its definition, from all frames before it; taken[] says which of them count. Returns the mean of the
- * values with variance. */
-static double run_by_definition(const float *x, const bool *taken, size_t t, int variance, double *y) {
+/* Frame t by its definition, from all frames before it; taken[] says which of them count. The weight of all together is
+ * at most `memory`, unless that is 0. Returns the mean of the values with variance. */
+static double run_by_definition(const float *x, const bool *taken, size_t t, int variance, double memory, double *y) {
   double mean_value = 0;
   for (int i = 0; i < DIM; i++) {
     double n = PRIOR, mean = 13 + i * 0.25, sum = n * mean, square = n * (mean * mean + 9);
     for (size_t s = 0; s < t; s++)
-      if (taken[s])
-        n++, sum += x[s * DIM + i], square += (double)x[s * DIM + i] * x[s * DIM + i];
+      if (taken[s]) {
+        const double keep = memory > 0 && n + 1 > memory ? memory / (n + 1) : 1;
+        n = keep * (n + 1), sum = keep * (sum + x[s * DIM + i]);
+        square = keep * (square + (double)x[s * DIM + i] * x[s * DIM + i]);
+      }
     mean = sum / n;
     const double deviation = sqrt(fmax(square / n - mean * mean, 1e-10));
     y[i] = (x[t * DIM + i] - mean) / (variance ? deviation : 1);
@@ -174,7 +177,7 @@ static double run_by_definition(const float *x, const bool *taken, size_t t, int
   return mean_value;
 }
 
-static void check_running(enum linnet_cmvn_frames chosen, int variance) {
+static void check_running(enum linnet_cmvn_frames chosen, int variance, double memory) {
   static float x[FRAMES * DIM], got[FRAMES * DIM];
   static bool taken[FRAMES];
   double worst = 0, y[DIM], bound = 1e-5;
@@ -182,15 +185,16 @@ static void check_running(enum linnet_cmvn_frames chosen, int variance) {
   struct linnet_cmvn cmvn = live_prior();
   make_live(x);
   memcpy(got, x, sizeof x);
-  CHECK(linnet_cmvn_run(&cmvn, chosen, variance, got, FRAMES) == LINNET_OK, "run");
+  CHECK(linnet_cmvn_run(&cmvn, chosen, variance, memory, got, FRAMES) == LINNET_OK, "run");
   for (size_t t = 0; t < FRAMES; t++) {
-    taken[t] = run_by_definition(x, taken, t, variance, y) > -1 || chosen == LINNET_CMVN_ALL_FRAMES;
+    taken[t] = run_by_definition(x, taken, t, variance, memory, y) > -1 || chosen == LINNET_CMVN_ALL_FRAMES;
     count += taken[t];
     for (int i = 0; i < DIM; i++)
       worst = fmax(worst, fabs(got[t * DIM + i] - y[i]));
   }
   CHECK(worst <= bound, "running statistics differ from their definition by %.1e, bound %.0e", worst, bound);
-  CHECK(cmvn.count == PRIOR + (double)count, "%g frames, %zu expected", cmvn.count, PRIOR + count);
+  const double expected = memory > 0 ? fmin(memory, PRIOR + (double)count) : PRIOR + (double)count;
+  CHECK(fabs(cmvn.count - expected) < 1e-9, "%g frames, %g expected", cmvn.count, expected);
   const size_t speech = FRAMES - FRAMES / 3;
   CHECK(count == (chosen == LINNET_CMVN_ALL_FRAMES ? (size_t)FRAMES : speech), "%zu frames count", count);
   printf("running statistics differ from their definition by %.1e, bound %.0e\n", worst, bound);
@@ -203,11 +207,11 @@ static void test_running_pieces(void) {
   struct test_random random = {5};
   make_live(x);
   memcpy(y, x, sizeof x);
-  linnet_cmvn_run(&whole, LINNET_CMVN_SPEECH_FRAMES, 1, x, FRAMES);
+  linnet_cmvn_run(&whole, LINNET_CMVN_SPEECH_FRAMES, 1, MEMORY, x, FRAMES);
   for (size_t done = 0, count; done < FRAMES; done += count) {
     count = test_below(&random, 20);
     count = count < FRAMES - done ? count : FRAMES - done;
-    linnet_cmvn_run(&pieces, LINNET_CMVN_SPEECH_FRAMES, 1, y + done * DIM, count);
+    linnet_cmvn_run(&pieces, LINNET_CMVN_SPEECH_FRAMES, 1, MEMORY, y + done * DIM, count);
   }
   CHECK(memcmp(x, y, sizeof x) == 0, "pieces differ");
 }
@@ -223,8 +227,8 @@ static void test_running_not_finite(void) {
     memcpy(y + DIM, x, sizeof x);
     for (int i = 0; i < DIM; i++)
       y[i] = odd[k / 2];
-    linnet_cmvn_run(&without, chosen, 1, x, FRAMES);
-    linnet_cmvn_run(&with, chosen, 1, y, FRAMES + 1);
+    linnet_cmvn_run(&without, chosen, 1, 0, x, FRAMES);
+    linnet_cmvn_run(&with, chosen, 1, 0, y, FRAMES + 1);
     CHECK(memcmp(x, y + DIM, sizeof x) == 0, "frames after one of %g differ", (double)odd[k / 2]);
   }
 }
@@ -233,15 +237,17 @@ static void test_running(void) {
   float x[DIM] = {0};
   struct linnet_cmvn cmvn;
   for (int variance = 0; variance < 2; variance++) {
-    check_running(LINNET_CMVN_SPEECH_FRAMES, variance);
-    check_running(LINNET_CMVN_ALL_FRAMES, variance);
+    for (double memory = 0; memory <= MEMORY; memory += MEMORY) {
+      check_running(LINNET_CMVN_SPEECH_FRAMES, variance, memory);
+      check_running(LINNET_CMVN_ALL_FRAMES, variance, memory);
+    }
   }
   test_running_pieces();
   test_running_not_finite();
   linnet_cmvn_reset(&cmvn, DIM);
   CHECK(linnet_cmvn_scale(&cmvn, 10) == LINNET_ERROR_STATE, "statistics of no frames");
-  CHECK(linnet_cmvn_run(&cmvn, LINNET_CMVN_ALL_FRAMES, 1, x, 1) == LINNET_ERROR_STATE, "statistics of no frames");
-  CHECK(linnet_cmvn_run(&cmvn, LINNET_CMVN_ALL_FRAMES, 1, NULL, 0) == LINNET_OK, "nothing to do");
+  CHECK(linnet_cmvn_run(&cmvn, LINNET_CMVN_ALL_FRAMES, 1, 0, x, 1) == LINNET_ERROR_STATE, "statistics of no frames");
+  CHECK(linnet_cmvn_run(&cmvn, LINNET_CMVN_ALL_FRAMES, 1, 0, NULL, 0) == LINNET_OK, "nothing to do");
   linnet_cmvn_accumulate(&cmvn, x, 1);
   CHECK(linnet_cmvn_scale(&cmvn, 0) == LINNET_ERROR_ARGUMENT, "a weight of 0");
   CHECK(linnet_cmvn_scale(&cmvn, INFINITY) == LINNET_ERROR_ARGUMENT, "an infinite weight");
