@@ -1,7 +1,7 @@
 /* A causal network frame by frame, in batches of streams and blocks of frames: how many streams one core runs in real
- * time, without features and search. "live" has the size of models/english with causal linear attention: 6 layers of
- * width 192, convolutions of 15, 30 ms an output frame. "images" has the size of the network for MNIST of
- * Katharopoulos et al. (2020): 8 layers of width 256.
+ * time, without features and search. "live" has 6 layers of width 192 with causal linear attention, convolutions of 15,
+ * 30 ms an output frame, as models/english-live but for the number of layers. "images" has the size of the network for
+ * MNIST of Katharopoulos et al. (2020): 8 layers of width 256.
  *
  * Per output frame: flop of products, attention and convolution. Per step: all packed weights for each pass of at most
  * max_rows rows, and reading and writing the state of each stream. Printed are the share of the multiply-add peak,
