@@ -337,14 +337,30 @@ static size_t count_infeasible(const struct linnet_batch *batch) {
   return count / batch->views;
 }
 
+/* Of the sequence, or pair, i; 0 for one without an alignment. */
+static double loss_of(const struct linnet_batch *batch, enum linnet_loss l, size_t i) {
+  return linnet_losses[l].needs_alignment && batch->losses[LINNET_LOSS_CTC][i] == INFINITY ? 0 : batch->losses[l][i];
+}
+
 /* Over the sequences, or pairs, of a batch: the mean of the views. */
 static double sum_loss(const struct linnet_batch *batch, enum linnet_loss l) {
-  const struct linnet_loss_kind *kind = &linnet_losses[l];
-  const size_t count = kind->of_pairs ? batch->count / 2 : batch->count;
+  const bool of_pairs = linnet_losses[l].of_pairs;
+  const size_t count = of_pairs ? batch->count / 2 : batch->count;
   double sum = 0;
   for (size_t i = 0; i < count; i++)
-    sum += kind->needs_alignment && batch->losses[LINNET_LOSS_CTC][i] == INFINITY ? 0 : batch->losses[l][i];
-  return kind->of_pairs ? sum : sum / (double)batch->views;
+    sum += loss_of(batch, l, i);
+  return of_pairs ? sum : sum / (double)batch->views;
+}
+
+bool linnet_gradient_is_finite(const struct linnet_gradient *g, const struct linnet_batch *batch, size_t i) {
+  const size_t labels = count_labels(batch) / batch->views;
+  bool finite = true;
+  for (int l = 0; l < LINNET_NUM_LOSSES; l++) {
+    const size_t values = linnet_losses[l].of_pairs ? 1 : batch->views;
+    for (size_t v = 0; v < values && has_loss(g, (enum linnet_loss)l, labels); v++)
+      finite = finite && isfinite(loss_of(batch, (enum linnet_loss)l, i * values + v));
+  }
+  return finite;
 }
 
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struct linnet_batch *batch,

@@ -127,6 +127,10 @@ enum linnet_status linnet_gradient_update(struct linnet_gradient *gradient, cons
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *gradient, const struct linnet_batch *batch,
                                           struct linnet_gradient_result *result);
 
+/* Whether each loss of utterance `i` of the batch is finite, or infinite because it has no alignment. After
+ * linnet_gradient_compute. */
+bool linnet_gradient_is_finite(const struct linnet_gradient *gradient, const struct linnet_batch *batch, size_t i);
+
 /* --- the losses of a shard (losses.c) ------------------------------------------------------------------------------
  */
 
