@@ -71,7 +71,7 @@ tuning_beam=200 beam=400 blank_penalty=0.5
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
 root=$exp prepared=$exp/data name=english shared='' special=''
 [ -z "$live" ] || exp=$exp/live name=english-live shared=../english/
-[ -z "$live" ] || special=', "endpoint": {"restart_seconds": 6}, "partial_interval": 0.06, "emission_delay": 0.015'
+[ -z "$live" ] || special=', "endpoint": {"restart_seconds": 6}, "partial_interval": 0.06, "emission_delay": 0.05'
 [ -z "$live" ] || [ -z "$quick" ] || set=(model.attention=causal-linear model.convolution_lookahead=1 features.cmvn=running
 	features.max_silence=0 features.edge_silence=0 ${set[@]+"${set[@]}"})
 ship=${ship:-$root/$name} sets=(speechocean762-dev librispeech-dev commonvoice)

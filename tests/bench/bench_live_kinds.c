@@ -17,8 +17,11 @@ enum { BLOCK = 4, FRAMES_PER_SECOND = 100, PIECE = 30, PAST = 300, NUM_POSITIONS
   "\"norm\": \"pre\", \"stack\": 3, \"width\": 192, \"heads\": 6, \"feed_forward\": 768, "                             \
   "\"position\": \"none\", \"convolution\": 15"
 #define CAUSAL "{" NETWORK ", \"layers\": 6, \"convolution_lookahead\": [2, 1, 1, 1, 1, 1], \"attention\": "
+#define SHIPPED                                                                                                        \
+  "{" NETWORK ", \"layers\": 12, \"convolution_lookahead\": [2, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0], \"attention\": "
 
 static const struct bench_network causal[] = {
+    {"models/english-live", SHIPPED "\"causal-linear\"}"},
     {"causal linear (elu)", CAUSAL "\"causal-linear\"}"},
     {"causal linear (positive, 64)", CAUSAL "\"causal-linear\", \"feature_map\": \"positive\", \"features\": 64}"},
     {"causal linear, 1 layer of softmax",
