@@ -31,6 +31,9 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
                      (default 0: only after --updates)
   --batch N          images of an update (default 10)
   --rate R           learning rate (default 1e-4)
+  --decay N          divide the rate by 10 over the last 1/N of the updates, linearly (default 1: never); not with
+                     --seconds, which ends a training before its last updates
+  --report N         updates of a line of EXP/KIND.log (default 10)
   --layers N, --heads N, --width N, --feed-forward N
                      the network (default 8, 8, 256, 1024; the paper has 16 layers for CIFAR-10)
   --scale N          divide height and width of the images by N (default 1)
@@ -48,11 +51,11 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
 END
 }
 
-data='' kinds='linear softmax lsh-1 lsh-4' updates='' seconds=0 batch=10 rate=1e-4 layers='' heads='' width='' feed_forward='' scale=''
-train_images=0 test_images='' speed='mnist cifar length' torch='' exp=exp/images seed=1 jobs=$(nproc) kernels=auto
-stage=1 stop_stage=5
-take_options "data kinds updates seconds batch rate layers heads width feed-forward scale train-images test-images speed torch exp
-	seed jobs kernels stage stop-stage" "$@"
+data='' kinds='linear softmax lsh-1 lsh-4' updates='' seconds=0 batch=10 rate=1e-4 decay=1 report=10 layers='' heads=''
+width='' feed_forward='' scale='' train_images=0 test_images='' speed='mnist cifar length' torch='' exp=exp/images seed=1
+jobs=$(nproc) kernels=auto stage=1 stop_stage=5
+take_options "data kinds updates seconds batch rate decay report layers heads width feed-forward scale train-images test-images speed
+	torch exp seed jobs kernels stage stop-stage" "$@"
 check_stages 5
 if [ -n "$quick" ]; then
 	: "${updates:=10}" "${layers:=1}" "${heads:=2}" "${width:=16}" "${feed_forward:=32}" "${scale:=4}" "${test_images:=20}"
@@ -130,8 +133,8 @@ train() {
 	local attention
 	read -r -a attention <<<"$(attention_of "$1")"
 	"$trainer" --train "$(cat "$exp/data/train")" --test "$(cat "$exp/data/test")" --out "$exp/$1" "${attention[@]}" \
-		--updates "$updates" --seconds "$seconds" --batch "$batch" --rate "$rate" --layers "$layers" --heads "$heads" --width "$width" \
-		--feed-forward "$feed_forward" --scale "$scale" --train-images "$train_images" --test-images "$test_images" \
+		--updates "$updates" --seconds "$seconds" --batch "$batch" --rate "$rate" --decay "$decay" --report "$report" \
+		--layers "$layers" --heads "$heads" --width "$width" --feed-forward "$feed_forward" --scale "$scale" --train-images "$train_images" --test-images "$test_images" \
 		--seed "$seed" --threads "$jobs" --kernels "$kernels" --checkpoint 5
 }
 

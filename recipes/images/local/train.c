@@ -31,7 +31,9 @@ static const struct poptOption own_options[] = {
     {"train", 0, POPT_ARG_STRING, &options.train, 0, "Training images: IDX, or CIFAR-10 records", "FILES"},
     {"test", 0, POPT_ARG_STRING, &options.test, 0, "Test images", "FILES"},
     {"out", 0, POPT_ARG_STRING, &options.out, 0,
-     "Prefix of the results: OUT.log (update, bits per dimension, seconds of the processor), OUT.model, OUT.result",
+     "Prefix of the results: OUT.log (update, bits per dimension, seconds of the processor), OUT.model, OUT.result, "
+     "and "
+     "OUT.bits (bits per dimension of each test image)",
      "OUT"},
     {INT("updates", updates, "Optimiser steps")},
     {INT("batch", batch, "Images of a step")},
@@ -279,18 +281,11 @@ static double train(struct training *t, FILE *log, const char *checkpoint, doubl
 
 /* --- evaluation --------------------------------------------------------------------------------------------------- */
 
-/* The sum, and the sum of squares, of bits per dimension of images. */
-struct sums {
-  double sum, squares;
-};
-
-static void add_losses(const struct training *t, struct sums *sums) {
+static void store_losses(const struct training *t, double *bits) {
   const double scale = 1 / ((double)images_size(&t->test_set) * log(2));
   for (size_t i = 0; i < EXPERIMENT_SHARDS; i++)
-    for (size_t k = 0; k < t->shards[i].sequences; k++) {
-      const double bits = t->shards[i].losses[k] * scale;
-      sums->sum += bits, sums->squares += bits * bits;
-    }
+    for (size_t k = 0; k < t->shards[i].sequences; k++)
+      bits[k * EXPERIMENT_SHARDS + i] = t->shards[i].losses[k] * scale;
 }
 
 static void test_shard(void *user, size_t index, unsigned worker) {
@@ -299,26 +294,41 @@ static void test_shard(void *user, size_t index, unsigned worker) {
   shard_loss(t, index, t->experiment.weights, NULL);
 }
 
-static struct sums test(struct training *t) {
-  struct sums sums = {0};
+/* Bits per dimension of each test image; free with linnet_free. */
+static double *test(struct training *t) {
   const size_t size = images_size(&t->test_set);
+  double *bits = experiment_alloc(t->experiment.context, t->test_set.count, sizeof *bits);
   for (size_t first = 0; first < t->test_set.count; first += (size_t)options.batch) {
     const size_t count = linnet_min_size((size_t)options.batch, t->test_set.count - first);
     clear_batch(t);
     for (size_t i = 0; i < count; i++)
       add_image(t, &t->shards[i % EXPERIMENT_SHARDS], t->test_set.values + (first + i) * size);
     linnet_parallel(t->experiment.context, EXPERIMENT_SHARDS, test_shard, t);
-    add_losses(t, &sums);
+    store_losses(t, bits + first);
   }
-  return sums;
+  return bits;
+}
+
+static void write_bits(const double *bits, size_t count) {
+  char name[4096];
+  output_name("bits", name, sizeof name);
+  FILE *file = experiment_create(name);
+  for (size_t i = 0; i < count; i++)
+    fprintf(file, "%.6f\n", bits[i]);
+  experiment_finish(file, name);
 }
 
 /* kind, updates, bits per dimension and its interval of 95 %, test images, parameters, seconds of the
  * processor in training */
-static void write_result(const struct training *t, struct sums sums, double seconds) {
+static void write_result(const struct training *t, const double *bits, double seconds) {
   char name[4096];
-  const double n = (double)t->test_set.count, mean = sums.sum / n;
-  const double variance = n > 1 ? fmax(0, (sums.squares - n * mean * mean) / (n - 1)) : 0;
+  const double n = (double)t->test_set.count;
+  double mean = 0, squares = 0;
+  for (size_t i = 0; i < t->test_set.count; i++)
+    mean += bits[i] / n;
+  for (size_t i = 0; i < t->test_set.count; i++)
+    squares += (bits[i] - mean) * (bits[i] - mean);
+  const double variance = n > 1 ? squares / (n - 1) : 0;
   output_name("result", name, sizeof name);
   FILE *file = experiment_create(name);
   fprintf(file, "%s\t%llu\t%.4f\t%.4f\t%zu\t%zu\t%.0f\n", images_network.attention,
@@ -359,7 +369,10 @@ int main(int argc, const char **argv) {
   if (fclose(log) != 0)
     experiment_die("%s.log: cannot write", options.out);
   write_model(&t);
-  write_result(&t, test(&t), seconds);
+  double *bits = test(&t);
+  write_bits(bits, t.test_set.count);
+  write_result(&t, bits, seconds);
+  linnet_free(context, bits);
   release(&t);
   return 0;
 }
