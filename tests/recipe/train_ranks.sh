@@ -8,13 +8,8 @@
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 kills=${2:-2}
-command -v mpirun > /dev/null || { echo 'SKIPPED: mpirun is not installed (openmpi-bin)' && exit 77; }
-[[ -e $(dirname "$linnet")/../lib/linnet/linnet-mpi.so || -n $(find "$(dirname "$linnet")/.." -name linnet-mpi.so) ]] ||
-  { echo 'SKIPPED: this build has no MPI (LINNET_MPI)' && exit 77; }
-launcher=(mpirun)
-[[ $(mpirun --version) == *'Open MPI'* ]] && launcher+=(--oversubscribe --allow-run-as-root --bind-to none)
-export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the others
-
+# shellcheck source=tests/recipe/launcher.sh
+. "$here/launcher.sh"
 # shellcheck source=tests/recipe/forty_utterances.sh
 . "$here/forty_utterances.sh"
 cat > conf.json << 'END'
@@ -47,8 +42,8 @@ done
 
 running() { pgrep -d ' ' -r R,S,D,T -f -- "^$linnet train .*--exp $1\$"; } # EXP: its ranks
 
-# kill_rank EXP N MILLISECONDS: starts N ranks and kills the last one so long after rank 0 has begun. Succeeds if they had
-# finished before.
+# kill_rank EXP N MILLISECONDS: starts N ranks and kills one of them, also rank 0, so long after rank 0 has begun. Succeeds
+# if they had finished before.
 kill_rank() {
   local status=0 process
   rm -f "$1/.lock"
@@ -56,7 +51,9 @@ kill_rank() {
   process=$!
   until [[ -e $1/.lock ]] || ! kill -0 $process 2> /dev/null; do sleep 0.02; done
   sleep "$(awk "BEGIN { print $3 / 1000 }")"
-  pkill -KILL -n -f -- "^$linnet train .*--exp $1\$" || true
+  # shellcheck disable=SC2046
+  set -- "$1" "$2" $(running "$1")
+  [[ $# -le 2 ]] || kill -KILL "${@:3 + RANDOM % ($# - 2):1}" 2> /dev/null || true
   # Open MPI's mpirun may hang if a rank dies while it connects, after it has ended the others.
   for ((i = 0; i < 600; i++)); do
     [[ -n $(running "$1") ]] || break

@@ -86,10 +86,12 @@ static bool load_corpora(struct run *run) {
                                 .lexicon = run->lexicon,
                                 .symbols = run->symbols,
                                 .open = options.symbols == NULL};
-  run->train = train_corpus_load(run->context, options.train.items, options.train.count, &run->config, &labels, true);
+  run->train =
+      train_corpus_load(run->context, &ranks, options.train.items, options.train.count, &run->config, &labels, true);
   labels.open = false;
   if (run->train)
-    run->dev = train_corpus_load(run->context, options.dev.items, options.dev.count, &run->config, &labels, false);
+    run->dev =
+        train_corpus_load(run->context, &ranks, options.dev.items, options.dev.count, &run->config, &labels, false);
   if (!run->dev)
     return false;
   if (train_ranks_first(&ranks))

@@ -299,7 +299,8 @@ static bool open_stored(struct train_corpus *corpus, const char *const *names) {
   for (size_t i = 0; i < corpus->num_folders; i++) {
     const struct linnet_data_folder *folder = corpus->folders[i];
     if (linnet_data_folder_has_features(folder) && lacks_audio(folder) &&
-        !stored_open(corpus->context, folder, names[i], corpus->augmented ? corpus->config : NULL, &corpus->stored[i]))
+        !stored_open(corpus->context, corpus->ranks, folder, names[i], corpus->augmented ? corpus->config : NULL,
+                     &corpus->stored[i]))
       return false;
   }
   return true;
@@ -326,12 +327,14 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
   return open_stored(corpus, folders) && (!blocks || corpus_sort_by_offset(corpus)) && read_all(context, corpus);
 }
 
-struct train_corpus *train_corpus_load(struct linnet_context *context, const char *const *folders, size_t count,
-                                       const struct train_config *config, struct train_labels *labels, bool augmented) {
+struct train_corpus *train_corpus_load(struct linnet_context *context, struct train_ranks *ranks,
+                                       const char *const *folders, size_t count, const struct train_config *config,
+                                       struct train_labels *labels, bool augmented) {
   struct train_corpus *corpus = calloc(1, sizeof *corpus);
   if (!corpus)
     return NULL;
   corpus->context = context;
+  corpus->ranks = ranks;
   corpus->config = config;
   corpus->augmented = augmented;
   if (load(context, corpus, folders, count, labels))

@@ -28,10 +28,10 @@ struct stored {
 };
 
 /* Finds the lengths of all utterances: in utt2num_frames; else in the index that an earlier training left in the
- * folder, if it is of the same archives; else in the archives, and then writes the index. `config` has the speeds;
- * NULL: none. False after printing why. */
-bool stored_open(struct linnet_context *context, const struct linnet_data_folder *folder, const char *name,
-                 const struct train_config *config, struct stored *stored);
+ * folder, if it is of the same archives; else in the archives, of which each rank reads a part, and then rank 0 writes
+ * the index. `config` has the speeds; NULL: none. Collective; false after printing why. */
+bool stored_open(struct linnet_context *context, struct train_ranks *ranks, const struct linnet_data_folder *folder,
+                 const char *name, const struct train_config *config, struct stored *stored);
 void stored_close(struct stored *stored);
 
 /* Reads an utterance at speed `speed` of the configuration (MAX_SPEEDS: its own). On failure the sentence is in
@@ -69,6 +69,7 @@ struct utterance {
 
 struct train_corpus {
   struct linnet_context *context;
+  struct train_ranks *ranks;
   const struct train_config *config;
   bool augmented;
   struct utterance *utterances;

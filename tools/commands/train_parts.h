@@ -51,6 +51,41 @@ bool train_config_load(struct linnet_context *context, const char *path, const c
                        struct train_config *config);
 void train_config_free(struct train_config *config);
 
+/* --- ranks (train_ranks.c) ---------------------------------------------------------------------------------------- */
+
+/* The processes that mpirun or srun started together. */
+struct train_ranks {
+  struct mpi_group mpi;      /* one rank without MPI */
+  mpi_group_close_fn *close; /* NULL without MPI */
+  bool failed;               /* all ranks know that one of them failed: they exchange nothing any more */
+};
+
+/* Begins MPI if the launcher started several processes, or always or never with `mode` "on" or "off" (NULL: "auto").
+ * Ranks after the first print errors only, and the ranks of a machine share its processors. TOOL_OK, or the exit code
+ * after printing what is wrong; train_ranks_close in any case. */
+int train_ranks_open(const char *mode, struct train_ranks *ranks);
+
+/* NULL without MPI. */
+const struct linnet_group *train_ranks_group(const struct train_ranks *ranks);
+
+/* Whether this is rank 0, which prints and writes. */
+bool train_ranks_first(const struct train_ranks *ranks);
+
+/* The next three are collective: all ranks call the same ones in the same order, up to the first that returns false.
+ * They return whether all ranks say that they are `good`; one rank alone exchanges nothing. A rank that has failed
+ * calls the next one with false, and whatever it is, the others learn of it. */
+bool train_ranks_agree(struct train_ranks *ranks, bool good);
+
+/* Gives all ranks what rank 0 has. */
+bool train_ranks_share_first(struct train_ranks *ranks, bool good, void *data, size_t bytes);
+
+/* Each rank has a part of `count` elements of so many bytes: *begin ... *end - 1. Gives all ranks all parts. */
+bool train_ranks_share_parts(struct train_ranks *ranks, bool good, void *data, size_t count, size_t bytes);
+void train_ranks_part(const struct train_ranks *ranks, size_t count, size_t *begin, size_t *end);
+
+/* With the exit code of the command. */
+void train_ranks_close(const struct train_ranks *ranks, int code);
+
 /* --- data (train_corpus.c) ---------------------------------------------------------------------------------------- */
 
 /* The data of `linnet train`: utterances of Kaldi-style folders with their labels, in memory as 16-bit samples (one
@@ -67,9 +102,11 @@ struct train_labels {
 struct train_corpus;
 
 /* Loads folders (`count` names) into one corpus; NULL after printing why. Utterances without audio or labels are
- * reported and counted. `augmented`: epochs > 0 use the speeds, noise and masks of the configuration. */
-struct train_corpus *train_corpus_load(struct linnet_context *context, const char *const *folders, size_t count,
-                                       const struct train_config *config, struct train_labels *labels, bool augmented);
+ * reported and counted. `augmented`: epochs > 0 use the speeds, noise and masks of the configuration. Ranks divide
+ * among them what has to be read of stored features, here and in train_corpus_normalise; both are collective. */
+struct train_corpus *train_corpus_load(struct linnet_context *context, struct train_ranks *ranks,
+                                       const char *const *folders, size_t count, const struct train_config *config,
+                                       struct train_labels *labels, bool augmented);
 
 /* Sets CMVN statistics that cover more than one utterance. Per speaker: computes them from this corpus. Global: uses
  * *global if it has statistics (count > 0); else computes them from this corpus and stores them in *global. */
@@ -125,31 +162,6 @@ void train_targets_free(struct train_targets *targets);
 /* The file, and the phones of an utterance, sorted by their starts; *count is 0 if the file does not have it. */
 const char *train_targets_path(const struct train_targets *targets);
 const struct train_phone *train_targets_find(const struct train_targets *targets, const char *utterance, size_t *count);
-
-/* --- ranks (train_ranks.c) ---------------------------------------------------------------------------------------- */
-
-/* The processes that mpirun or srun started together. */
-struct train_ranks {
-  struct mpi_group mpi;      /* one rank without MPI */
-  mpi_group_close_fn *close; /* NULL without MPI */
-};
-
-/* Begins MPI if the launcher started several processes, or always or never with `mode` "on" or "off" (NULL: "auto").
- * Ranks after the first print errors only, and the ranks of a machine share its processors. TOOL_OK, or the exit code
- * after printing what is wrong; train_ranks_close in any case. */
-int train_ranks_open(const char *mode, struct train_ranks *ranks);
-
-/* NULL without MPI. */
-const struct linnet_group *train_ranks_group(const struct train_ranks *ranks);
-
-/* Whether this is rank 0, which prints and writes. */
-bool train_ranks_first(const struct train_ranks *ranks);
-
-/* Whether all ranks say that they are good. */
-bool train_ranks_agree(const struct train_ranks *ranks, bool good);
-
-/* With the exit code of the command. */
-void train_ranks_close(const struct train_ranks *ranks, int code);
 
 /* --- what it shows and writes (train_log.c) ----------------------------------------------------------------------- */
 

@@ -109,24 +109,82 @@ bool train_ranks_first(const struct train_ranks *ranks) {
   return ranks->mpi.group.rank == 0;
 }
 
-bool train_ranks_agree(const struct train_ranks *ranks, bool good) {
-  const struct linnet_group *g = &ranks->mpi.group;
-  if (g->num_ranks == 1)
-    return good;
-  char *all = calloc(g->num_ranks, 1);
-  size_t *offsets = calloc(g->num_ranks + 1, sizeof *offsets), failed = 0;
+/* Gathers one number of each rank. NULL if that failed. */
+static uint64_t *gather_numbers(const struct linnet_group *g, uint64_t own) {
+  uint64_t *all = calloc(g->num_ranks, sizeof *all);
+  size_t *offsets = calloc(g->num_ranks + 1, sizeof *offsets);
   for (size_t r = 0; offsets && r <= g->num_ranks; r++)
-    offsets[r] = r;
+    offsets[r] = r * sizeof *all;
   if (all)
-    all[g->rank] = good;
-  bool agreed = all && offsets && g->gather(g->user, all, offsets) == 0;
-  while (agreed && failed < g->num_ranks && all[failed])
-    failed++;
-  if (agreed && good && failed < g->num_ranks && g->rank == 0)
-    tool_fail("rank %zu failed; see its message", failed);
-  free(all);
+    all[g->rank] = own;
+  if (!all || !offsets || g->gather(g->user, all, offsets) != 0) {
+    free(all);
+    all = NULL;
+  }
   free(offsets);
-  return agreed && failed == g->num_ranks;
+  return all;
+}
+
+/* Whether all ranks are good, and are about to gather as many bytes. */
+static bool agree(struct train_ranks *ranks, bool good, size_t bytes) {
+  const struct linnet_group *g = &ranks->mpi.group;
+  const uint64_t own = good ? (uint64_t)bytes + 1 : 0;
+  size_t r = 0;
+  if (g->num_ranks == 1 || ranks->failed)
+    return good && !ranks->failed;
+  uint64_t *all = gather_numbers(g, own);
+  while (all && r < g->num_ranks && all[r] > 0 && all[r] == all[0])
+    r++;
+  ranks->failed = r < g->num_ranks;
+  if (ranks->failed && all && good && g->rank == 0)
+    tool_fail(all[r] == 0 ? "rank %zu failed; see its message"
+                          : "rank %zu: has other training data than rank 0, or a configuration of other features",
+              r);
+  free(all);
+  return !ranks->failed;
+}
+
+bool train_ranks_agree(struct train_ranks *ranks, bool good) {
+  return agree(ranks, good, 0);
+}
+
+/* Rank r has the bytes offsets[r] ... offsets[r+1] - 1. */
+static bool gather(struct train_ranks *ranks, bool good, void *data, const size_t *offsets) {
+  const struct linnet_group *g = &ranks->mpi.group;
+  if (!agree(ranks, good && offsets, offsets ? offsets[g->num_ranks] : 0))
+    return false;
+  ranks->failed = g->num_ranks > 1 && g->gather(g->user, data, offsets) != 0;
+  if (ranks->failed)
+    tool_fail("ranks cannot exchange what they found in the training data");
+  return !ranks->failed;
+}
+
+bool train_ranks_share_first(struct train_ranks *ranks, bool good, void *data, size_t bytes) {
+  size_t *offsets = calloc(ranks->mpi.group.num_ranks + 1, sizeof *offsets);
+  for (size_t r = 1; offsets && r <= ranks->mpi.group.num_ranks; r++)
+    offsets[r] = bytes;
+  const bool shared = gather(ranks, good, data, offsets);
+  free(offsets);
+  return shared;
+}
+
+static size_t begin_of(const struct train_ranks *ranks, size_t rank, size_t count) {
+  const size_t n = ranks->mpi.group.num_ranks;
+  return count / n * rank + count % n * rank / n;
+}
+
+bool train_ranks_share_parts(struct train_ranks *ranks, bool good, void *data, size_t count, size_t bytes) {
+  size_t *offsets = calloc(ranks->mpi.group.num_ranks + 1, sizeof *offsets);
+  for (size_t r = 1; offsets && r <= ranks->mpi.group.num_ranks; r++)
+    offsets[r] = bytes * begin_of(ranks, r, count);
+  const bool shared = gather(ranks, good, data, offsets);
+  free(offsets);
+  return shared;
+}
+
+void train_ranks_part(const struct train_ranks *ranks, size_t count, size_t *begin, size_t *end) {
+  *begin = begin_of(ranks, ranks->mpi.group.rank, count);
+  *end = begin_of(ranks, ranks->mpi.group.rank + 1, count);
 }
 
 void train_ranks_close(const struct train_ranks *ranks, int code) {

@@ -1,8 +1,10 @@
 /* Statistics of a training corpus for CMVN. They are computed once: those of stored features are saved beside the
- * data. */
+ * data. Each rank reads a part of the utterances. All add the sums of the utterances in the order of the corpus, so
+ * they have the same bytes for every number of ranks and threads. */
 #include "train_corpus.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/parallel.h"
 
@@ -10,56 +12,62 @@ static const char file_name[] = ".linnet-statistics";
 
 /* --- computing ---------------------------------------------------------------------------------------------------- */
 
-enum { PIECE = 256 }; /* utterances whose features are in memory */
+enum { PIECE = 128 }; /* utterances of a rank before ranks exchange their sums */
 
 struct piece {
   struct train_corpus *corpus;
-  size_t first;
-  float *features[PIECE];
-  size_t frames[PIECE];
+  size_t first, count;      /* utterances of all ranks */
+  size_t begin;             /* of these, the first of this rank */
+  struct linnet_cmvn *sums; /* (count) */
 };
 
-static int task_load(void *user, size_t i, unsigned worker, struct linnet_context *context) {
+static int task_sum(void *user, size_t task, unsigned worker, struct linnet_context *context) {
   struct piece *piece = user;
   const struct train_corpus *corpus = piece->corpus;
+  const struct linnet_feature_config *config = &corpus->config->feature_config;
+  const size_t i = piece->begin + task, mel = config->fbank.num_mel;
   const struct utterance *u = &corpus->utterances[piece->first + i];
-  size_t mel = corpus->config->feature_config.fbank.num_mel;
+  size_t frames = 0;
   (void)worker;
-  piece->features[i] = malloc((u->frames * mel + 1) * sizeof *piece->features[i]);
-  if (!piece->features[i] && tool_fail("out of memory for %zu frames", u->frames))
+  float *features = malloc((u->frames * mel + 1) * sizeof *features);
+  if (!features && tool_fail("out of memory for %zu frames", u->frames))
     return TOOL_FAILURE;
-  if (corpus_plain_features(context, corpus, u, piece->features[i], u->frames, &piece->frames[i]) == LINNET_OK)
-    return 0;
-  if (!tool_interrupted())
+  const enum linnet_status status = corpus_plain_features(context, corpus, u, features, u->frames, &frames);
+  if (status == LINNET_OK) {
+    linnet_cmvn_reset(&piece->sums[i], mel);
+    linnet_cmvn_accumulate_frames(&piece->sums[i], config->cmvn_frames, features, frames);
+  } else if (!tool_interrupted()) {
     tool_fail("utterance %s: cannot compute its statistics for CMVN: %s", u->id, linnet_context_error(context));
-  return TOOL_FAILURE;
+  }
+  free(features);
+  return status == LINNET_OK && !tool_interrupted() ? 0 : TOOL_FAILURE;
 }
 
-/* Threads load the features. One adds them, in the order of the corpus, so that the sums are always the same. */
-static bool add_piece(struct linnet_context *context, struct piece *piece, size_t count, bool by_speaker) {
+static bool add_piece(struct linnet_context *context, struct piece *piece, bool by_speaker) {
   struct train_corpus *corpus = piece->corpus;
-  bool good = tool_parallel(context, count, task_load, piece) == 0;
-  for (size_t i = 0; i < count; i++) {
-    const struct utterance *u = &corpus->utterances[piece->first + i];
-    if (good)
-      linnet_cmvn_accumulate_frames(&corpus->statistics[by_speaker ? u->speaker : 0],
-                                    corpus->config->feature_config.cmvn_frames, piece->features[i], piece->frames[i]);
-    free(piece->features[i]);
-    piece->features[i] = NULL;
-  }
-  return good;
+  size_t end;
+  train_ranks_part(corpus->ranks, piece->count, &piece->begin, &end);
+  const bool good = tool_parallel(context, end - piece->begin, task_sum, piece) == 0;
+  if (!train_ranks_share_parts(corpus->ranks, good, piece->sums, piece->count, sizeof *piece->sums))
+    return false;
+  for (size_t i = 0; i < piece->count; i++)
+    linnet_cmvn_add(&corpus->statistics[by_speaker ? corpus->utterances[piece->first + i].speaker : 0],
+                    &piece->sums[i]);
+  return true;
 }
 
 static bool accumulate(struct linnet_context *context, struct train_corpus *corpus, bool by_speaker) {
-  struct piece piece = {.corpus = corpus};
-  bool good = true;
+  const size_t most = PIECE * corpus->ranks->mpi.group.num_ranks;
+  struct piece piece = {.corpus = corpus, .sums = malloc(most * sizeof *piece.sums)};
+  bool good = train_ranks_agree(corpus->ranks, piece.sums || tool_fail("out of memory for the statistics") == TOOL_OK);
   tool_progress_start(&corpus->progress, "statistics", "utterances", (double)corpus->count);
-  for (; good && piece.first < corpus->count; piece.first += PIECE) {
-    size_t count = corpus->count - piece.first < PIECE ? corpus->count - piece.first : PIECE;
-    good = add_piece(context, &piece, count, by_speaker) && !tool_interrupted();
-    tool_progress_add(&corpus->progress, (double)count);
+  for (; good && piece.first < corpus->count; piece.first += piece.count) {
+    piece.count = corpus->count - piece.first < most ? corpus->count - piece.first : most;
+    good = add_piece(context, &piece, by_speaker);
+    tool_progress_add(&corpus->progress, (double)piece.count);
   }
   tool_progress_finish(&corpus->progress);
+  free(piece.sums);
   return good;
 }
 
@@ -87,22 +95,34 @@ static uint64_t compute_key(const struct train_corpus *corpus, bool by_speaker) 
   return hash;
 }
 
+/* Rank 0 looks for saved statistics. */
+static bool take_saved(struct train_corpus *corpus, uint64_t key, size_t bytes, bool *found) {
+  struct train_ranks *ranks = corpus->ranks;
+  struct linnet_cmvn *saved =
+      train_ranks_first(ranks) ? cache_read(corpus->stored[0].name, file_name, key, bytes) : NULL;
+  if (saved)
+    memcpy(corpus->statistics, saved, bytes);
+  *found = saved != NULL;
+  free(saved);
+  return train_ranks_share_first(ranks, true, found, sizeof *found) &&
+         (!*found || train_ranks_share_first(ranks, true, corpus->statistics, bytes));
+}
+
 /* Takes saved statistics, or computes and saves them. */
 static bool find_statistics(struct linnet_context *context, struct train_corpus *corpus, bool by_speaker, size_t sets) {
   if (!all_stored(corpus))
     return accumulate(context, corpus, by_speaker);
-  const char *folder = corpus->stored[0].name;
   const size_t bytes = sets * sizeof *corpus->statistics;
   const uint64_t key = compute_key(corpus, by_speaker);
-  struct linnet_cmvn *saved = cache_read(folder, file_name, key, bytes);
-  if (saved) {
-    free(corpus->statistics);
-    corpus->statistics = saved;
+  bool found = false;
+  if (!take_saved(corpus, key, bytes, &found))
+    return false;
+  if (found)
     return true;
-  }
   if (!accumulate(context, corpus, by_speaker))
     return false;
-  cache_write(folder, file_name, key, corpus->statistics, bytes);
+  if (train_ranks_first(corpus->ranks))
+    cache_write(corpus->stored[0].name, file_name, key, corpus->statistics, bytes);
   return true;
 }
 

@@ -99,13 +99,16 @@ static bool take_num_frames(struct stored *s, size_t count) {
   return known == count;
 }
 
-static bool take_index(struct stored *s, size_t count) {
-  uint32_t *lengths = cache_read(s->name, index_name, s->key, count * sizeof *lengths);
+/* Rank 0 looks for the index. */
+static bool take_index(struct train_ranks *ranks, struct stored *s, size_t count, bool *found) {
+  uint32_t *lengths =
+      train_ranks_first(ranks) ? cache_read(s->name, index_name, s->key, count * sizeof *lengths) : NULL;
   for (size_t i = 0; lengths && i < count; i++)
     s->frames[i] = lengths[i];
-  const bool found = lengths != NULL;
+  *found = lengths != NULL;
   free(lengths);
-  return found;
+  return train_ranks_share_first(ranks, true, found, sizeof *found) &&
+         (!*found || train_ranks_share_first(ranks, true, s->frames, count * sizeof *s->frames));
 }
 
 static void write_index(const struct stored *s, size_t count) {
@@ -121,7 +124,7 @@ enum { PER_TASK = 256 }; /* utterances */
 
 struct measuring {
   struct stored *stored;
-  size_t count;
+  size_t begin, end; /* utterances of this rank */
   struct tool_progress progress;
   pthread_mutex_t mutex;
 };
@@ -130,7 +133,7 @@ struct measuring {
 static int task_measure(void *user, size_t task, unsigned worker, struct linnet_context *context) {
   struct measuring *m = user;
   const struct stored *s = m->stored;
-  size_t first = task * PER_TASK, end = first + PER_TASK < m->count ? first + PER_TASK : m->count, columns;
+  size_t first = m->begin + task * PER_TASK, end = first + PER_TASK < m->end ? first + PER_TASK : m->end, columns;
   (void)worker;
   for (size_t i = first; i < end && !tool_interrupted(); i++) {
     size_t entry = linnet_scp_find(s->scp, linnet_data_folder_id(s->folder, i));
@@ -143,15 +146,16 @@ static int task_measure(void *user, size_t task, unsigned worker, struct linnet_
   return tool_interrupted() ? TOOL_INTERRUPTED : 0;
 }
 
-/* Reads the headers of all matrices. */
-static bool measure(struct linnet_context *context, struct stored *s, size_t count) {
-  struct measuring m = {.stored = s, .count = count};
+/* Reads the headers of the matrices. */
+static bool measure(struct linnet_context *context, struct train_ranks *ranks, struct stored *s, size_t count) {
+  struct measuring m = {.stored = s};
+  train_ranks_part(ranks, count, &m.begin, &m.end);
   pthread_mutex_init(&m.mutex, NULL);
-  tool_progress_start(&m.progress, "lengths", "utterances", (double)count);
-  bool good = tool_parallel(context, (count + PER_TASK - 1) / PER_TASK, task_measure, &m) == 0;
+  tool_progress_start(&m.progress, "lengths", "utterances", (double)(m.end - m.begin));
+  bool good = tool_parallel(context, (m.end - m.begin + PER_TASK - 1) / PER_TASK, task_measure, &m) == 0;
   tool_progress_finish(&m.progress);
   pthread_mutex_destroy(&m.mutex);
-  return good;
+  return train_ranks_share_parts(ranks, good, s->frames, count, sizeof *s->frames);
 }
 
 /* --- speeds ------------------------------------------------------------------------------------------------------- */
@@ -178,8 +182,22 @@ static bool open_speeds(struct linnet_context *context, const struct train_confi
 
 /* --- the object --------------------------------------------------------------------------------------------------- */
 
-bool stored_open(struct linnet_context *context, const struct linnet_data_folder *folder, const char *name,
-                 const struct train_config *config, struct stored *s) {
+/* Without utt2num_frames. */
+static bool find_lengths(struct linnet_context *context, struct train_ranks *ranks, struct stored *s, size_t count) {
+  bool found = false;
+  if (!take_index(ranks, s, count, &found))
+    return false;
+  if (found)
+    return true;
+  if (!measure(context, ranks, s, count))
+    return false;
+  if (train_ranks_first(ranks))
+    write_index(s, count);
+  return true;
+}
+
+bool stored_open(struct linnet_context *context, struct train_ranks *ranks, const struct linnet_data_folder *folder,
+                 const char *name, const struct train_config *config, struct stored *s) {
   size_t count = linnet_data_folder_num_utterances(folder);
   *s = (struct stored){.folder = folder, .name = name, .scp = linnet_data_folder_scp(folder)};
   s->frames = calloc(count + 1, sizeof *s->frames);
@@ -190,12 +208,7 @@ bool stored_open(struct linnet_context *context, const struct linnet_data_folder
   if (config && !open_speeds(context, config, s))
     return false;
   s->key = compute_key(s);
-  if (take_num_frames(s, count) || take_index(s, count))
-    return true;
-  if (!measure(context, s, count))
-    return false;
-  write_index(s, count);
-  return true;
+  return take_num_frames(s, count) || find_lengths(context, ranks, s, count);
 }
 
 void stored_close(struct stored *s) {
