@@ -19,8 +19,8 @@ DIR has MNIST (train-images-idx3-ubyte and t10k-images-idx3-ubyte, each may be .
 data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
 
   1  EXP/data: the unpacked images
-  2  training: EXP/KIND.log, EXP/KIND.result, EXP/KIND.model; an interrupted one continues from its last checkpoint
-     (EXP/KIND.checkpoint), and more --updates continue a finished one
+  2  training: EXP/KIND.log, EXP/KIND.result, EXP/KIND.bits (of each test image), EXP/KIND.model; an interrupted one
+     continues from its last checkpoint (EXP/KIND.checkpoint), and more --updates continue a finished one
   3  pictures: EXP/KIND-samples.png, EXP/KIND-completions.png; not of LSH, which cannot run value by value
   4  speed of generation with the paper's networks and random weights: EXP/speed.tsv; finished rows are not repeated
   5  EXP/bits.svg, EXP/length.svg, and both as PNG; EXP/RESULTS.md
@@ -276,6 +276,14 @@ published_bits() {
 	esac
 }
 
+# difference KIND: from the first kind, on the same test images, with its interval
+difference() {
+	[ "$1" != "${kinds[0]}" ] || return 0
+	paste "$exp/${kinds[0]}.bits" "$exp/$1.bits" | awk '
+		{d = $2 - $1; sum += d; squares += d * d; n++}
+		END {m = sum / n; printf "%+.4f ± %.4f", m, 1.96 * sqrt((squares / n - m * m) / n)}'
+}
+
 write_bits() {
 	local kind
 	cat <<END
@@ -283,15 +291,15 @@ write_bits() {
 
 A network of $layers layers of $heads heads, width $width, feed-forward $feed_forward; height and width of the images
 divided by $scale; batches of $batch images, learning rate $rate. The first $test_images test images (0: all); intervals
-are 95 %, of the mean over images. The paper trains larger networks on whole images, for 250 epochs (MNIST) or a week on
+are 95 %, of the mean over images. Differences from ${kinds[0]} are on the same images. The paper trains larger networks on whole images, for 250 epochs (MNIST) or a week on
 a GPU (CIFAR-10).
 
-| attention | updates | bits per dimension | parameters | s of the processor | paper: MNIST | paper: CIFAR-10 |
-|---|---|---|---|---|---|---|
+| attention | updates | bits per dimension | difference | parameters | s of the processor | paper: MNIST | paper: CIFAR-10 |
+|---|---|---|---|---|---|---|---|
 END
 	for kind in "${kinds[@]}"; do
-		awk -F '\t' -v kind="$kind" -v paper="$(published_bits "$kind")" \
-			'{printf "| %s | %s | %s ± %s | %s | %s | %s |\n", kind, $2, $3, $4, $6, $7, paper}' "$exp/$kind.result"
+		awk -F '\t' -v kind="$kind" -v paper="$(published_bits "$kind")" -v difference="$(difference "$kind")" \
+			'{printf "| %s | %s | %s ± %s | %s | %s | %s | %s |\n", kind, $2, $3, $4, difference, $6, $7, paper}' "$exp/$kind.result"
 	done
 	printf '\n![bits per dimension](bits.svg)\n\n'
 	for kind in "${kinds[@]}"; do
@@ -375,7 +383,7 @@ if runs 4; then
 	measure_all
 fi
 if runs 5; then
-	for kind in "${kinds[@]}"; do need_file "$exp/$kind.result" "run stage 2 first"; done
+	for kind in "${kinds[@]}"; do need_file "$exp/$kind.bits" "run stage 2 first"; done
 	need_file "$exp/speed.tsv" "run stage 4 first"
 	plot_bits | draw "$exp/bits" 1200,500
 	[[ $speed != *length* ]] || plot_lengths | draw "$exp/length" 900,600
