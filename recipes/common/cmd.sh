@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--ranks N] [--pe NAME]
-              [--requeue] [--options TEXT] [--retries N] [--items FILE [--results FILE]] --parts N --log PREFIX
+              [--requeue] [--progress FILE] [--options TEXT] [--retries N] [--items FILE [--results FILE]] --parts N --log PREFIX
               -- COMMAND [ARGUMENT...]
 
 Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
@@ -29,6 +29,9 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
   --requeue       the command ends with code 143 after SIGTERM and can continue. slurm sends this signal 120 seconds before
                   the time limit; gridengine sends SIGUSR1 or SIGUSR2 (-notify), which become SIGTERM. Then, and when a
                   machine fails, the part is queued again and continues. qdel ends it for good
+  --progress FILE a checkpoint, which the command replaces as it gets on. If the command fails on a cluster in another way,
+                  such as by a signal of a machine without memory, but FILE has changed since it started, the part is
+                  queued again and continues, too; {} as above. A command that fails before it gets on has failed
   --retries N     how often failed parts run again (default 2); not if no part of a job started
   --items FILE    lists what a part works on, such as utterances, in its first column; {} as above. If parts failed,
                   PREFIX.missing names these items, with part and log
@@ -39,9 +42,9 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
 END
 }
 
-via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' retries=2 items='' results=''
+via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' progress='' retries=2 items='' results=''
 submission='' watcher='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
-take_options "via jobs mem gpus threads options parts log ranks pe requeue! retries items results ..." "$@"
+take_options "via jobs mem gpus threads options parts log ranks pe requeue! progress retries items results ..." "$@"
 [ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
 	exit 2
@@ -97,6 +100,27 @@ write_run() {
 	[ "$via" != gridengine ] || printf '%s\n' 'case $status in 99 | 100) status=1 ;; esac # for GridEngine these mean other things'
 }
 
+# The part of the program that finds out whether the command has replaced its checkpoint.
+write_progress() {
+	printf 'progress=%q && progress=${progress//"{}"/$part}\n' "$progress"
+	# shellcheck disable=SC2016
+	printf '%s\n' 'see() { stat -c "%i %Y" "$progress" 2>/dev/null; }' 'before=$(see)'
+}
+
+# The part of the program that queues the part again, and does not return, if the command can continue.
+write_requeue() {
+	local again='exit $status'
+	case "$via" in
+	slurm) again='scontrol requeue "$SLURM_JOB_ID"; exit $status' ;;
+	gridengine) again='exit 99' ;;
+	esac
+	printf 'again() {\n\techo "$1: queued again" >>"$log.log"\n\t%s\n}\n' "$again"
+	# shellcheck disable=SC2016
+	[ -z "$requeue" ] || printf '%s\n' '[ $status != 143 ] || again interrupted'
+	# shellcheck disable=SC2016
+	[ -z "$progress" ] || printf '%s\n' '[ $status = 0 ] || [ "$(see)" = "$before" ] || again "ended with $status, but got on"'
+}
+
 # Prints the program of a part.
 write_script() {
 	local argument
@@ -111,13 +135,11 @@ write_script() {
 	for argument; do printf ' %q' "$argument"; done
 	# shellcheck disable=SC2016
 	printf '%s\n' ' )'
+	[ -z "$progress" ] || write_progress
 	write_run
 	# shellcheck disable=SC2016
 	printf '%s\n' '[ $status != 0 ] || : >"$log.done"'
-	# shellcheck disable=SC2016
-	[ -z "$requeue" ] || printf '%s\n' '[ $status = 143 ] || exit $status # else a signal: the command can continue' \
-		'echo "interrupted: queued again" >>"$log.log"' '[ -z "$SLURM_JOB_ID" ] || scontrol requeue "$SLURM_JOB_ID"' \
-		'[ -z "$SGE_TASK_ID" ] || exit 99'
+	[ "$via" = local ] || [ "$via" = parallel ] || write_requeue
 	# shellcheck disable=SC2016
 	printf '%s\n' 'exit $status'
 }
@@ -211,8 +233,8 @@ submit_gridengine() {
 		kill "$watcher" && wait "$watcher" || true
 		watcher=''
 		cat "$log.errors" >&2
-		[ -n "$requeue" ] && grep -q 'exited with exit code 99' "$log.errors"
-	do say 'the time limit ended a part that can continue: it is submitted again'; done
+		[ -n "$requeue$progress" ] && grep -q 'exited with exit code 99' "$log.errors"
+	do say 'a part that can continue has ended: it is submitted again'; done
 }
 
 run_parts() {
@@ -225,11 +247,12 @@ run_parts() {
 		wanted=(${mem:+--mem="$mem"} ${gpus:+--gres=gpu:"$gpus"} ${threads:+--cpus-per-task="$threads"})
 		[ "${ranks:-1}" = 1 ] || wanted=(${mem:+--mem-per-cpu="$mem"} ${gpus:+--gpus-per-task="$gpus"}
 			${threads:+--cpus-per-task="$threads"} --ntasks="$ranks")
-		[ -z "$requeue" ] || wanted+=(--requeue --signal=TERM@120 --open-mode=append)
+		[ -z "$requeue$progress" ] || wanted+=(--requeue --open-mode=append)
+		[ -z "$requeue" ] || wanted+=(--signal=TERM@120)
 		cancel_command=(scancel --name="$job")
 		submit sbatch --wait --quiet --array="$(unfinished | paste -s -d ,)${jobs:+%$jobs}" --output="$log.%a.slurm" \
 			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} --job-name="$job" "$log.sh"
-		[ -z "$requeue" ] || submit wait_for_queue
+		[ -z "$requeue$progress" ] || submit wait_for_queue
 		;;
 	gridengine)
 		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} ${threads:+-pe smp "$threads"})

@@ -258,11 +258,11 @@ in_ranks() {
 
 # run_on [--ranks N] CMD LOG COMMAND...: runs a command here (CMD is "local") or as a job: "slurm --mem 8G --gpus 1
 # --partition=long". The first word is a way of cmd.sh; of the others it takes the requests, and sbatch or qsub the rest.
-# With --ranks the command is a training of N processes, which continues after its job is queued again.
+# With --ranks the command is a training of N processes in the folder of LOG, which continues after its job is queued again.
 run_on() {
 	local _cmd=() _requests=() _others=() _training=() _ranks=1 _log
 	if [ "$1" = --ranks ]; then
-		_ranks=$2 _training=(--ranks "$2" --requeue)
+		_ranks=$2 _training=(--ranks "$2" --requeue --progress "$(dirname "$4")/checkpoint.safetensors")
 		shift 2
 	fi
 	_log=$2

@@ -48,7 +48,7 @@ limited_to() {
   rm -rf x x.* started
   "${prefix[@]}" "${cmd[@]}" --requeue --options "-l h_rt=$1" --parts 1 --log x -- \
     bash -c '[[ ! -e started ]] || exit 0; touch started; exec sleep 3600' > out 2>&1 &&
-    grep -q 'the time limit ended a part that can continue' out && [[ $(sort -u x.1.log) == 'interrupted: queued again' ]]
+    grep -q 'a part that can continue has ended' out && [[ $(sort -u x.1.log) == 'interrupted: queued again' ]]
 }
 
 limited() { limited_to 2 || limited_to 20 || limited_to 200 || fail "$(cat out x.1.log)"; }

@@ -37,11 +37,20 @@ SelectTypeParameters=CR_Core
 SchedulerType=sched/builtin
 SchedulerParameters=sched_interval=1
 ReturnToService=2
-MpiDefault=none
 NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
 PartitionName=test Nodes=$host Default=YES MaxTime=INFINITE State=UP
 END
 export SLURM_CONF=$PWD/slurm/slurm.conf
+
+# Two ranks, where the build has MPI and Slurm can start the processes of its library; otherwise one.
+ranks=1 mpi=none
+if [[ -n $(find "$(dirname "$linnet")/.." -name linnet-mpi.so) ]] && command -v mpirun > /dev/null && [[ $(nproc) -ge 2 ]]; then
+  mpi=pmi2
+  [[ $(mpirun --version) == *'Open MPI'* ]] && mpi=pmix
+  if srun --mpi=list 2>&1 | grep -qw $mpi; then ranks=2; else mpi=none; fi
+fi
+echo "MpiDefault=$mpi" >> slurm/slurm.conf
+
 mkdir slurm/state slurm/spool
 daemon slurmctld -D
 daemon slurmd -D
@@ -52,23 +61,31 @@ check_features slurm '--partition=test --time=5' '--partition=nowhere'
 check_interrupt slurm '--partition=test --time=5'
 [[ $(find cluster/log -name '*.slurm' | wc -l) -eq 4 ]] || fail 'the array has not four tasks'
 
-# --- a training that gets the signal of its time limit: checkpoint, back into the queue, the same model in the end
+# --- a training that gets the signal of its time limit, and one of whose ranks dies: back into the queue, and the same
+# model in the end
 
-make_stored '"epochs": 400'
+make_stored '"epochs": 400, "shards": 2, "checkpoint_seconds": 0'
+export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the others
 options=(--train stored --dev stored --config conf.json --threads 1 --batches)
 "$linnet" train "${options[@]}" --exp whole 2> whole.log || fail "$(cat whole.log)"
-jobs_of_test() { squeue --noheader --format %A "$@"; }
-# Sends the signal to the first job that has trained some steps.
-send_signal() {
-  wait_for 60 test -s again/batches.txt && scancel --signal=TERM "$(jobs_of_test --states=R | head -n 1)"
-}
-send_signal &
-check 0 '1 of 1 parts to run' "$recipes/common/cmd.sh" --via slurm --ranks 1 --requeue --options '--time=5' --retries 0 --parts 1 \
-  --log jobs/train -- "$linnet" train "${options[@]}" --exp again
-grep -q 'training was interrupted; it can be continued' jobs/train.1.log || fail "not interrupted: $(cat jobs/train.1.log)"
-grep -q 'interrupted: queued again' jobs/train.1.log || fail "not queued again: $(cat jobs/train.1.log)"
-cmp whole/model.safetensors again/model.safetensors || fail 'the model of the continued training differs'
-cmp whole/batches.txt again/batches.txt || fail 'the batches of the continued training differ'
 
-echo "$failures failures"
+# check_training EXP ENDING COMMAND...: runs COMMAND when the training in EXP has made some steps; ENDING is what the log
+# says then.
+check_training() {
+  (wait_for 60 test -s "$1/batches.txt" -a -s "$1/checkpoint.safetensors" && "${@:3}") &
+  check 0 '1 of 1 parts to run' "$recipes/common/cmd.sh" --via slurm --ranks $ranks --requeue --progress "$PWD/$1/checkpoint.safetensors" \
+    --options '--time=5' --retries 0 --parts 1 --log "jobs/$1" -- "$linnet" train "${options[@]}" --exp "$1"
+  grep -q "$2: queued again" "jobs/$1.1.log" || fail "$1: not queued again: $(cat "jobs/$1.1.log")"
+  [[ $ranks -eq 1 ]] || grep -q '^2 ranks by' "jobs/$1.1.log" || fail "$1: not two ranks: $(cat "jobs/$1.1.log")"
+  cmp whole/model.safetensors "$1/model.safetensors" || fail "$1: the model of the continued training differs"
+  cmp whole/batches.txt "$1/batches.txt" || fail "$1: the batches of the continued training differ"
+}
+# Sends the signal to the first job.
+# shellcheck disable=SC2317 # check_training calls it
+send_signal() { scancel --signal=TERM "$(squeue --noheader --format %A --states=R | head -n 1)"; }
+check_training warned interrupted send_signal
+grep -q 'training was interrupted; it can be continued' jobs/warned.1.log || fail "$(cat jobs/warned.1.log)"
+check_training died 'ended with [0-9]*, but got on' pkill -KILL -n -f -- "^$linnet train .*--exp died\$"
+
+echo "$ranks ranks, $failures failures"
 [[ $failures -eq 0 ]]

@@ -98,6 +98,25 @@ check 1 '1 of 1 parts failed' "$cmd" --via slurm --requeue --retries 0 --parts 1
 [[ $(wc -l < questions) -eq 5 ]] || fail 'waits for a controller that does not answer'
 [[ $(grep -c '^scontrol' calls) -eq 2 ]] || fail 'a failed job was queued again'
 
+# --- a command that dies is queued again if its checkpoint has changed, until it dies without having got on
+
+cat > dies << 'END'
+#!/bin/bash
+echo "attempt" >> deaths
+[ "$(wc -l < deaths)" -gt "$1" ] || { echo "$RANDOM" > new && mv new checkpoint; }
+[ "$(wc -l < deaths)" -le "$2" ] || exit 0
+kill -KILL $$
+END
+chmod +x dies
+progress=(--via slurm --requeue --progress "$PWD/checkpoint" --retries 0 --parts 1)
+rm -f calls
+check 0 '1 of 1 parts to run' "$cmd" "${progress[@]}" --log logs/dies -- ./dies 2 2
+[[ $(wc -l < deaths) -eq 3 && $(grep -c '^scontrol requeue' calls) -eq 2 ]] || fail "$(cat deaths calls)"
+[[ $(grep -c 'ended with 137, but got on: queued again' logs/dies.1.log) -eq 2 ]] || fail "$(cat logs/dies.1.log)"
+rm deaths
+check 1 '1 of 1 parts failed' "$cmd" "${progress[@]}" --log logs/stuck -- ./dies 2 99
+[[ $(wc -l < deaths) -eq 3 ]] || fail "a command without progress runs again: $(wc -l deaths)"
+
 rm -f calls
 check 0 '1 of 1 parts to run' "$cmd" --ranks 3 --requeue --parts 1 --log logs/local -- ./train
 grep -qx 'mpirun -n 3 ./train' calls || fail "$(cat calls)"
@@ -151,7 +170,7 @@ check 0 '1 of 1 parts to run' "${grid[@]}" --ranks 4 --log logs/mpich -- ./train
 [[ $(paste -s -d , hosts) == 'one:2,two:2' ]] || fail "$(cat hosts)"
 rm saved
 echo USR2 > signal
-check 0 'the time limit ended a part that can continue: it is submitted again' "${grid[@]}" --log logs/alone -- ./train
+check 0 'a part that can continue has ended: it is submitted again' "${grid[@]}" --log logs/alone -- ./train
 [[ -e saved && $(grep -c 'interrupted: queued again' logs/alone.1.log) -eq 1 ]] || fail "$(cat logs/alone.1.log)"
 check 1 'the hosts have not 2 slots for each of 5 ranks: the parallel environment mpi' "${grid[@]}" --ranks 5 --log logs/few -- ./train
 
