@@ -12,7 +12,8 @@ static const char file_name[] = ".linnet-statistics";
 
 /* --- computing ---------------------------------------------------------------------------------------------------- */
 
-enum { PIECE = 128 }; /* utterances of a rank before ranks exchange their sums */
+/* Utterances of a rank, and of all, before ranks exchange their sums. */
+enum { PIECE = 1024, MAX_PIECES = 32 * PIECE };
 
 struct piece {
   struct train_corpus *corpus;
@@ -57,7 +58,7 @@ static bool add_piece(struct linnet_context *context, struct piece *piece, bool 
 }
 
 static bool accumulate(struct linnet_context *context, struct train_corpus *corpus, bool by_speaker) {
-  const size_t most = PIECE * corpus->ranks->mpi.group.num_ranks;
+  const size_t wanted = PIECE * corpus->ranks->mpi.group.num_ranks, most = wanted < MAX_PIECES ? wanted : MAX_PIECES;
   struct piece piece = {.corpus = corpus, .sums = malloc(most * sizeof *piece.sums)};
   bool good = train_ranks_agree(corpus->ranks, piece.sums || tool_fail("out of memory for the statistics") == TOOL_OK);
   tool_progress_start(&corpus->progress, "statistics", "utterances", (double)corpus->count);
