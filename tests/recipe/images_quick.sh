@@ -69,11 +69,20 @@ cmp a.png b.png || fail 'samples depend on the batch'
 
 # Colours: two records of CIFAR-10, from a list of two files.
 seq 1000 1700 > numbers
-head -c 3073 numbers > record
+(printf '\3' && head -c 3072 numbers) > record
 "$LINNET_EXPERIMENTS/linnet-images-train" --train record,record --test record --scale 8 --layers 1 --heads 2 --width 16 \
   --feed-forward 32 --batch 2 --updates 3 --out colours
 "$LINNET_EXPERIMENTS/linnet-images-generate" --model colours.model --complete record --scale 8 --out colours.png
 awk -F '\t' '$5 != 1 || !($3 > 0 && $3 < 12) {exit 1}' colours.result || fail "colours: $(cat colours.result)"
+
+# A record that begins as IDX does, and grey images that are no squares.
+(printf '\0\0\10\3' && head -c 3069 numbers) > black
+"$LINNET_EXPERIMENTS/linnet-images-train" --train black --test black --scale 8 --layers 1 --heads 2 --width 16 \
+  --feed-forward 32 --batch 2 --updates 1 --out black
+(printf '\0\0\10\3\0\0\0\2\0\0\0\3\0\0\0\5' && head -c 30 numbers) > oblong
+"$LINNET_EXPERIMENTS/linnet-images-train" --train oblong --test oblong --layers 1 --heads 2 --width 16 --feed-forward 32 --batch 2 \
+  --updates 1 --out oblong
+"$LINNET_EXPERIMENTS/linnet-images-generate" --model oblong.model --complete oblong --zoom 1 --count 2 --out oblong.png
 
 # refused TEXT COMMAND...
 refused() {
@@ -83,6 +92,8 @@ refused() {
 refused 'must be causal' "$LINNET_EXPERIMENTS/linnet-images-train" --train exp/data/train-images-idx3-ubyte \
   --test exp/data/t10k-images-idx3-ubyte --out x --attention linear
 refused 'neither IDX' "$LINNET_EXPERIMENTS/linnet-images-train" --train run.out --test run.out --out x
+head -c 3073 numbers > labels # the first is 49, the letter 1
+refused 'record 0 has the label 49' "$LINNET_EXPERIMENTS/linnet-images-train" --train labels --test labels --out x
 images 20 | head -c 500 > short || true
 refused 'not that of' "$LINNET_EXPERIMENTS/linnet-images-train" --train short \
   --test exp/data/t10k-images-idx3-ubyte --out x

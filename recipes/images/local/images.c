@@ -54,29 +54,49 @@ static unsigned char *add_images(struct linnet_context *context, struct images *
 }
 
 /* IDX of unsigned bytes in three dimensions: magic, count, rows, columns, values. */
+enum { IDX_HEAD = 16, IDX_MAX_SIDE = 1024 };
+
+static bool begins_as_idx(struct bytes file) {
+  static const unsigned char magic[4] = {0, 0, 8, 3};
+  return file.count >= IDX_HEAD && memcmp(file.data, magic, sizeof magic) == 0;
+}
+
+/* Whether the size of the file is that of its images. */
+static bool is_idx(struct bytes file) {
+  const size_t count = big_endian(file.data + 4), height = big_endian(file.data + 8),
+               width = big_endian(file.data + 12);
+  return height >= 1 && height <= IDX_MAX_SIDE && width >= 1 && width <= IDX_MAX_SIDE &&
+         file.count - IDX_HEAD == count * height * width;
+}
+
 static void add_idx(struct linnet_context *context, struct images *images, const char *path, struct bytes file) {
   const size_t count = big_endian(file.data + 4), height = big_endian(file.data + 8),
                width = big_endian(file.data + 12);
-  if (height < 1 || height > 1024 || width < 1 || width > 1024 || file.count - 16 != count * height * width)
+  if (!is_idx(file))
     experiment_die("%s: its size is not that of %zu images of %zu x %zu", path, count, height, width);
-  memcpy(add_images(context, images, path, count, height, width, 1), file.data + 16, file.count - 16);
+  memcpy(add_images(context, images, path, count, height, width, 1), file.data + IDX_HEAD, file.count - IDX_HEAD);
 }
 
-/* Records of a label and three planes. */
+/* Records of a label, 0 to 9, and three planes. */
 static void add_cifar(struct linnet_context *context, struct images *images, const char *path, struct bytes file) {
   const size_t plane = (size_t)CIFAR_SIDE * CIFAR_SIDE, count = file.count / CIFAR_RECORD;
   unsigned char *to = add_images(context, images, path, count, CIFAR_SIDE, CIFAR_SIDE, 3);
-  for (size_t i = 0; i < count; i++)
+  for (size_t i = 0; i < count; i++) {
+    const unsigned char *record = file.data + i * CIFAR_RECORD;
+    if (record[0] > 9)
+      experiment_die("%s: is not of CIFAR-10: record %zu has the label %d", path, i, record[0]);
     for (size_t p = 0; p < 3 * plane; p++)
-      *to++ = file.data[i * CIFAR_RECORD + 1 + p % 3 * plane + p / 3];
+      *to++ = record[1 + p % 3 * plane + p / 3];
+  }
 }
 
+/* A black corner may make records begin as IDX does; then the size decides. */
 static void add_file(struct linnet_context *context, struct images *images, const char *path) {
-  static const unsigned char idx[4] = {0, 0, 8, 3};
   struct bytes file = read_file(context, path);
-  if (file.count >= 16 && memcmp(file.data, idx, sizeof idx) == 0)
+  const bool records = file.count > 0 && file.count % CIFAR_RECORD == 0;
+  if (begins_as_idx(file) && (!records || is_idx(file)))
     add_idx(context, images, path, file);
-  else if (file.count > 0 && file.count % CIFAR_RECORD == 0)
+  else if (records)
     add_cifar(context, images, path, file);
   else
     experiment_die("%s: is neither IDX images (uncompressed) nor records of CIFAR-10 of %d bytes", path, CIFAR_RECORD);
@@ -150,13 +170,14 @@ const struct poptOption images_network_options[] = {
     POPT_TABLEEND};
 #undef INT
 
-/* Positions are learned: one table for grey images, and one each for row, column and colour otherwise. */
+/* Positions are learned: one table for square grey images, and one each for row, column and colour otherwise. */
 static void set_tables(size_t height, size_t width, size_t channels, struct linnet_config *config) {
+  const bool square = channels == 1 && height == width;
   config->tokens[0] = LEVELS + 1;
-  config->tokens[1] = channels == 1 ? height * width : height;
-  config->tokens[2] = channels == 1 ? 0 : width;
-  config->tokens[3] = channels == 1 ? 0 : channels;
-  config->input_dim = channels == 1 ? 2 : 4;
+  config->tokens[1] = square ? height * width : height;
+  config->tokens[2] = square ? 0 : width;
+  config->tokens[3] = square ? 0 : channels;
+  config->input_dim = square ? 2 : 4;
 }
 
 void images_configure(struct linnet_context *context, size_t height, size_t width, size_t channels,
@@ -185,10 +206,10 @@ bool images_shape(const struct linnet_config *config, size_t *height, size_t *wi
     return false;
   *channels = config->input_dim == 2 ? 1 : sizes[3];
   *height = sizes[1], *width = sizes[2];
-  if (*channels > 1)
+  if (config->input_dim == 4)
     return true;
   for (*height = 1; *height * *height < sizes[1];)
-    ++*height; /* a square */
-  *width = sizes[1] / *height;
+    ++*height;
+  *width = *height;
   return *height * *width == sizes[1];
 }
