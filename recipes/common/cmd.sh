@@ -247,8 +247,7 @@ run_parts() {
 		wanted=(${mem:+--mem="$mem"} ${gpus:+--gres=gpu:"$gpus"} ${threads:+--cpus-per-task="$threads"})
 		[ "${ranks:-1}" = 1 ] || wanted=(${mem:+--mem-per-cpu="$mem"} ${gpus:+--gpus-per-task="$gpus"}
 			${threads:+--cpus-per-task="$threads"} --ntasks="$ranks")
-		[ -z "$requeue$progress" ] || wanted+=(--requeue --open-mode=append)
-		[ -z "$requeue" ] || wanted+=(--signal=TERM@120)
+		[ -z "$requeue$progress" ] || wanted+=(--requeue ${requeue:+--signal=TERM@120} --open-mode=append)
 		cancel_command=(scancel --name="$job")
 		submit sbatch --wait --quiet --array="$(unfinished | paste -s -d ,)${jobs:+%$jobs}" --output="$log.%a.slurm" \
 			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} --job-name="$job" "$log.sh"
