@@ -29,9 +29,9 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
   --requeue       the command ends with code 143 after SIGTERM and can continue. slurm sends this signal 120 seconds before
                   the time limit; gridengine sends SIGUSR1 or SIGUSR2 (-notify), which become SIGTERM. Then, and when a
                   machine fails, the part is queued again and continues. qdel ends it for good
-  --progress FILE a checkpoint, which the command replaces as it gets on. If the command fails on a cluster in another way,
-                  such as by a signal of a machine without memory, but FILE has changed since it started, the part is
-                  queued again and continues, too; {} as above. A command that fails before it gets on has failed
+  --progress FILE the checkpoint of the command; {} as above. If the command fails in another way, for example because it
+                  was killed, and FILE has changed since the command started, slurm and gridengine queue the part again,
+                  and it continues. If FILE has not changed, the part has failed
   --retries N     how often failed parts run again (default 2); not if no part of a job started
   --items FILE    lists what a part works on, such as utterances, in its first column; {} as above. If parts failed,
                   PREFIX.missing names these items, with part and log
@@ -109,16 +109,14 @@ write_progress() {
 
 # The part of the program that queues the part again, and does not return, if the command can continue.
 write_requeue() {
-	local again='exit $status'
-	case "$via" in
-	slurm) again='scontrol requeue "$SLURM_JOB_ID"; exit $status' ;;
-	gridengine) again='exit 99' ;;
-	esac
+	local again='exit 99' # GridEngine then queues it again
+	# shellcheck disable=SC2016
+	[ "$via" != slurm ] || again='scontrol requeue "$SLURM_JOB_ID"; exit $status'
 	printf 'again() {\n\techo "$1: queued again" >>"$log.log"\n\t%s\n}\n' "$again"
 	# shellcheck disable=SC2016
 	[ -z "$requeue" ] || printf '%s\n' '[ $status != 143 ] || again interrupted'
 	# shellcheck disable=SC2016
-	[ -z "$progress" ] || printf '%s\n' '[ $status = 0 ] || [ "$(see)" = "$before" ] || again "ended with $status, but got on"'
+	[ -z "$progress" ] || printf '%s\n' '[ $status = 0 ] || [ "$(see)" = "$before" ] || again "ended with $status after a new checkpoint"'
 }
 
 # Prints the program of a part.

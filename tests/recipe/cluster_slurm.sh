@@ -85,7 +85,7 @@ check_training() {
 send_signal() { scancel --signal=TERM "$(squeue --noheader --format %A --states=R | head -n 1)"; }
 check_training warned interrupted send_signal
 grep -q 'training was interrupted; it can be continued' jobs/warned.1.log || fail "$(cat jobs/warned.1.log)"
-check_training died 'ended with [0-9]*, but got on' pkill -KILL -n -f -- "^$linnet train .*--exp died\$"
+check_training died 'ended with [0-9]* after a new checkpoint' pkill -KILL -n -f -- "^$linnet train .*--exp died\$"
 
 echo "$ranks ranks, $failures failures"
 [[ $failures -eq 0 ]]

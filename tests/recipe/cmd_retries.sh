@@ -98,7 +98,7 @@ check 1 '1 of 1 parts failed' "$cmd" --via slurm --requeue --retries 0 --parts 1
 [[ $(wc -l < questions) -eq 5 ]] || fail 'waits for a controller that does not answer'
 [[ $(grep -c '^scontrol' calls) -eq 2 ]] || fail 'a failed job was queued again'
 
-# --- a command that dies is queued again if its checkpoint has changed, until it dies without having got on
+# --- a command that dies is queued again if its checkpoint has changed, until it dies without a new one
 
 cat > dies << 'END'
 #!/bin/bash
@@ -112,7 +112,7 @@ progress=(--via slurm --requeue --progress "$PWD/checkpoint" --retries 0 --parts
 rm -f calls
 check 0 '1 of 1 parts to run' "$cmd" "${progress[@]}" --log logs/dies -- ./dies 2 2
 [[ $(wc -l < deaths) -eq 3 && $(grep -c '^scontrol requeue' calls) -eq 2 ]] || fail "$(cat deaths calls)"
-[[ $(grep -c 'ended with 137, but got on: queued again' logs/dies.1.log) -eq 2 ]] || fail "$(cat logs/dies.1.log)"
+[[ $(grep -c 'ended with 137 after a new checkpoint: queued again' logs/dies.1.log) -eq 2 ]] || fail "$(cat logs/dies.1.log)"
 rm deaths
 check 1 '1 of 1 parts failed' "$cmd" "${progress[@]}" --log logs/stuck -- ./dies 2 99
 [[ $(wc -l < deaths) -eq 3 ]] || fail "a command without progress runs again: $(wc -l deaths)"

@@ -1,15 +1,15 @@
-# A corpus for tests of training: forty utterances of eight frames and two labels, in the folder data, with features in
-# the text archive feats.ark. Scripts source this file after command.sh.
+# A corpus for tests of training: forty utterances of $frames frames (default: 8) and two labels, in the folder data, with
+# features in the text archive feats.ark. Scripts source this file after command.sh.
 # shellcheck shell=bash
 mkdir data
-awk 'BEGIN {
+awk -v frames="${frames:-8}" 'BEGIN {
   srand(7)
   for (u = 1; u <= 40; u++) {
     id = sprintf("utterance-%02d", u)
     print id, "A", "B" > "data/phones"
     print id, id > "data/utt2spk"
     printf "%s  [", id > "feats.ark"
-    for (t = 0; t < 8; t++) {
+    for (t = 0; t < frames; t++) {
       printf "\n " > "feats.ark"
       for (d = 0; d < 4; d++) printf " %.3f", rand() + (d == int(t / 4)) > "feats.ark"
     }

@@ -46,10 +46,11 @@ void stored_prefetch(const struct stored *stored, size_t utterance, size_t speed
 uint64_t stored_hash(uint64_t hash, const void *data, size_t bytes);
 #define STORED_HASH_START UINT64_C(0xCBF29CE484222325)
 
-/* A small file of results beside the data: FOLDER/NAME, valid for one key only. Reading returns NULL if there is no
- * such file, or it is of another key or size; the caller frees it. A folder that cannot be written to is not an error.
- */
-void *cache_read(const char *folder, const char *name, uint64_t key, size_t bytes);
+/* A small file of results beside the data: FOLDER/NAME, valid for one key only. cache_share: rank 0 reads it, and if
+ * there is such a file of this key and size, all ranks get its data (*found). Collective; false if a rank failed. A
+ * folder that cannot be written to is not an error. */
+bool cache_share(struct train_ranks *ranks, const char *folder, const char *name, uint64_t key, void *data,
+                 size_t bytes, bool *found);
 void cache_write(const char *folder, const char *name, uint64_t key, const void *data, size_t bytes);
 
 /* --- utterances (train_corpus.c) ---------------------------------------------------------------------------------- */

@@ -79,7 +79,8 @@ bool train_ranks_agree(struct train_ranks *ranks, bool good);
 /* Gives all ranks what rank 0 has. */
 bool train_ranks_share_first(struct train_ranks *ranks, bool good, void *data, size_t bytes);
 
-/* Each rank has a part of `count` elements of so many bytes: *begin ... *end - 1. Gives all ranks all parts. */
+/* `data` has `count` elements of `bytes` bytes. Each rank fills those from *begin to *end - 1 (train_ranks_part), and
+ * gets those of the others. */
 bool train_ranks_share_parts(struct train_ranks *ranks, bool good, void *data, size_t count, size_t bytes);
 void train_ranks_part(const struct train_ranks *ranks, size_t count, size_t *begin, size_t *end);
 

@@ -138,7 +138,7 @@ static bool agree(struct train_ranks *ranks, bool good, size_t bytes) {
   ranks->failed = r < g->num_ranks;
   if (ranks->failed && all && good && g->rank == 0)
     tool_fail(all[r] == 0 ? "rank %zu failed; see its message"
-                          : "rank %zu: has other training data than rank 0, or a configuration of other features",
+                          : "rank %zu: differs from rank 0: training data, or settings of features",
               r);
   free(all);
   return !ranks->failed;

@@ -4,7 +4,6 @@
 #include "train_corpus.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/parallel.h"
 
@@ -96,19 +95,6 @@ static uint64_t compute_key(const struct train_corpus *corpus, bool by_speaker) 
   return hash;
 }
 
-/* Rank 0 looks for saved statistics. */
-static bool take_saved(struct train_corpus *corpus, uint64_t key, size_t bytes, bool *found) {
-  struct train_ranks *ranks = corpus->ranks;
-  struct linnet_cmvn *saved =
-      train_ranks_first(ranks) ? cache_read(corpus->stored[0].name, file_name, key, bytes) : NULL;
-  if (saved)
-    memcpy(corpus->statistics, saved, bytes);
-  *found = saved != NULL;
-  free(saved);
-  return train_ranks_share_first(ranks, true, found, sizeof *found) &&
-         (!*found || train_ranks_share_first(ranks, true, corpus->statistics, bytes));
-}
-
 /* Takes saved statistics, or computes and saves them. */
 static bool find_statistics(struct linnet_context *context, struct train_corpus *corpus, bool by_speaker, size_t sets) {
   if (!all_stored(corpus))
@@ -116,7 +102,7 @@ static bool find_statistics(struct linnet_context *context, struct train_corpus 
   const size_t bytes = sets * sizeof *corpus->statistics;
   const uint64_t key = compute_key(corpus, by_speaker);
   bool found = false;
-  if (!take_saved(corpus, key, bytes, &found))
+  if (!cache_share(corpus->ranks, corpus->stored[0].name, file_name, key, corpus->statistics, bytes, &found))
     return false;
   if (found)
     return true;

@@ -31,7 +31,7 @@ static struct cache_head make_head(uint64_t key, const void *data, size_t bytes)
   return head;
 }
 
-void *cache_read(const char *folder, const char *name, uint64_t key, size_t bytes) {
+static void *cache_read(const char *folder, const char *name, uint64_t key, size_t bytes) {
   char path[4096];
   struct cache_head head = {0};
   snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -46,6 +46,17 @@ void *cache_read(const char *folder, const char *name, uint64_t key, size_t byte
     return data;
   free(data);
   return NULL;
+}
+
+bool cache_share(struct train_ranks *ranks, const char *folder, const char *name, uint64_t key, void *data,
+                 size_t bytes, bool *found) {
+  void *saved = train_ranks_first(ranks) ? cache_read(folder, name, key, bytes) : NULL;
+  *found = saved != NULL;
+  if (saved)
+    memcpy(data, saved, bytes);
+  free(saved);
+  return train_ranks_share_first(ranks, true, found, sizeof *found) &&
+         (!*found || train_ranks_share_first(ranks, true, data, bytes));
 }
 
 void cache_write(const char *folder, const char *name, uint64_t key, const void *data, size_t bytes) {
@@ -99,16 +110,17 @@ static bool take_num_frames(struct stored *s, size_t count) {
   return known == count;
 }
 
-/* Rank 0 looks for the index. */
 static bool take_index(struct train_ranks *ranks, struct stored *s, size_t count, bool *found) {
-  uint32_t *lengths =
-      train_ranks_first(ranks) ? cache_read(s->name, index_name, s->key, count * sizeof *lengths) : NULL;
-  for (size_t i = 0; lengths && i < count; i++)
+  uint32_t *lengths = malloc(count * sizeof *lengths + 1);
+  if (!lengths) {
+    tool_fail("out of memory for %zu utterances", count);
+    return false;
+  }
+  const bool good = cache_share(ranks, s->name, index_name, s->key, lengths, count * sizeof *lengths, found);
+  for (size_t i = 0; good && *found && i < count; i++)
     s->frames[i] = lengths[i];
-  *found = lengths != NULL;
   free(lengths);
-  return train_ranks_share_first(ranks, true, found, sizeof *found) &&
-         (!*found || train_ranks_share_first(ranks, true, s->frames, count * sizeof *s->frames));
+  return good;
 }
 
 static void write_index(const struct stored *s, size_t count) {

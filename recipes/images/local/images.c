@@ -61,20 +61,26 @@ static bool begins_as_idx(struct bytes file) {
   return file.count >= IDX_HEAD && memcmp(file.data, magic, sizeof magic) == 0;
 }
 
+struct idx_head {
+  size_t count, height, width;
+};
+
+static struct idx_head idx_head(struct bytes file) {
+  return (struct idx_head){big_endian(file.data + 4), big_endian(file.data + 8), big_endian(file.data + 12)};
+}
+
 /* Whether the size of the file is that of its images. */
 static bool is_idx(struct bytes file) {
-  const size_t count = big_endian(file.data + 4), height = big_endian(file.data + 8),
-               width = big_endian(file.data + 12);
-  return height >= 1 && height <= IDX_MAX_SIDE && width >= 1 && width <= IDX_MAX_SIDE &&
-         file.count - IDX_HEAD == count * height * width;
+  const struct idx_head h = idx_head(file);
+  return h.height >= 1 && h.height <= IDX_MAX_SIDE && h.width >= 1 && h.width <= IDX_MAX_SIDE &&
+         file.count - IDX_HEAD == h.count * h.height * h.width;
 }
 
 static void add_idx(struct linnet_context *context, struct images *images, const char *path, struct bytes file) {
-  const size_t count = big_endian(file.data + 4), height = big_endian(file.data + 8),
-               width = big_endian(file.data + 12);
+  const struct idx_head h = idx_head(file);
   if (!is_idx(file))
-    experiment_die("%s: its size is not that of %zu images of %zu x %zu", path, count, height, width);
-  memcpy(add_images(context, images, path, count, height, width, 1), file.data + IDX_HEAD, file.count - IDX_HEAD);
+    experiment_die("%s: its size is not that of %zu images of %zu x %zu", path, h.count, h.height, h.width);
+  memcpy(add_images(context, images, path, h.count, h.height, h.width, 1), file.data + IDX_HEAD, file.count - IDX_HEAD);
 }
 
 /* Records of a label, 0 to 9, and three planes. */
