@@ -21,9 +21,9 @@ struct list {
 
 static struct {
   char *mpi, *config, *exp, *labels, *lexicon, *symbols, *initial, *licence, *provenance, *name;
-  int batches, measure_chunk;
+  int batches, measure_chunk, audio_memory;
   struct list train, dev, set;
-} options;
+} options = {.audio_memory = 2048};
 
 enum { OPTION_TRAIN = 1, OPTION_DEV, OPTION_SET };
 
@@ -46,6 +46,7 @@ struct run {
   struct train_config config;
   struct linnet_lexicon *lexicon;
   struct linnet_symbols *symbols;
+  struct train_memory memory;
   struct train_corpus *train, *dev;
   struct linnet_cmvn cmvn; /* global */
   struct train_denominator denominator;
@@ -86,12 +87,12 @@ static bool load_corpora(struct run *run) {
                                 .lexicon = run->lexicon,
                                 .symbols = run->symbols,
                                 .open = options.symbols == NULL};
-  run->train =
-      train_corpus_load(run->context, &ranks, options.train.items, options.train.count, &run->config, &labels, true);
+  run->train = train_corpus_load(run->context, &ranks, options.train.items, options.train.count, &run->config,
+                                 &run->memory, &labels, true);
   labels.open = false;
   if (run->train)
-    run->dev =
-        train_corpus_load(run->context, &ranks, options.dev.items, options.dev.count, &run->config, &labels, false);
+    run->dev = train_corpus_load(run->context, &ranks, options.dev.items, options.dev.count, &run->config, &run->memory,
+                                 &labels, false);
   if (!run->dev)
     return false;
   if (train_ranks_first(&ranks))
@@ -288,6 +289,9 @@ static const struct poptOption table[] = {
      "train with all processes of an MPI job: on, off, or auto (default): if mpirun or srun started several; with "
      "--device cuda each takes its own GPU, and training.shards is needed (docs/scale.md)",
      "WHEN"},
+    {"audio-memory", 0, POPT_ARG_INT, &options.audio_memory, 0,
+     "decoded audio that this process keeps in memory; the rest is decoded again when it is needed (default: 2048)",
+     "MEBIBYTES"},
     {"batches", 0, POPT_ARG_NONE, &options.batches, 0,
      "write the utterances of each step to EXP/batches.txt (default: no)", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
@@ -297,6 +301,8 @@ static int check_options(const char **arguments, size_t count) {
   (void)arguments, (void)count;
   if (options.measure_chunk)
     return TOOL_OK;
+  if (options.audio_memory < 0)
+    return tool_usage("--audio-memory %d: must be 0 or more", options.audio_memory);
   if (options.train.count > 0 && options.dev.count > 0 && options.exp)
     return train_ranks_open(options.mpi, &ranks);
   return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
@@ -304,7 +310,7 @@ static int check_options(const char **arguments, size_t count) {
 
 static int run_command(struct linnet_context *context, const char **arguments, size_t count) {
   (void)arguments, (void)count;
-  struct run run = {.context = context};
+  struct run run = {.context = context, .memory = {PTHREAD_MUTEX_INITIALIZER, (size_t)options.audio_memory << 20}};
   int code = options.measure_chunk ? measure_chunk(&run) : run_all(&run);
   release(&run);
   return code;

@@ -1,9 +1,6 @@
-/* The inside of a training corpus: its utterances (train_corpus.c), stored features (train_stored.c), and statistics
- * for CMVN (train_statistics.c). */
+/* The inside of a training corpus. */
 #ifndef LINNET_TOOL_TRAIN_CORPUS_H
 #define LINNET_TOOL_TRAIN_CORPUS_H
-
-#include <pthread.h>
 
 #include <linnet/fbank.h>
 #include <linnet/kaldi.h>
@@ -12,6 +9,35 @@
 #include "train_parts.h"
 
 enum { MAX_FOLDERS = 64 };
+
+/* --- results saved beside the data (train_cache.c) ---------------------------------------------------------------- */
+
+/* FNV-1a, 64 bits; a file counts by its path, size and time. */
+#define CACHE_HASH_START UINT64_C(0xCBF29CE484222325)
+uint64_t cache_hash(uint64_t hash, const void *data, size_t bytes);
+uint64_t cache_hash_file(uint64_t hash, const char *path);
+
+/* A small file of results beside the data: FOLDER/NAME, valid for one key only, which only rank 0 needs. cache_share:
+ * rank 0 reads it, and if there is such a file of this key and size, all ranks get its data (*found). Collective; false
+ * if a rank failed. A folder that cannot be written to is not an error. */
+bool cache_share(struct train_ranks *ranks, const char *folder, const char *name, uint64_t key, void *data,
+                 size_t bytes, bool *found);
+void cache_write(const char *folder, const char *name, uint64_t key, const void *data, size_t bytes);
+
+/* How to find the lengths of the utterances of a folder, which are zeros at first. */
+struct lengths {
+  const char *folder, *file; /* where they are saved */
+  uint64_t key;
+  size_t count;
+  size_t *lengths;
+  /* Sets those of the utterances begin ... end - 1; what cannot be read stays at 0. */
+  void (*measure)(const struct lengths *lengths, struct linnet_context *context, size_t begin, size_t end);
+  void *user;
+};
+
+/* Takes them from the file that an earlier training left in the folder, if it is of the same key; else each rank
+ * measures a part, and rank 0 writes the file. Collective; false after printing why. */
+bool lengths_find(struct linnet_context *context, struct train_ranks *ranks, const struct lengths *lengths);
 
 /* --- stored features (train_stored.c) ----------------------------------------------------------------------------- */
 
@@ -24,7 +50,7 @@ struct stored {
   struct linnet_scp *speeds[MAX_SPEEDS]; /* feats-SPEED.scp; NULL for speed 1 */
   bool has_speeds;                       /* all are there */
   size_t *frames;                        /* (utterances of the folder), at their own speed; 0: unknown */
-  uint64_t key; /* a hash of the ids, the positions, and the sizes and times of the archives: the data are the same */
+  uint64_t key; /* on rank 0: a hash of the ids, the positions, and the sizes and times of the archives */
 };
 
 /* Finds the lengths of all utterances: in utt2num_frames; else in the index that an earlier training left in the
@@ -42,16 +68,33 @@ enum linnet_status stored_read(const struct stored *stored, struct linnet_contex
 /* Asks the system to read an utterance from its archive into memory meanwhile. */
 void stored_prefetch(const struct stored *stored, size_t utterance, size_t speed);
 
-/* FNV-1a, 64 bits. */
-uint64_t stored_hash(uint64_t hash, const void *data, size_t bytes);
-#define STORED_HASH_START UINT64_C(0xCBF29CE484222325)
+/* --- recordings (train_audio.c) ----------------------------------------------------------------------------------- */
 
-/* A small file of results beside the data: FOLDER/NAME, valid for one key only. cache_share: rank 0 reads it, and if
- * there is such a file of this key and size, all ranks get its data (*found). Collective; false if a rank failed. A
- * folder that cannot be written to is not an error. */
-bool cache_share(struct train_ranks *ranks, const char *folder, const char *name, uint64_t key, void *data,
-                 size_t bytes, bool *found);
-void cache_write(const char *folder, const char *name, uint64_t key, const void *data, size_t bytes);
+/* Recordings of a folder. They are decoded when they are needed first. Then they stay in memory as 16-bit samples at
+ * their own speed, while there is room; the others are decoded again each time. Threads may read at the same time. */
+
+struct audio {
+  const struct linnet_data_folder *folder;
+  double rate;
+  size_t *lengths;    /* (utterances of the folder), in samples at `rate`; 0: unknown */
+  struct clip *clips; /* (utterances of the folder); zeros: not in memory */
+  struct train_memory *memory;
+  uint64_t key; /* on rank 0: a hash of the ids, segments, rate, and the sizes and times of the files */
+};
+
+/* Finds the lengths of all utterances: in the index that an earlier training left in the folder, if it is of the same
+ * files; else in the headers, of which each rank reads a part. Collective; false after printing why. */
+bool audio_open(struct linnet_context *context, struct train_ranks *ranks, const struct linnet_data_folder *folder,
+                const char *name, double rate, struct train_memory *memory, struct audio *audio);
+void audio_close(struct audio *audio);
+
+/* Reads an utterance, played `speed` times as fast. If *owned, the caller releases the samples with free. On failure
+ * the sentence is in `context`. */
+enum linnet_status audio_read(const struct audio *audio, struct linnet_context *context, size_t utterance, double speed,
+                              struct clip *clip, bool *owned);
+
+/* Asks the system to read the file of an utterance into memory meanwhile. */
+void audio_prefetch(const struct audio *audio, size_t utterance);
 
 /* --- utterances (train_corpus.c) ---------------------------------------------------------------------------------- */
 
@@ -65,7 +108,6 @@ struct utterance {
   size_t frames;                    /* at its own speed */
   const struct train_phone *phones; /* (num_phones): its alignment; NULL: none */
   size_t num_phones;
-  struct clip *audio; /* [0]: as recorded; then one per speed; NULL: features are stored */
 };
 
 struct train_corpus {
@@ -76,7 +118,10 @@ struct train_corpus {
   struct utterance *utterances;
   size_t count;
   struct linnet_data_folder *folders[MAX_FOLDERS];
+  const char *names[MAX_FOLDERS];    /* of the folders, for messages and saved results */
   struct stored stored[MAX_FOLDERS]; /* zeros for folders with audio */
+  struct audio audio[MAX_FOLDERS];   /* zeros for folders with stored features */
+  struct train_memory *memory;
   size_t num_folders;
   struct linnet_symbols *speakers;    /* names; speaker 0 stands for no speaker */
   bool targeted;                      /* utterances have alignments */
@@ -87,7 +132,6 @@ struct train_corpus {
   size_t num_noise;
   struct linnet_fbank *fbank; /* for counting frames */
   size_t missing, unknown;    /* utterances without labels, or with unknown words */
-  pthread_mutex_t mutex;      /* for the progress line */
   struct tool_progress progress;
 };
 
@@ -95,9 +139,58 @@ struct train_corpus {
  * (train_stored.c). False after printing why. */
 bool corpus_sort_by_offset(struct train_corpus *corpus);
 
+static inline bool corpus_has_audio(const struct train_corpus *corpus, const struct utterance *utterance) {
+  return corpus->audio[utterance->folder].folder != NULL;
+}
+
+static inline double corpus_sample_rate(const struct train_corpus *corpus) {
+  return corpus->config->feature_config.fbank.sample_rate;
+}
+
+/* --- transcripts and labels (train_labels.c) ---------------------------------------------------------------------- */
+
+/* The transcripts of a folder: a list that the data folder has in memory, or a file of its own. */
+struct transcripts {
+  const char *(*line)(const struct linnet_data_folder *folder, size_t utterance); /* NULL: `file` */
+  struct linnet_transcripts *file;
+  char *copy;          /* of the present line, divided into tokens */
+  const char **tokens; /* (length of the line / 2 + 1) */
+  size_t capacity;     /* bytes of the copy */
+};
+
+/* Opens FOLDER/NAME. False after printing why. */
+bool transcripts_open(struct linnet_context *context, const char *folder, const char *name,
+                      struct transcripts *transcripts);
+void transcripts_close(struct transcripts *transcripts);
+
+/* Sets *tokens to the tokens of an utterance, valid until the next call; NULL: it has no line. False without memory. */
+bool transcripts_find(struct transcripts *transcripts, const struct linnet_data_folder *folder, size_t index,
+                      const char *const **tokens, size_t *count);
+
+/* Sets the labels of an utterance, unless it has a word that is *unknown. False after printing why. */
+bool labels_make(struct utterance *utterance, struct train_labels *labels, const char *const *tokens, size_t count,
+                 bool *unknown);
+
+/* --- features (train_features.c) ---------------------------------------------------------------------------------- */
+
+struct linnet_augment_key corpus_augment_key(const struct train_corpus *corpus, uint64_t epoch, size_t utterance);
+
+/* The index of the speed of an utterance in an epoch; MAX_SPEEDS: its own. */
+size_t corpus_choose_speed(const struct train_corpus *corpus, size_t utterance, uint64_t epoch);
+
 /* Features of an utterance without augmentation and normalisation, for `capacity` frames. */
 enum linnet_status corpus_plain_features(struct linnet_context *context, const struct train_corpus *corpus,
                                          const struct utterance *utterance, float *features, size_t capacity,
                                          size_t *frames);
+
+/* Whether an utterance can be read; if not, the sentence is in `context`. */
+enum linnet_status corpus_check_readable(struct linnet_context *context, const struct train_corpus *corpus,
+                                         const struct utterance *utterance);
+
+/* Callbacks of the trainer: augmented and normalised features; and those of the teacher, unless `teacher` is NULL. */
+enum linnet_status corpus_features(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
+                                   float *features, size_t capacity, size_t *frames);
+enum linnet_status corpus_both_features(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
+                                        float *features, float *teacher, size_t capacity, size_t *frames);
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef LINNET_TOOL_TRAIN_PARTS_H
 #define LINNET_TOOL_TRAIN_PARTS_H
 
+#include <pthread.h>
+
 #include <linnet/augment.h>
 #include <linnet/lexicon.h>
 #include <linnet/ngram.h>
@@ -89,8 +91,8 @@ void train_ranks_close(const struct train_ranks *ranks, int code);
 
 /* --- data (train_corpus.c) ---------------------------------------------------------------------------------------- */
 
-/* The data of `linnet train`: utterances of Kaldi-style folders with their labels, in memory as 16-bit samples (one
- * copy per speed), and the callbacks of the trainer. */
+/* The data of `linnet train`: utterances of Kaldi-style folders with their labels, and the callbacks of the trainer.
+ * Recordings and stored features are read when they are needed. */
 
 /* How transcripts become labels. */
 struct train_labels {
@@ -102,12 +104,18 @@ struct train_labels {
 
 struct train_corpus;
 
+/* Room for decoded recordings that stay in memory, which corpora share. */
+struct train_memory {
+  pthread_mutex_t mutex;
+  size_t bytes_left;
+};
+
 /* Loads folders (`count` names) into one corpus; NULL after printing why. Utterances without audio or labels are
  * reported and counted. `augmented`: epochs > 0 use the speeds, noise and masks of the configuration. Ranks divide
- * among them what has to be read of stored features, here and in train_corpus_normalise; both are collective. */
+ * among them what has to be read, here and in train_corpus_normalise; both are collective. */
 struct train_corpus *train_corpus_load(struct linnet_context *context, struct train_ranks *ranks,
                                        const char *const *folders, size_t count, const struct train_config *config,
-                                       struct train_labels *labels, bool augmented);
+                                       struct train_memory *memory, struct train_labels *labels, bool augmented);
 
 /* Sets CMVN statistics that cover more than one utterance. Per speaker: computes them from this corpus. Global: uses
  * *global if it has statistics (count > 0); else computes them from this corpus and stores them in *global. */

@@ -1,9 +1,12 @@
-/* Statistics of a training corpus for CMVN. They are computed once: those of stored features are saved beside the
- * data. Each rank reads a part of the utterances. All add the sums of the utterances in the order of the corpus, so
- * they have the same bytes for every number of ranks and threads. */
+/* Statistics of a training corpus for CMVN. They are computed once, and saved beside the data. Each rank reads a part
+ * of the utterances. All add the sums of the utterances in the order of the corpus, so they have the same bytes for
+ * every number of ranks and threads. */
 #include "train_corpus.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include <linnet/version.h>
 
 #include "common/parallel.h"
 
@@ -29,10 +32,11 @@ static int task_sum(void *user, size_t task, unsigned worker, struct linnet_cont
   const struct utterance *u = &corpus->utterances[piece->first + i];
   size_t frames = 0;
   (void)worker;
-  float *features = malloc((u->frames * mel + 1) * sizeof *features);
+  const size_t capacity = u->frames + 8; /* a header may be wrong by some samples */
+  float *features = malloc(capacity * mel * sizeof *features);
   if (!features && tool_fail("out of memory for %zu frames", u->frames))
     return TOOL_FAILURE;
-  const enum linnet_status status = corpus_plain_features(context, corpus, u, features, u->frames, &frames);
+  const enum linnet_status status = corpus_plain_features(context, corpus, u, features, capacity, &frames);
   if (status == LINNET_OK) {
     linnet_cmvn_reset(&piece->sums[i], mel);
     linnet_cmvn_accumulate_frames(&piece->sums[i], config->cmvn_frames, features, frames);
@@ -73,43 +77,46 @@ static bool accumulate(struct linnet_context *context, struct train_corpus *corp
 
 /* --- saving ------------------------------------------------------------------------------------------------------- */
 
-static bool all_stored(const struct train_corpus *corpus) {
-  for (size_t i = 0; i < corpus->num_folders; i++)
-    if (!corpus->stored[i].scp)
-      return false;
-  return true;
+/* Features of recordings depend on this, too. */
+static uint64_t hash_front_end(uint64_t hash, const struct linnet_context *context, const struct train_corpus *corpus) {
+  const char *const texts[] = {corpus->config->features, linnet_context_kernels(context), linnet_version()};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    hash = cache_hash(hash, texts[i], strlen(texts[i]) + 1);
+  return hash;
 }
 
-/* What the statistics depend on. */
-static uint64_t compute_key(const struct train_corpus *corpus, bool by_speaker) {
+/* What the statistics depend on; on rank 0. */
+static uint64_t compute_key(const struct linnet_context *context, const struct train_corpus *corpus, bool by_speaker) {
   const struct linnet_feature_config *config = &corpus->config->feature_config;
   const uint64_t numbers[] = {by_speaker, config->cmvn_frames, config->fbank.num_mel, sizeof *corpus->statistics};
-  uint64_t hash = stored_hash(STORED_HASH_START, numbers, sizeof numbers);
-  for (size_t i = 0; i < corpus->num_folders; i++)
-    hash = stored_hash(hash, &corpus->stored[i].key, sizeof corpus->stored[i].key);
+  uint64_t hash = cache_hash(CACHE_HASH_START, numbers, sizeof numbers);
+  for (size_t i = 0; i < corpus->num_folders; i++) {
+    const uint64_t keys[] = {corpus->stored[i].key, corpus->audio[i].key};
+    hash = cache_hash(hash, keys, sizeof keys);
+    if (corpus->audio[i].folder)
+      hash = hash_front_end(hash, context, corpus);
+  }
   for (size_t i = 0; i < corpus->count; i++) {
     const struct utterance *u = &corpus->utterances[i];
     const uint64_t which[] = {u->folder, u->index, by_speaker ? u->speaker : 0, u->frames};
-    hash = stored_hash(hash, which, sizeof which);
+    hash = cache_hash(hash, which, sizeof which);
   }
   return hash;
 }
 
 /* Takes saved statistics, or computes and saves them. */
 static bool find_statistics(struct linnet_context *context, struct train_corpus *corpus, bool by_speaker, size_t sets) {
-  if (!all_stored(corpus))
-    return accumulate(context, corpus, by_speaker);
   const size_t bytes = sets * sizeof *corpus->statistics;
-  const uint64_t key = compute_key(corpus, by_speaker);
+  const uint64_t key = compute_key(context, corpus, by_speaker);
   bool found = false;
-  if (!cache_share(corpus->ranks, corpus->stored[0].name, file_name, key, corpus->statistics, bytes, &found))
+  if (!cache_share(corpus->ranks, corpus->names[0], file_name, key, corpus->statistics, bytes, &found))
     return false;
   if (found)
     return true;
   if (!accumulate(context, corpus, by_speaker))
     return false;
   if (train_ranks_first(corpus->ranks))
-    cache_write(corpus->stored[0].name, file_name, key, corpus->statistics, bytes);
+    cache_write(corpus->names[0], file_name, key, corpus->statistics, bytes);
   return true;
 }
 

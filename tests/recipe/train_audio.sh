@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Training on recordings: lengths from headers and from the index beside the data, recordings in memory or decoded each
+# time, saved statistics, damaged files. Where the samples were in between does not change a byte of the model.
+#
+#   train_audio.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+command -v sox > /dev/null || {
+  echo 'SKIPPED: sox is not installed'
+  exit 77
+}
+
+# --- twelve utterances of two speakers, in four formats and rates; four more are parts of one recording
+
+mkdir audio parts
+formats=(wav flac ogg wav)
+rates=(8000 16000 44100 22050)
+for i in 01 02 03 04 05 06 07 08 09 10 11 12; do
+  n=$((10#$i))
+  file=u$i.${formats[n % 4]}
+  sox -V1 -R -n -r "${rates[n % 4]}" -b 16 "audio/$file" synth "0.$((n % 5 + 3))" sine "$((300 + 100 * n))" vol 0.3
+  echo "u$i $file" >> audio/wav.scp
+  echo "u$i s$((n / 7))" >> audio/utt2spk
+  echo "u$i A B" >> audio/phones
+done
+sox -V1 -R -n -r 16000 -b 16 parts/long.ogg synth 3 sine 300:900 vol 0.3
+echo 'long long.ogg' > parts/wav.scp
+printf 'p%d long %s\n' 1 '0 0.7' 2 '0.7 1.4' 3 '1.4 2.25' 4 '2.25 3' > parts/segments
+sed 's/ .*/ s3/' parts/segments > parts/utt2spk
+sed 's/ .*/ B A/' parts/segments > parts/phones
+cat > conf.json << 'END'
+{"model": {"input_dim": 8, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "stack": 2},
+ "features": {"num_mel": 8, "cmvn": "speaker", "sample_rate": 8000},
+ "training": {"epochs": 3, "batch_frames": 100, "keep_models": 0},
+ "augment": {"speeds": [0.9, 1.0, 1.1], "padding": {"probability": 0.5}}}
+END
+
+# train STATUS TEXT EXP OPTION...: trains on both folders
+train() {
+  check "$1" "$2" "$linnet" train --train audio --train parts --dev audio --exp "$3" --config conf.json --threads 2 \
+    --batches "${@:4}"
+}
+same() { cmp "$1/model.safetensors" "$2/model.safetensors" || fail "$2: the model is not that of $1"; }
+
+train 0 'training on 0.0' held.exp
+[[ $(find audio parts -name '.linnet-*' | wc -l) -eq 3 ]] || fail "indices: $(ls -A audio parts)"
+
+# --- no room in memory, little room, and other threads
+
+train 0 'training on 0.0' none.exp --audio-memory 0
+same held.exp none.exp
+train 0 'training on 0.0' alone.exp --audio-memory 0 --threads 1
+same held.exp alone.exp
+train 2 '--audio-memory -1: must be 0 or more' never.exp --audio-memory -1
+
+# --- lengths of headers are those of the samples, also when these are resampled
+
+"$linnet" features --num-mel 8 --sample-rate 8000 --out feats.ark --scp feats.scp --num-frames frames audio 2> /dev/null
+mkdir feats
+cp audio/utt2spk audio/phones feats
+sed "s, , $PWD/," feats.scp > feats/feats.scp
+for data in audio feats; do
+  check 0 'training on 0.0' "$linnet" train --train $data --dev $data --exp of-$data --config conf.json --batches \
+    --set augment.speeds=[1] --set augment.padding.probability=0
+done
+cmp of-audio/batches.txt of-feats/batches.txt || fail 'batches of recordings and of their features differ'
+
+# --- the index is used while it is of the same files, and checked
+
+cp audio/.linnet-audio-lengths lengths
+cp audio/.linnet-statistics statistics
+printf '\377' | dd of=audio/.linnet-audio-lengths bs=1 seek=40 conv=notrunc status=none
+train 0 'training on 0.0' damaged.exp
+same held.exp damaged.exp
+cmp lengths audio/.linnet-audio-lengths || fail 'the damaged index was not made again'
+touch -d '2001-01-01' audio/u01.flac
+train 0 'training on 0.0' touched.exp
+same held.exp touched.exp
+! cmp -s lengths audio/.linnet-audio-lengths || fail 'the index of older files was used'
+! cmp -s statistics audio/.linnet-statistics || fail 'the statistics of older files were used'
+cp audio/.linnet-statistics statistics
+train 0 'training on 0.0' other.exp --set features.low_frequency=100
+! cmp -s statistics audio/.linnet-statistics || fail 'the statistics of other features were used'
+
+# --- a folder that cannot be written to
+
+rm audio/.linnet-*
+mkdir audio/.linnet-audio-lengths
+train 0 'audio/.linnet-audio-lengths: cannot write this index' unwritable.exp
+same held.exp unwritable.exp
+rmdir audio/.linnet-audio-lengths
+
+# --- damaged files: one that ends early, one whose header claims hours, none
+
+mv audio/u05.flac whole.flac
+head -c "$(($(stat -c %s whole.flac) / 2))" whole.flac > audio/u05.flac
+train 0 'decoding stopped early' short.exp
+{ head -c 21 whole.flac && printf '\377' && tail -c +23 whole.flac; } > audio/u05.flac
+train 0 'training on 0.0' huge.exp
+rm audio/u05.flac
+train 1 'utterance u05' missing.exp
+grep -q 'u05.flac' out || fail "the file has no name: $(cat out)"
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]

@@ -1,0 +1,165 @@
+/* Recordings of a training: their lengths, and reading them when they are needed. */
+#include "train_corpus.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char index_name[] = ".linnet-audio-lengths";
+
+static struct linnet_audio_settings settings_of(const struct audio *a) {
+  struct linnet_audio_settings settings;
+  linnet_audio_settings_default(&settings);
+  settings.sample_rate = a->rate;
+  return settings;
+}
+
+/* --- lengths ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t compute_key(const struct audio *a) {
+  uint64_t hash = cache_hash(CACHE_HASH_START, &a->rate, sizeof a->rate);
+  const char *last = NULL;
+  for (size_t i = 0; i < linnet_data_folder_num_utterances(a->folder); i++) {
+    const char *id = linnet_data_folder_id(a->folder, i), *path = linnet_data_folder_path(a->folder, i);
+    double times[2];
+    linnet_data_folder_segment(a->folder, i, &times[0], &times[1]);
+    hash = cache_hash(hash, id, strlen(id) + 1);
+    hash = cache_hash(hash, times, sizeof times);
+    if (path && path != last)
+      hash = cache_hash_file(hash, path);
+    last = path;
+  }
+  return hash;
+}
+
+/* The seconds of a recording according to its header; negative if they are not there, or it cannot be opened. */
+static double seconds_of(const struct audio *a, struct linnet_context *context, const char *path) {
+  const struct linnet_audio_settings settings = settings_of(a);
+  struct linnet_audio *audio = NULL;
+  double seconds = -1;
+  if (linnet_audio_open(context, path, &settings, &audio) == LINNET_OK)
+    seconds = linnet_audio_seconds(audio);
+  linnet_audio_destroy(audio);
+  return seconds;
+}
+
+static enum linnet_status read_clip(const struct audio *a, struct linnet_context *context, size_t utterance,
+                                    struct clip *clip) {
+  const struct linnet_audio_settings settings = settings_of(a);
+  float *samples = NULL;
+  size_t count = 0;
+  enum linnet_status status = linnet_data_folder_audio(a->folder, context, utterance, &settings, &samples, &count);
+  return status == LINNET_OK ? clip_keep(context, samples, count, clip) : status;
+}
+
+/* 0 if it cannot be read. */
+static size_t decoded_length(const struct audio *a, struct linnet_context *context, size_t utterance) {
+  struct clip clip = {0};
+  if (read_clip(a, context, utterance, &clip) != LINNET_OK)
+    return 0;
+  free(clip.samples);
+  return clip.count;
+}
+
+/* A longer utterance is decoded: a damaged header must not make buffers of any size. */
+static const double max_header_seconds = 3600;
+
+/* Recordings whose header has no length are decoded, too. Utterances that cannot be read stay at 0: if they have
+ * labels, reading them fails with a message. */
+static void measure(const struct lengths *lengths, struct linnet_context *context, size_t begin, size_t end) {
+  const struct audio *a = lengths->user;
+  const char *last = NULL;
+  double seconds = -1;
+  for (size_t i = begin; i < end && !tool_interrupted(); i++) {
+    const char *path = linnet_data_folder_path(a->folder, i);
+    double from, to;
+    linnet_data_folder_segment(a->folder, i, &from, &to);
+    if (path && path != last)
+      seconds = seconds_of(a, context, path);
+    last = path;
+    const double length = (to < 0 || to > seconds ? seconds : to) - from;
+    a->lengths[i] = path && length > 0 && length <= max_header_seconds ? (size_t)llround(length * a->rate)
+                                                                       : decoded_length(a, context, i);
+  }
+}
+
+/* --- the object --------------------------------------------------------------------------------------------------- */
+
+bool audio_open(struct linnet_context *context, struct train_ranks *ranks, const struct linnet_data_folder *folder,
+                const char *name, double rate, struct train_memory *memory, struct audio *a) {
+  const size_t count = linnet_data_folder_num_utterances(folder);
+  *a = (struct audio){.folder = folder, .rate = rate, .memory = memory};
+  a->lengths = calloc(count + 1, sizeof *a->lengths);
+  a->clips = calloc(count + 1, sizeof *a->clips);
+  if (!a->lengths || !a->clips) {
+    tool_fail("out of memory for %zu utterances", count);
+    return false;
+  }
+  if (train_ranks_first(ranks))
+    a->key = compute_key(a);
+  return lengths_find(context, ranks, &(struct lengths){name, index_name, a->key, count, a->lengths, measure, a});
+}
+
+void audio_close(struct audio *a) {
+  for (size_t i = 0; a->clips && i < linnet_data_folder_num_utterances(a->folder); i++)
+    free(a->clips[i].samples);
+  free(a->clips);
+  free(a->lengths);
+  *a = (struct audio){0};
+}
+
+/* Whether the clip is held. Clips that are held stay until the end, so there is no need to count who uses them: each
+ * epoch visits all utterances once, and then what came first is as likely to be needed next as what came last. */
+static bool find_held(const struct audio *a, size_t utterance, struct clip *clip) {
+  pthread_mutex_lock(&a->memory->mutex);
+  *clip = a->clips[utterance];
+  pthread_mutex_unlock(&a->memory->mutex);
+  return clip->samples != NULL;
+}
+
+/* Holds a clip while there is room, unless another thread has read it meanwhile. */
+static bool hold(const struct audio *a, size_t utterance, const struct clip *clip) {
+  const size_t bytes = clip->count * sizeof *clip->samples;
+  pthread_mutex_lock(&a->memory->mutex);
+  const bool held = !a->clips[utterance].samples && bytes <= a->memory->bytes_left;
+  if (held) {
+    a->clips[utterance] = *clip;
+    a->memory->bytes_left -= bytes;
+  }
+  pthread_mutex_unlock(&a->memory->mutex);
+  return held;
+}
+
+enum linnet_status audio_read(const struct audio *a, struct linnet_context *context, size_t utterance, double speed,
+                              struct clip *clip, bool *owned) {
+  struct clip changed = {0};
+  enum linnet_status status = LINNET_OK;
+  *owned = false;
+  if (!find_held(a, utterance, clip)) {
+    status = read_clip(a, context, utterance, clip);
+    *owned = status == LINNET_OK && !hold(a, utterance, clip);
+  }
+  if (status != LINNET_OK || speed == 1)
+    return status;
+  status = clip_change_speed(context, clip, a->rate, speed, &changed);
+  if (*owned)
+    free(clip->samples);
+  *clip = changed;
+  *owned = status == LINNET_OK;
+  return status;
+}
+
+void audio_prefetch(const struct audio *a, size_t utterance) {
+  struct clip clip;
+  const char *path = linnet_data_folder_path(a->folder, utterance);
+  double start, end;
+  linnet_data_folder_segment(a->folder, utterance, &start, &end);
+  const bool whole = start == 0 && end < 0;
+  const int descriptor = path && whole && !find_held(a, utterance, &clip) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  if (descriptor < 0)
+    return;
+  posix_fadvise(descriptor, 0, 0, POSIX_FADV_WILLNEED);
+  close(descriptor);
+}
