@@ -8,7 +8,9 @@
 
 #include "base/base.h"
 #include "base/numbers.h"
+#include "recognizer/ensemble.h"
 #include "recognizer/live_network.h"
+#include "recognizer/normalizer.h"
 #include "recognizer/recognizer_parts.h"
 #include "recognizer/silence.h"
 
@@ -17,32 +19,25 @@ struct linnet_stream {
   const struct linnet_model *model;
   struct linnet_feature_config config; /* of the model */
   struct linnet_fbank *fbank;
-  struct linnet_encoder *encoder;   /* NULL for a causal network */
-  struct linnet_live_network *live; /* NULL for all others */
+  struct linnet_encoder *encoder;     /* NULL for a causal network */
+  struct linnet_live_network *live;   /* NULL for all others */
+  struct linnet_companion *companion; /* beside the encoder; may be NULL */
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
   linnet_feature_fn listener; /* may be NULL */
   void *listener_user;
-  uint64_t taken;             /* number of frames that the encoder has taken */
-  float *features;            /* (frames, num_mel), not yet recognised */
-  size_t frames, capacity;    /* capacity in elements */
-  uint64_t samples, stored;   /* number of accepted samples, and of frames accepted as features */
-  struct linnet_cmvn speaker; /* count 0: not set */
-  struct linnet_cmvn running; /* for LINNET_CMVN_RUNNING: after the frames so far */
+  uint64_t taken;           /* number of frames that the encoder has taken */
+  float *features;          /* (frames, num_mel), not yet recognised */
+  size_t frames, capacity;  /* capacity in elements */
+  uint64_t samples, stored; /* number of accepted samples, and of frames accepted as features */
+  struct linnet_normalizer normalizer;
   struct linnet_silence_lengths lengths;
   struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
   bool finished;
   enum linnet_status decoding; /* the status and the sentence with which decode() stopped the network */
   char reason[512];
 };
-
-static void reset_running(struct linnet_stream *s) {
-  if (s->config.cmvn != LINNET_CMVN_RUNNING)
-    return;
-  s->running = *linnet_model_cmvn(s->model);
-  linnet_cmvn_scale(&s->running, s->config.cmvn_prior);
-}
 
 static enum linnet_status decode_row(void *user, const float *log_posteriors, size_t index);
 
@@ -68,7 +63,7 @@ enum linnet_status linnet_stream_create_in(struct linnet_context *context, const
   s->context = context;
   s->model = model;
   linnet_model_features(model, &s->config);
-  reset_running(s);
+  linnet_normalizer_init(&s->normalizer, model);
   s->lengths = linnet_silence_lengths_of(&s->config, NULL, NULL);
   enum linnet_status status = linnet_fbank_create(context, &s->config.fbank, &s->fbank);
   if (status == LINNET_OK)
@@ -88,26 +83,6 @@ static size_t num_mel(const struct linnet_stream *s) {
   return s->config.fbank.num_mel;
 }
 
-/* CMVN by utterance uses all frames; so does CMVN by speaker if no statistics of the speaker were set. */
-static void normalise(struct linnet_stream *s) {
-  const struct linnet_feature_config *config = &s->config;
-  struct linnet_cmvn own;
-  const struct linnet_cmvn *statistics = linnet_model_cmvn(s->model);
-  if (config->cmvn == LINNET_CMVN_RUNNING)
-    linnet_cmvn_run(&s->running, config->cmvn_frames, config->cmvn_variance, config->cmvn_memory, s->features,
-                    s->frames);
-  if (config->cmvn == LINNET_CMVN_NONE || config->cmvn == LINNET_CMVN_RUNNING)
-    return;
-  if (!statistics && config->cmvn == LINNET_CMVN_SPEAKER && s->speaker.count > 0)
-    statistics = &s->speaker;
-  if (!statistics) {
-    linnet_cmvn_reset(&own, num_mel(s));
-    linnet_cmvn_accumulate_frames(&own, config->cmvn_frames, s->features, s->frames);
-    statistics = &own;
-  }
-  linnet_cmvn_apply(statistics, config->cmvn_variance, s->features, s->frames);
-}
-
 /* Clears the error of the context first, so that a sentence afterwards is the sink's. */
 static enum linnet_status call_sink(struct linnet_stream *s, const float *log_posteriors, size_t first, size_t frames) {
   linnet_fail(s->context, LINNET_OK, "%s", "");
@@ -118,15 +93,20 @@ static enum linnet_status call_sink(struct linnet_stream *s, const float *log_po
   return LINNET_ERROR_CANCELLED;
 }
 
-/* A posterior function for the encoder. The encoder learns only that it failed, not why. */
+/* What a posterior function returns to the encoder, which learns only that it failed, not why. */
+static int note_decoding(struct linnet_stream *s, enum linnet_status status) {
+  s->decoding = status;
+  if (status != LINNET_OK)
+    snprintf(s->reason, sizeof s->reason, "%s", linnet_context_error(s->context));
+  return status != LINNET_OK;
+}
+
 static int decode(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_stream *s = user;
-  s->decoding = linnet_greedy_accept(s->greedy, log_posteriors, frames);
-  if (s->decoding == LINNET_OK)
-    s->decoding = call_sink(s, log_posteriors, first, frames);
-  if (s->decoding != LINNET_OK)
-    snprintf(s->reason, sizeof s->reason, "%s", linnet_context_error(s->context));
-  return s->decoding != LINNET_OK;
+  enum linnet_status status = linnet_greedy_accept(s->greedy, log_posteriors, frames);
+  if (status == LINNET_OK)
+    status = call_sink(s, log_posteriors, first, frames);
+  return note_decoding(s, status);
 }
 
 /* Returns the status of the decoding and restores its sentence, which the encoder has replaced by its own. */
@@ -147,7 +127,7 @@ static enum linnet_status call_listener(struct linnet_stream *s) {
 /* Makes the new frames the input of the live network, and stores none of them. */
 static enum linnet_status pass_frames(struct linnet_stream *s, struct linnet_live_input *input) {
   LINNET_TRY(call_listener(s));
-  normalise(s);
+  linnet_normalizer_apply(&s->normalizer, s->features, s->frames);
   input->features = s->features;
   input->frames = s->frames;
   s->frames = 0;
@@ -239,9 +219,9 @@ enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const stru
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "the CMVN statistics have %zu dimensions and %g frames", cmvn ? cmvn->dim : (size_t)0,
                        cmvn ? cmvn->count : 0);
-  s->speaker.count = 0;
-  if (cmvn)
-    s->speaker = *cmvn;
+  s->normalizer.speaker = cmvn ? *cmvn : (struct linnet_cmvn){.count = 0};
+  if (s->companion)
+    linnet_companion_set_speaker(s->companion, cmvn);
   return LINNET_OK;
 }
 
@@ -282,23 +262,43 @@ void linnet_stream_restart_network(struct linnet_stream *s) {
     linnet_live_network_restart(s->live);
 }
 
-static int decode_selected(void *user, const float *log_posteriors, size_t first, size_t frames) {
-  struct linnet_stream *s = user;
-  (void)first;
+enum linnet_status linnet_stream_set_ensemble(struct linnet_stream *s, const struct linnet_ensemble *ensemble) {
+  return linnet_companion_create(s->context, ensemble, &s->companion);
+}
+
+static int decode_selected(struct linnet_stream *s, const float *log_posteriors, size_t frames) {
   return linnet_silence_restore(s->silence, log_posteriors, frames, linnet_model_num_symbols(s->model), decode, s);
+}
+
+/* A posterior function for the encoder: rows of the frames that remain without long silences, from row `first` on. */
+static int receive(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct linnet_stream *s = user;
+  if (s->companion)
+    log_posteriors = linnet_companion_average(s->companion, log_posteriors, first, frames);
+  if (!log_posteriors)
+    return note_decoding(s, LINNET_ERROR_MEMORY);
+  return s->silence ? decode_selected(s, log_posteriors, frames) : decode(s, log_posteriors, first, frames);
 }
 
 /* Runs the frames that remain without long silences; there may be none. */
 static enum linnet_status run_selected(struct linnet_stream *s) {
   size_t left = linnet_silence_remove(s->silence, s->features, s->frames, num_mel(s));
-  LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, decode_selected, s));
-  if (decode_selected(s, NULL, 0, 0) != 0 && s->decoding == LINNET_OK)
+  LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, receive, s));
+  if (decode_selected(s, NULL, 0) != 0 && s->decoding == LINNET_OK)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for blanks");
   return LINNET_OK;
 }
 
 static size_t frames_of(const struct linnet_stream *s, double seconds) {
   return (size_t)(seconds * 1000 / s->config.fbank.frame_shift);
+}
+
+static enum linnet_status run_networks(struct linnet_stream *s) {
+  if (s->companion)
+    LINNET_TRY(linnet_companion_run(s->companion, s->features, s->frames, s->silence));
+  linnet_normalizer_apply(&s->normalizer, s->features, s->frames);
+  s->taken = s->frames;
+  return s->silence ? run_selected(s) : linnet_encoder_run(s->encoder, s->features, s->frames, receive, s);
 }
 
 /* Silence must be found before normalisation. */
@@ -310,10 +310,7 @@ static enum linnet_status run_encoder(struct linnet_stream *s) {
                                            .stride = linnet_model_stride(s->model)};
   if (rule.keep > 0 || rule.edges)
     LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, num_mel(s), rule, &s->silence));
-  normalise(s);
-  s->taken = s->frames;
-  enum linnet_status status =
-      s->silence ? run_selected(s) : linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
+  enum linnet_status status = run_networks(s);
   linnet_silence_destroy(s->silence);
   s->silence = NULL;
   return status;
@@ -357,7 +354,7 @@ void linnet_stream_reset(struct linnet_stream *s) {
   if (s->live)
     linnet_live_network_reset(s->live);
   s->taken = 0;
-  reset_running(s);
+  linnet_normalizer_reset(&s->normalizer);
   s->frames = 0;
   s->samples = s->stored = 0;
   s->finished = false;
@@ -368,6 +365,7 @@ void linnet_stream_destroy(struct linnet_stream *s) {
     return;
   linnet_greedy_destroy(s->greedy);
   linnet_encoder_destroy(s->encoder);
+  linnet_companion_destroy(s->companion);
   linnet_live_network_destroy(s->live);
   linnet_fbank_destroy(s->fbank);
   linnet_free(s->context, s->features);

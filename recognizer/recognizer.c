@@ -5,8 +5,36 @@
 #include "recognizer/second_pass.h"
 
 void(linnet_recognizer_settings_default)(struct linnet_recognizer_settings *settings, size_t size) {
-  static const struct linnet_recognizer_settings defaults = {.size = sizeof defaults};
+  static const struct linnet_recognizer_settings defaults = {.size = sizeof defaults, .ensemble_weight = 0.5};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
+}
+
+enum linnet_status linnet_model_load_source(struct linnet_context *context, const struct linnet_source *source,
+                                            struct linnet_model **model) {
+  return source->data
+             ? linnet_model_load_memory(context, source->data, source->bytes, linnet_source_name(source), model)
+             : linnet_model_load(context, source->path, model);
+}
+
+static bool same_filterbank(const struct linnet_model *first, const struct linnet_model *second) {
+  struct linnet_feature_config features[2];
+  linnet_model_features(first, &features[0]);
+  linnet_model_features(second, &features[1]);
+  const struct linnet_fbank_settings *a = &features[0].fbank, *b = &features[1].fbank;
+  return a->sample_rate == b->sample_rate && a->frame_length == b->frame_length && a->frame_shift == b->frame_shift &&
+         a->num_mel == b->num_mel && a->low_frequency == b->low_frequency && a->high_frequency == b->high_frequency &&
+         a->preemphasis == b->preemphasis;
+}
+
+enum linnet_status linnet_check_same_rows(struct linnet_context *context, const struct linnet_model *first,
+                                          const struct linnet_model *second) {
+  if (!same_filterbank(first, second))
+    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "its model has another filterbank than the first model");
+  if (linnet_model_stride(first) != linnet_model_stride(second))
+    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
+                       "its model stacks %zu frames, but the first model %zu: they must stack as many",
+                       linnet_model_stride(second), linnet_model_stride(first));
+  return LINNET_OK;
 }
 
 static enum linnet_status load_model(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings) {
@@ -16,9 +44,7 @@ static enum linnet_status load_model(struct linnet_recognizer *r, const struct l
     return linnet_check_speech_model(r->context, r->model);
   if (!linnet_source_given(source))
     return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "a recognizer needs a model: name its file");
-  LINNET_TRY(source->data ? linnet_model_load_memory(r->context, source->data, source->bytes,
-                                                     linnet_source_name(source), &r->own_model)
-                          : linnet_model_load(r->context, source->path, &r->own_model));
+  LINNET_TRY(linnet_model_load_source(r->context, source, &r->own_model));
   r->model = r->own_model;
   return LINNET_OK;
 }
@@ -62,6 +88,7 @@ static enum linnet_status open_parts(struct linnet_recognizer *r, const struct l
   LINNET_TRY(load_model(r, settings));
   linnet_model_features(r->model, &features);
   r->lengths = linnet_silence_lengths_of(&features, settings->max_silence, settings->edge_silence);
+  LINNET_TRY(linnet_ensemble_load(r->context, settings, r->model, &r->ensemble));
   LINNET_TRY(open_search(r, settings->search));
   return settings->second_pass ? linnet_second_pass_load(r, settings->second_pass, &r->second) : LINNET_OK;
 }
@@ -103,6 +130,7 @@ void linnet_recognizer_destroy(struct linnet_recognizer *r) {
     return;
   linnet_recognizer_destroy(r->second);
   linnet_search_destroy(r->search);
+  linnet_ensemble_release(&r->ensemble);
   linnet_model_destroy(r->own_model);
   linnet_free(r->context, r);
 }

@@ -52,6 +52,9 @@ static const struct linnet_json_key keys[] = {{.key = "model"},
                                               {.key = "partial_interval"},
                                               {.key = "endpoint"},
                                               {.key = "second_pass"},
+                                              {.key = "ensemble_model"},
+                                              {.key = "ensemble_weight"},
+                                              {.key = "ensemble_delay"},
                                               {.key = LINNET_CALIBRATION_KEY},
                                               {.key = LINNET_WORD_CALIBRATION_KEY}};
 static const struct linnet_json_table table = {"recognizer", keys, sizeof keys / sizeof *keys};
@@ -192,7 +195,8 @@ static void read_paths(struct linnet_json_object *object, struct linnet_recogniz
                                       {"grammar", &file->search.grammar.path},
                                       {"hotwords", &file->search.hotwords.path},
                                       {"priors", &file->search.priors.path},
-                                      {"second_pass", &file->settings.second_pass}};
+                                      {"second_pass", &file->settings.second_pass},
+                                      {"ensemble_model", &file->settings.ensemble_model.path}};
   for (size_t i = 0; i < LINNET_RECOGNIZER_PATHS; i++) {
     const char *path = NULL;
     linnet_json_read_string(object, paths[i].key, &path);
@@ -223,6 +227,8 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   read_calibration(&object, LINNET_WORD_CALIBRATION_KEY, file, &file->calibrations.words);
   read_endpoint(&object, file);
   read_lengths(&object, file);
+  linnet_json_read_double(&object, "ensemble_weight", &file->settings.ensemble_weight);
+  linnet_json_read_double(&object, "ensemble_delay", &file->settings.ensemble_delay);
   read_paths(&object, file);
   return object.status;
 }

@@ -10,12 +10,14 @@
 
 #include "base/base.h"
 #include "recognizer/endpoint.h"
+#include "recognizer/ensemble.h"
 #include "recognizer/silence.h"
 
 struct linnet_recognizer {
   struct linnet_context *context;
   const struct linnet_model *model;
   struct linnet_model *own_model; /* NULL: the caller owns the model */
+  struct linnet_ensemble ensemble;
   struct linnet_search *search;
   struct linnet_recognizer *second; /* of the second pass (second_pass.h); may be NULL */
   bool has_endpoints;
@@ -41,6 +43,14 @@ static inline enum linnet_status linnet_check_speech_model(struct linnet_context
              : linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "the model reads tokens, so it cannot recognise speech");
 }
 
+/* Loads the model of a source. */
+enum linnet_status linnet_model_load_source(struct linnet_context *context, const struct linnet_source *source,
+                                            struct linnet_model **model);
+
+/* LINNET_ERROR_UNSUPPORTED if rows of the two models are of other times or features of another filterbank. */
+enum linnet_status linnet_check_same_rows(struct linnet_context *context, const struct linnet_model *first,
+                                          const struct linnet_model *second);
+
 /* --- posteriors (posterior_stream.c) ------------------------------------------------------------------------------ */
 
 /* Internal functions of linnet_stream for recognizer streams. */
@@ -57,6 +67,10 @@ enum linnet_status linnet_stream_create_in(struct linnet_context *context, const
  * must run before the next call; it has none after a failure. */
 enum linnet_status linnet_stream_take(struct linnet_stream *stream, const float *samples, size_t n,
                                       struct linnet_live_input *input);
+
+/* Lets a second network take part (ensemble.h). The ensemble must outlive the stream, whose network must not run along.
+ */
+enum linnet_status linnet_stream_set_ensemble(struct linnet_stream *stream, const struct linnet_ensemble *ensemble);
 
 /* Receives features (frames, num_mel) before their normalisation, each frame before the posteriors that depend on it.
  * Another status than LINNET_OK ends the call that took the audio. */
@@ -107,7 +121,7 @@ enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_st
 
 /* The settings of a recognizer in a JSON file (recognizer.h). */
 
-enum { LINNET_RECOGNIZER_PATHS = 7, LINNET_RECOGNIZER_SILENCES = 64 };
+enum { LINNET_RECOGNIZER_PATHS = 8, LINNET_RECOGNIZER_SILENCES = 64 };
 
 struct linnet_recognizer_file {
   struct linnet_context *context;

@@ -383,6 +383,8 @@ enum linnet_status linnet_recognizer_stream_create_in(struct linnet_context *con
   enum linnet_status status = linnet_stream_create_in(context, recognizer->model, batch, &s->audio);
   if (status == LINNET_OK)
     status = linnet_stream_set_silence(s->audio, &recognizer->lengths.max_silence, &recognizer->lengths.edge_silence);
+  if (status == LINNET_OK && recognizer->ensemble.model)
+    status = linnet_stream_set_ensemble(s->audio, &recognizer->ensemble);
   if (status == LINNET_OK)
     status = linnet_search_stream_create(context, recognizer->search, &s->search);
   if (status == LINNET_OK)

@@ -10,24 +10,8 @@
 
 /* --- the recognizer ----------------------------------------------------------------------------------------------- */
 
-static bool same_features(const struct linnet_model *first, const struct linnet_model *second) {
-  struct linnet_feature_config features[2];
-  linnet_model_features(first, &features[0]);
-  linnet_model_features(second, &features[1]);
-  const struct linnet_fbank_settings *a = &features[0].fbank, *b = &features[1].fbank;
-  return a->sample_rate == b->sample_rate && a->frame_length == b->frame_length && a->frame_shift == b->frame_shift &&
-         a->num_mel == b->num_mel && a->low_frequency == b->low_frequency && a->high_frequency == b->high_frequency &&
-         a->preemphasis == b->preemphasis;
-}
-
 static enum linnet_status check_pair(const struct linnet_recognizer *first, const struct linnet_recognizer *second) {
-  if (!same_features(first->model, second->model))
-    return linnet_fail(first->context, LINNET_ERROR_UNSUPPORTED,
-                       "its model has another filterbank than the model of the first pass");
-  if (linnet_model_stride(first->model) != linnet_model_stride(second->model))
-    return linnet_fail(first->context, LINNET_ERROR_UNSUPPORTED,
-                       "its model stacks %zu frames, but the model of the first pass %zu: they must stack as many",
-                       linnet_model_stride(second->model), linnet_model_stride(first->model));
+  LINNET_TRY(linnet_check_same_rows(first->context, first->model, second->model));
   if (first->search->kind == LINNET_SEARCH_WORDS && second->search->kind != LINNET_SEARCH_WORDS)
     return linnet_fail(first->context, LINNET_ERROR_UNSUPPORTED,
                        "it recognises phones, but the first pass words: name a recognizer with \"search\": \"words\"");

@@ -73,6 +73,16 @@ struct linnet_recognizer_settings {
                               to 10 s before the segment. Alternatives and lattices are those of this recognizer's
                               search; phones are greedy. The models must have the same filterbank and stack as many
                               frames; the endpoints of the other recognizer and its second pass do not count */
+  /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
+   * Platt 2014, "Ensemble deep learning for speech recognition"). Models that were trained in different ways make
+   * different errors, and together fewer. The models must have the same symbols, the
+   * same filterbank, and stack as many frames. The first must not be incremental, because each model gets the whole
+   * utterance; the second may be causal. The progress of a call (linnet_progress_fn) covers one model after the
+   * other. No source: one model (default). */
+  struct linnet_source ensemble_model;
+  double ensemble_weight; /* of the log-posteriors of the second model, 0 to less than 1; the first has the rest. 0.5 is
+                             the default; with 0 the second model is not loaded */
+  double ensemble_delay;  /* seconds by which the second model has symbols later than the first, 0 (default) to 10 */
 };
 
 LINNET_API void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings, size_t size);
@@ -95,6 +105,7 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *    "blank_penalty": 0.5, "emission_delay": 0.03, "max_silence": 0.6, "edge_silence": 0.3,
  *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0},
  *    "partial_interval": 0.1, "second_pass": "../english",
+ *    "ensemble_model": "second.safetensors", "ensemble_weight": 0.4, "ensemble_delay": 0.06,
  *    "endpoint": {"rules": [{"speech": true, "word": true, "silence": 0.2, "quiet": 0.35}, {"length": 20}],
  *                 "silence_probability": 0.5, "restart": true, "restart_seconds": 6}}
  *

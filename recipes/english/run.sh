@@ -10,7 +10,8 @@ usage() {
 	cat <<'END'
 Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--teacher FILE]
               [--set KEY=VALUE...] [--objective O] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
-              [--ranks N] [--train-cmd TEXT] [--prune X] [--ship DIR] [--stage N] [--stop-stage N] [--quick]
+              [--ranks N] [--train-cmd TEXT] [--prune X] [--ship DIR] [--ensemble FOLDER] [--stage N] [--stop-stage N]
+              [--quick]
 
 Makes the recognizer of English that ships (models/english). First installs missing Debian packages and builds linnet,
 unless $LINNET names a linnet command.
@@ -50,6 +51,8 @@ unless $LINNET names a linnet command.
                      common/cmd.sh --help
   --prune X          threshold of pruning the trigram (default 2.7e-7: 13.8 MB)
   --ship DIR         the folder of stage 7 (default EXP/english)
+  --ensemble FOLDER  a recognizer beside the folder of stage 7, such as english-live: its model takes part in recognition with
+                     weight 0.4 and 0.06 s later; then stages 7 and 8 also calibrate both together
   --stage N          begin with this stage (default 1)
   --stop-stage N     end after this stage (default 8)
   --quick            a tiny network, two epochs, no other conditions, only to see that every stage runs
@@ -57,9 +60,9 @@ END
 }
 
 data='' live='' librispeech=() exp=exp/english initial='' teacher='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc)
-precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship='' stage=1 stop_stage=8
+precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship='' ensemble='' stage=1 stop_stage=8
 take_options "data live! librispeech+ exp initial teacher set+ objective epochs seed jobs precision device ranks train-cmd
-	prune ship stage stop-stage" "$@"
+	prune ship ensemble stage stop-stage" "$@"
 check_stages 8
 check_ranks "$ranks"
 case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc or ctc-crf" ;; esac
@@ -69,11 +72,12 @@ conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0
 tuning_beam=200 beam=400 blank_penalty=0.5
 [ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
-root=$exp prepared=$exp/data name=english shared='' special=''
+root=$exp prepared=$exp/data name=english shared='' special=', "edge_silence": 0.08'
 [ -z "$live" ] || exp=$exp/live name=english-live shared=../english/
 [ -z "$live" ] || special=', "endpoint": {"restart_seconds": 6}, "partial_interval": 0.06, "emission_delay": 0.05'
 [ -z "$live" ] || [ -z "$quick" ] || set=(model.attention=causal-linear model.convolution_lookahead=1 features.cmvn=running
 	features.max_silence=0 features.edge_silence=0 ${set[@]+"${set[@]}"})
+[ -z "$ensemble" ] || [ -z "$live" ] || die "--ensemble $ensemble: the recognizer for live speech cannot have one"
 ship=${ship:-$root/$name} sets=(speechocean762-dev librispeech-dev commonvoice)
 attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
 CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
@@ -279,20 +283,51 @@ assemble_language() {
 	install -m 644 "$data/cmudict/LICENSE" "$1/lexicon-licence.txt"
 }
 
+# write_settings [KEYS]: the settings of the recognizer, with more keys
+write_settings() {
+	local weight bonus scale
+	read -r _ weight bonus scale <"$exp/words/tuning"
+	cat >"$ship/recognizer.json" <<-END
+		{"model": "phones.safetensors", "search": "words", "lexicon": "${shared}lexicon.txt",
+		 "language_model": "${shared}words.bin", "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam,
+		 "priors": "priors.txt", "prior_scale": $scale, "blank_penalty": $blank_penalty$special${1:-}}
+	END
+}
+
+# ensemble_keys PHONES WORDS: the keys of the ensemble, and its calibrations
+ensemble_keys() {
+	printf ',\n "ensemble_model": "../%s/phones.safetensors", "ensemble_weight": 0.4, "ensemble_delay": 0.06,\n' "$ensemble"
+	printf ' "confidence": %s, "word_confidence": %s' "$1" "$2"
+}
+
+# reliability phones|words: the calibration of the recognizer that ships, whose confidences must be uncalibrated
+reliability() {
+	local unit=() reference=phones
+	[ "$1" = phones ] || unit=(--words) reference=text
+	"$linnet" transcribe --threads "$jobs" --model "$ship" --data "$prepared/dev" "--$1" --format json --output "$exp/words/ensemble.json"
+	"$linnet" calibrate --model "$ship" ${unit[@]+"${unit[@]}"} "$prepared/dev/$reference" "$exp/words/ensemble.json" |
+		tee "$exp/words/ensemble.$1" | tail -n 1
+}
+
+# Writes the settings of the ensemble, with calibrations on the development sets.
+calibrate_ensemble() {
+	local unchanged='{"slope": 1, "offset": 0}' phones words
+	write_settings "$(ensemble_keys "$unchanged" "$unchanged")"
+	phones=$(reliability phones)
+	words=$(reliability words)
+	write_settings "$(ensemble_keys "$phones" "$words")"
+}
+
 # Makes the folder that ships, but for its card.
 assemble() {
-	local to=$ship weight bonus scale bytes
+	local to=$ship bytes
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
-	read -r _ weight bonus scale <"$exp/words/tuning"
+	[ -z "$ensemble" ] || need_file "$to/../$ensemble/phones.safetensors" "--ensemble names a folder beside $to: make it first"
 	mkdir -p "$to"
 	install -m 644 "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
 	install -m 644 "$exp/words/priors.txt" "$to"
 	[ -n "$live" ] || assemble_language "$to"
-	cat >"$to/recognizer.json" <<-END
-		{"model": "phones.safetensors", "search": "words", "lexicon": "${shared}lexicon.txt",
-		 "language_model": "${shared}words.bin", "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam,
-		 "priors": "priors.txt", "prior_scale": $scale, "blank_penalty": $blank_penalty$special}
-	END
+	if [ -n "$ensemble" ]; then calibrate_ensemble; else write_settings; fi
 	bytes=$(cat "$to"/* | wc -c)
 	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run from stage 5 again"
 	say "$to: $bytes bytes"

@@ -31,6 +31,14 @@ grep -qE '^ +0\.500 +0\.500 +50$' out && grep -qE '^ +0\.100 +0\.100 +50$' out |
 check 0 'confidence  right   words' "$linnet" calibrate --words -m phones.safetensors -o both.safetensors words.ref words.json
 check 1 'both.safetensors: has a calibration of words already' "$linnet" calibrate --words -m both.safetensors words.ref words.json
 check 1 'has a calibration of phones already' "$linnet" calibrate -m both.safetensors phones.ref phones.json
+mkdir folder
+recognizer='{"model": "../both.safetensors", "confidence": {"slope": %s, "offset": 0}}'
+# shellcheck disable=SC2059
+printf "$recognizer" 1 > folder/recognizer.json
+check 0 'confidence  right  phones' "$linnet" calibrate -m folder phones.ref phones.json
+# shellcheck disable=SC2059
+printf "$recognizer" 2 > folder/recognizer.json
+check 1 'folder: its "confidence" is a calibration of phones already' "$linnet" calibrate -m folder phones.ref phones.json
 check 1 "utterance 'u00' is missing in the reference" "$linnet" calibrate -m plain.safetensors /dev/null phones.json
 check 1 'phones.ref: must hold lines of' "$linnet" calibrate -m plain.safetensors phones.ref phones.ref
 check 2 'HYP.json is missing' "$linnet" calibrate phones.ref

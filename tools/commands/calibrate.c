@@ -158,7 +158,30 @@ static void print_curve(const char *title, const struct tokens *tokens, const st
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-static bool refuse_calibrated(struct linnet_context *context, const char *model_path) {
+/* The calibration in a recognizer's file, which replaces that of its model. False: there is none. */
+static bool find_calibration(struct linnet_context *context, const char *path, struct linnet_calibration *calibration) {
+  struct linnet_recognizer_file *file;
+  struct linnet_recognizer_settings settings;
+  struct linnet_search_settings search = {.calibrations = NULL};
+  if (!tool_load_settings(context, path, &file, &settings) || !file)
+    return false;
+  linnet_recognizer_file_search_settings(file, &search);
+  if (search.calibrations)
+    *calibration = options.words ? search.calibrations->words : search.calibrations->phones;
+  linnet_recognizer_file_destroy(file);
+  return search.calibrations != NULL;
+}
+
+static bool refuse_calibrated(struct linnet_context *context, const char *path, const char *model_path) {
+  struct linnet_calibration of_file = {1, 0};
+  if (find_calibration(context, path, &of_file)) {
+    const bool unchanged = of_file.slope == 1 && of_file.offset == 0;
+    if (!unchanged)
+      tool_fail("%s: its \"%s\" is a calibration of %s already: set it to {\"slope\": 1, \"offset\": 0} and make "
+                "HYP.json again",
+                path, unit()->key, unit()->list);
+    return unchanged;
+  }
   struct linnet_model *model = NULL;
   bool loaded = linnet_model_load(context, model_path, &model) == LINNET_OK;
   bool good = loaded && !linnet_model_metadata(model, unit()->key);
@@ -186,7 +209,7 @@ static int fit(struct linnet_context *context, const char *model, const struct t
   return TOOL_OK;
 }
 
-static int calibrate(struct linnet_context *context, const char *model, const char **paths) {
+static int calibrate(struct linnet_context *context, const char *path, const char *model, const char **paths) {
   struct linnet_transcripts *reference = NULL;
   struct tokens tokens = {.count = 0};
   int code = TOOL_FAILURE;
@@ -194,7 +217,7 @@ static int calibrate(struct linnet_context *context, const char *model, const ch
     return tool_usage("--output -: the report goes to standard output; name a file for the model");
   if (linnet_transcripts_load(context, paths[0], &reference) != LINNET_OK)
     tool_fail_context(context);
-  else if (refuse_calibrated(context, model) && read_hypotheses(context, paths[1], reference, &tokens))
+  else if (refuse_calibrated(context, path, model) && read_hypotheses(context, paths[1], reference, &tokens))
     code = fit(context, model, &tokens);
   free(tokens.confidence);
   free(tokens.correct);
@@ -205,7 +228,7 @@ static int calibrate(struct linnet_context *context, const char *model, const ch
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   (void)count;
   char *model = tool_find_model(context, path);
-  int code = model ? calibrate(context, model, paths) : TOOL_FAILURE;
+  int code = model ? calibrate(context, path, model, paths) : TOOL_FAILURE;
   free(model);
   return code;
 }

@@ -36,7 +36,7 @@ bool search_options_read(struct linnet_search_settings *settings, bool optional)
 
 static int phones_option;
 static char *second_pass_option;
-static double blank_penalty = TOOL_NOT_GIVEN;
+static double blank_penalty = TOOL_NOT_GIVEN, ensemble_weight = TOOL_NOT_GIVEN;
 
 struct poptOption recognizer_options_table[] = {
     {"phones", 0, POPT_ARG_NONE, &phones_option, 0,
@@ -44,6 +44,10 @@ struct poptOption recognizer_options_table[] = {
     {"blank-penalty", 0, POPT_ARG_DOUBLE, &blank_penalty, 0,
      "without a beam, subtract X from the log-posterior of the blank: more phones (default: what the recognizer says)",
      "X"},
+    {"ensemble-weight", 0, POPT_ARG_DOUBLE, &ensemble_weight, 0,
+     "share of the second model of an ensemble; 0: only the first model, which is faster (default: what the recognizer "
+     "says)",
+     "W"},
     {"second-pass", 0, POPT_ARG_STRING, &second_pass_option, 0,
      "folder of another recognizer, which recognises each utterance or segment again when it has ended, and gives the "
      "final result; none: without it (default: what the recognizer says; english, with the live recognizer that is "
@@ -100,6 +104,8 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
     linnet_recognizer_file_search_settings(options->file, &options->search);
   read_model_settings(options);
   options->settings.search = &options->search;
+  if (ensemble_weight != TOOL_NOT_GIVEN)
+    options->settings.ensemble_weight = ensemble_weight;
   if (second_pass_option)
     options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
   return search_options_read(&options->search, true);

@@ -107,7 +107,7 @@ struct linnet_json_table {
   size_t count;
 };
 
-enum { LINNET_JSON_MAX_KEYS = 31 };
+enum { LINNET_JSON_MAX_KEYS = 63 };
 
 /* Checks the object as linnet_json_object does, and sets the members of *structure that have keys. The caller reads the
  * special keys from the result. Limits are not checked. */

@@ -363,7 +363,7 @@ static const struct structure {
      call_recognizer,
      ready_recognizer,
      {AT(model), AT(shared_model), AT(search), AT(max_silence), AT(edge_silence), AT(endpoint), AT(partial_interval),
-      AT(second_pass)}},
+      AT(second_pass), AT(ensemble_model), AT(ensemble_weight), AT(ensemble_delay)}},
 #undef S
 #define S linnet_room_settings
     {NULL, sizeof(struct S), 0, fill_room_settings, call_room, NULL, {AT(probability), AT(time_low), AT(time_high)}},

@@ -54,6 +54,10 @@ bool write_silence_model(const char *path) {
   return write_model(path, false, LINNET_CMVN_UTTERANCE, 0, 0.5, 0.2);
 }
 
+bool write_speaker_model(const char *path) {
+  return write_model(path, false, LINNET_CMVN_SPEAKER, 0, 0, 0);
+}
+
 bool write_whole_model(const char *path) {
   return write_model(path, true, LINNET_CMVN_UTTERANCE, 1, 0, 0);
 }

@@ -18,6 +18,9 @@ bool write_other_model(const char *path, size_t stack, double high_frequency);
 /* One that is not causal and keeps 0.5 s of silence in its middle, and 0.2 s at either end. */
 bool write_silence_model(const char *path);
 
+/* One that is not causal, with CMVN by speaker. */
+bool write_speaker_model(const char *path);
+
 /* A causal one whose features need statistics of the whole utterance. */
 bool write_whole_model(const char *path);
 

@@ -1,0 +1,33 @@
+/* Normalisation of the features of an utterance. */
+#include "recognizer/normalizer.h"
+
+void linnet_normalizer_init(struct linnet_normalizer *n, const struct linnet_model *model) {
+  *n = (struct linnet_normalizer){.model = model};
+  linnet_model_features(model, &n->config);
+  linnet_normalizer_reset(n);
+}
+
+void linnet_normalizer_reset(struct linnet_normalizer *n) {
+  if (n->config.cmvn != LINNET_CMVN_RUNNING)
+    return;
+  n->running = *linnet_model_cmvn(n->model);
+  linnet_cmvn_scale(&n->running, n->config.cmvn_prior);
+}
+
+void linnet_normalizer_apply(struct linnet_normalizer *n, float *features, size_t frames) {
+  const struct linnet_feature_config *config = &n->config;
+  struct linnet_cmvn own;
+  const struct linnet_cmvn *statistics = linnet_model_cmvn(n->model);
+  if (config->cmvn == LINNET_CMVN_RUNNING)
+    linnet_cmvn_run(&n->running, config->cmvn_frames, config->cmvn_variance, config->cmvn_memory, features, frames);
+  if (config->cmvn == LINNET_CMVN_NONE || config->cmvn == LINNET_CMVN_RUNNING)
+    return;
+  if (!statistics && config->cmvn == LINNET_CMVN_SPEAKER && n->speaker.count > 0)
+    statistics = &n->speaker;
+  if (!statistics) {
+    linnet_cmvn_reset(&own, config->fbank.num_mel);
+    linnet_cmvn_accumulate_frames(&own, config->cmvn_frames, features, frames);
+    statistics = &own;
+  }
+  linnet_cmvn_apply(statistics, config->cmvn_variance, features, frames);
+}
