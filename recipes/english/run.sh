@@ -52,7 +52,7 @@ unless $LINNET names a linnet command.
   --prune X          threshold of pruning the trigram (default 2.7e-7: 13.8 MB)
   --ship DIR         the folder of stage 7 (default EXP/english)
   --ensemble FOLDER  a recognizer beside the folder of stage 7, such as english-live: its model takes part in recognition with
-                     weight 0.4 and 0.06 s later; then stages 7 and 8 also calibrate both together
+                     weight 0.4 and 0.06 s later (docs/decoding.md); stage 7 then tunes and calibrates both together
   --stage N          begin with this stage (default 1)
   --stop-stage N     end after this stage (default 8)
   --quick            a tiny network, two epochs, no other conditions, only to see that every stage runs
@@ -68,7 +68,7 @@ check_ranks "$ranks"
 case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc or ctc-crf" ;; esac
 check_way --train-cmd "$train_cmd"
 [ -z "$teacher" ] || [ -n "$live" ] || die "--teacher FILE: needs --live"
-conf=$here/conf/conv.json weights='1.0 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1'
+conf=$here/conf/conv.json weights='1.0 1.1 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1'
 tuning_beam=200 beam=400 blank_penalty=0.5
 [ -z "$live" ] || conf=$here/conf/live.json
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
@@ -77,6 +77,7 @@ root=$exp prepared=$exp/data name=english shared='' special=', "edge_silence": 0
 [ -z "$live" ] || special=', "endpoint": {"restart_seconds": 6}, "partial_interval": 0.06, "emission_delay": 0.05'
 [ -z "$live" ] || [ -z "$quick" ] || set=(model.attention=causal-linear model.convolution_lookahead=1 features.cmvn=running
 	features.max_silence=0 features.edge_silence=0 ${set[@]+"${set[@]}"})
+[ -z "$ensemble" ] || blank_penalty=1
 [ -z "$ensemble" ] || [ -z "$live" ] || die "--ensemble $ensemble: the recognizer for live speech cannot have one"
 ship=${ship:-$root/$name} sets=(speechocean762-dev librispeech-dev commonvoice)
 attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
@@ -243,7 +244,12 @@ words() {
 	into "$exp/words/symbols" "$linnet" info --symbols "$model"
 	priors "$model"
 	[ -n "$live" ] || pronunciations "$model"
-	"$linnet" posteriors --model "$model" --data "$prepared/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
+	tune_words "$model"
+}
+
+# tune_words MODEL: tunes the search for words with its posteriors
+tune_words() {
+	"$linnet" posteriors --model "$1" --data "$prepared/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
 	into "$exp/words/third.scp" awk 'NR % 3 == 1' "$exp/words/dev.scp"
 	into "$exp/words/third" select_lines "$exp/words/third.scp" "$prepared/dev/text"
 	into "$exp/words/tuning-third" tune_third
@@ -309,9 +315,11 @@ reliability() {
 		tee "$exp/words/ensemble.$1" | tail -n 1
 }
 
-# Writes the settings of the ensemble, with calibrations on the development sets.
-calibrate_ensemble() {
+# Writes the settings of the ensemble: its search is tuned, and its confidences are calibrated, on the development sets.
+make_ensemble() {
 	local unchanged='{"slope": 1, "offset": 0}' phones words
+	write_settings "$(ensemble_keys "$unchanged" "$unchanged")"
+	tune_words "$ship"
 	write_settings "$(ensemble_keys "$unchanged" "$unchanged")"
 	phones=$(reliability phones)
 	words=$(reliability words)
@@ -327,7 +335,7 @@ assemble() {
 	install -m 644 "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
 	install -m 644 "$exp/words/priors.txt" "$to"
 	[ -n "$live" ] || assemble_language "$to"
-	if [ -n "$ensemble" ]; then calibrate_ensemble; else write_settings; fi
+	if [ -n "$ensemble" ]; then make_ensemble; else write_settings; fi
 	bytes=$(cat "$to"/* | wc -c)
 	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run from stage 5 again"
 	say "$to: $bytes bytes"

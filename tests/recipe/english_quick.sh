@@ -94,6 +94,14 @@ grep -q '"distillation"' exp/live/train/log.jsonl || fail 'the teacher taught no
 "$linnet" transcribe --live --live-speed 0 --model exp/english-live data/commonvoice/audio/kal16-1.wav > hyp 2> err ||
   fail "live: $(cat err)"
 [[ ! -e exp/english-live/words.bin ]] || fail 'the language model is there twice'
+# Both models together.
+check 0 'words: ' env LINNET="$linnet" LINNET_CONDITION="$condition" "$here/../../recipes/english/run.sh" --quick --data data \
+  --exp exp --ensemble english-live --stage 7 --stop-stage 7
+grep -q '"ensemble_model": "../english-live/phones.safetensors", "ensemble_weight": 0.4' exp/english/recognizer.json &&
+  grep -q '"confidence": {"slope": .*}, "word_confidence": {"slope": ' exp/english/recognizer.json ||
+  fail "the ensemble: $(cat exp/english/recognizer.json)"
+"$linnet" transcribe --model exp/english --data exp/data/dev --output both 2> err || fail "the ensemble: $(cat err)"
+"$linnet" transcribe --model exp/english --ensemble-weight 0 --data exp/data/dev --output one 2> err || fail "one of two: $(cat err)"
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
 size=$(wc -c < exp/words/lm.bin)
 LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data --exp exp --prune 0.1 \

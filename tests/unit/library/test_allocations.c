@@ -74,7 +74,8 @@ static void write_text(const char *path, const char *text) {
 static void write_recognizers(void) {
   write_text(phones_path, "{\"model\": \"causal.safetensors\"}");
   write_text(words_path, "{\"model\": \"model.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", "
-                         "\"hotwords\": \"hotwords\", \"grammar\": \"grammar\", \"num_alternatives\": 3}");
+                         "\"hotwords\": \"hotwords\", \"grammar\": \"grammar\", \"num_alternatives\": 3, "
+                         "\"ensemble_model\": \"causal.safetensors\"}");
   write_text(live_path, "{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", "
                         "\"partial_interval\": 0.05, \"endpoint\": {\"rules\": [{\"speech\": true, \"word\": true, "
                         "\"silence\": 0.05}, {\"length\": 0.2}]}}");
