@@ -84,6 +84,19 @@ for word in TIDE BOAT; do grep -qx $word words || fail "the recognizer's lexicon
 cut -d ' ' -f 1 exp/words/symbols | cmp -s - <(cut -d ' ' -f 1 exp/english/priors.txt) || fail "priors of other symbols: $(cat exp/english/priors.txt)"
 grep -q '"priors": "priors.txt", "prior_scale": 0.[0-9]' exp/english/recognizer.json || fail "priors: $(cat exp/english/recognizer.json)"
 grep -q '^| commonvoice |' exp/english/README.md || fail 'the card of the folder that ships has no table'
+# Two processes train the same model.
+# shellcheck source=tests/recipe/launcher.sh
+if (. "$here/launcher.sh") > /dev/null; then
+  mkdir two
+  cp -r exp/data two
+  check 0 'training on' env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    OMPI_MCA_btl_vader_single_copy_mechanism=none LINNET="$linnet" "$here/../../recipes/english/run.sh" --quick --data data --exp two --ranks 2 \
+    --stage 2 --stop-stage 2
+  cmp exp/train/model.safetensors two/train/model.safetensors || fail 'two ranks: another model'
+  grep -q '"ranks": *2' two/train/log.jsonl || fail "not two ranks: $(tail -n 1 two/train/log.jsonl)"
+else
+  echo 'without MPI, a training by two processes is not tested'
+fi
 # The recognizer for live speech takes data and language from the offline one, and begins with its weights,
 # and learns from it.
 LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --live --data data --exp exp --stage 2 \
