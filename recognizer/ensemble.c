@@ -2,6 +2,7 @@
 #include "recognizer/ensemble.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -35,6 +36,15 @@ static enum linnet_status load(struct linnet_context *context, const struct linn
   return check_symbols(context, first, *model);
 }
 
+/* Names the setting, and what helps if the file is missing. */
+static enum linnet_status fail_model(struct linnet_context *context, enum linnet_status status) {
+  char reason[LINNET_ERROR_BYTES];
+  if (status != LINNET_ERROR_IO)
+    return linnet_fail_setting(context, "ensemble_model", status);
+  snprintf(reason, sizeof reason, "%s", linnet_context_error(context));
+  return linnet_fail(context, status, "ensemble_model: %s; with ensemble_weight 0 nobody needs this file", reason);
+}
+
 static enum linnet_status check_settings(struct linnet_context *context,
                                          const struct linnet_recognizer_settings *settings) {
   if (!(settings->ensemble_weight >= 0 && settings->ensemble_weight < 1))
@@ -55,7 +65,7 @@ enum linnet_status linnet_ensemble_load(struct linnet_context *context,
     return LINNET_OK;
   ensemble->delay = (size_t)llround(settings->ensemble_delay / linnet_model_frame_seconds(first));
   const enum linnet_status status = load(context, &settings->ensemble_model, first, &ensemble->model);
-  return status == LINNET_OK ? LINNET_OK : linnet_fail_setting(context, "ensemble_model", status);
+  return status == LINNET_OK ? LINNET_OK : fail_model(context, status);
 }
 
 void linnet_ensemble_release(struct linnet_ensemble *ensemble) {
