@@ -42,7 +42,7 @@ static enum linnet_status fail_model(struct linnet_context *context, enum linnet
   if (status != LINNET_ERROR_IO)
     return linnet_fail_setting(context, "ensemble_model", status);
   snprintf(reason, sizeof reason, "%s", linnet_context_error(context));
-  return linnet_fail(context, status, "ensemble_model: %s; with ensemble_weight 0 nobody needs this file", reason);
+  return linnet_fail(context, status, "ensemble_model: %s; set ensemble_weight to 0 to do without it", reason);
 }
 
 static enum linnet_status check_settings(struct linnet_context *context,

@@ -63,7 +63,7 @@ if [ -n "$quick" ]; then
 	mnist_layers=1 mnist_side=4 mnist_batches=(1 3) cifar_layers=1 cifar_side=2 cifar_batches=(2) lengths='8 16' longest=32
 else
 	network=(--heads 8 --width 256 --feed-forward 1024)
-	mnist_layers=8 mnist_side=28 mnist_batches=(1 10 100) cifar_layers=16 cifar_side=32 cifar_batches=(1 10)
+	mnist_layers=8 mnist_side=28 mnist_batches=(1 10 100 1000) cifar_layers=16 cifar_side=32 cifar_batches=(1 10)
 	lengths='256 1024 4096 16384' longest=65536
 fi
 : "${updates:=10000}" "${layers:=8}" "${heads:=8}" "${width:=256}" "${feed_forward:=1024}" "${scale:=1}" "${test_images:=1000}"
@@ -168,14 +168,11 @@ measure() {
 # has_kernels NAME: whether this processor has them
 has_kernels() { "$meter" --kernels "$1" --length 1 --layers 1 >"$exp/kernels" 2>&1; }
 
-# measure_linear NAME COUNT: in all precisions, and in PyTorch; $run and $peer are the programs
-measure_linear() {
-	measure "$1 linear $2" "${run[@]}" --batch "$2" --count "$2"
-	! has_kernels avx512-bf16 ||
-		measure "$1 linear-bfloat16 $2" "${run[@]}" --batch "$2" --count "$2" --kernels avx512-bf16
-	! has_kernels avx512-vnni ||
-		measure "$1 linear-int8 $2" "${run[@]}" --batch "$2" --count "$2" --kernels avx512-vnni
-	[ -z "$torch" ] || measure "$1 torch-linear $2" "${peer[@]}" --batch "$2"
+# measure_precisions IMAGES KIND COUNT OPTION...: in all precisions that the processor has; $run is the program
+measure_precisions() {
+	measure "$1 $2 $3" "${run[@]}" "${@:4}"
+	! has_kernels avx512-bf16 || measure "$1 $2-bfloat16 $3" "${run[@]}" "${@:4}" --kernels avx512-bf16
+	! has_kernels avx512-vnni || measure "$1 $2-int8 $3" "${run[@]}" "${@:4}" --kernels avx512-vnni
 }
 
 # measure_images NAME LAYERS SIDE CHANNELS LARGEST BATCH...: all ways to generate images; batches of stateful softmax have at
@@ -183,13 +180,17 @@ measure_linear() {
 measure_images() {
 	local n run=("$meter" --threads 1 "${network[@]}" --layers "$2" --side "$3" --channels "$4")
 	local peer=("$torch" "$here/local/peer_torch.py" "${network[@]}" --layers "$2" --steps "$(($3 * $3 * $4))")
-	for n in "${@:6}"; do measure_linear "$1" "$n"; done
 	for n in "${@:6}"; do
-		[ "$n" -gt "$5" ] || measure "$1 stateful-softmax $n" "${run[@]}" --attention causal-softmax --batch "$n" --count "$n"
+		measure_precisions "$1" linear "$n" --batch "$n" --count "$n"
+		[ -z "$torch" ] || measure "$1 torch-linear $n" "${peer[@]}" --batch "$n"
+	done
+	for n in "${@:6}"; do
+		[ "$n" -gt "$5" ] ||
+			measure_precisions "$1" stateful-softmax "$n" --attention causal-softmax --batch "$n" --count "$n"
 	done
 	[ -z "$torch" ] || measure "$1 torch-stateful-softmax 1" "${peer[@]}" --softmax --batch 1
-	measure "$1 softmax 1" "${run[@]}" --attention causal-softmax --whole
-	for n in 1 4; do measure "$1 lsh-$n 1" "${run[@]}" --attention causal-lsh --rounds "$n" --whole; done
+	measure_precisions "$1" softmax 1 --attention causal-softmax --whole
+	for n in 1 4; do measure_precisions "$1" "lsh-$n" 1 --attention causal-lsh --rounds "$n" --whole; done
 }
 
 # The network of the lengths is small, so that attention takes a part of the time that can be seen.

@@ -158,7 +158,7 @@ static void test_refused(void) {
       {PAIR("stack", "0.5", "0"), "ensemble_model: its model stacks 2 frames"},
       {PAIR("band", "0.5", "0"), "ensemble_model: its model has another filterbank"},
       {PAIR("names", "0.5", "0"), "its symbol 4 is \"E\", but that of the first model \"D\""},
-      {PAIR("missing", "0.5", "0"), "missing.safetensors: No such file or directory; with ensemble_weight 0"},
+      {PAIR("missing", "0.5", "0"), "missing.safetensors: No such file or directory; set ensemble_weight to 0"},
       {PAIR("causal", "1", "0"), "ensemble_weight is 1"},
       {PAIR("causal", "-0.1", "0"), "ensemble_weight is -0.1"},
       {PAIR("causal", "0.5", "-1"), "ensemble_delay is -1"},
