@@ -91,7 +91,10 @@ SCRIPT
 write_run() {
 	[ -z "$notices" ] || echo "noticed='' && trap 'noticed=yes' USR1 USR2"
 	# shellcheck disable=SC2016
-	printf '%s\n' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?'
+	printf '%s\n' 'size=$(cat "$log.log" 2>/dev/null | wc -c)' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?'
+	# srun ends with 0 if a machine fails
+	# shellcheck disable=SC2016
+	[ "$via" != slurm ] || printf '%s\n' '! tail -c +$((size + 1)) "$log.log" | grep -qE "^srun: .*(Node failure|step aborted)" || [ $status != 0 ] || status=1'
 	# shellcheck disable=SC2016
 	local finished='[ $status = 0 ]'
 	[ "${ranks:-1}" = 1 ] || finished=false # mpirun also ends with 0 if the notice comes before it has started the ranks

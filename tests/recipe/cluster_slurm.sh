@@ -2,7 +2,7 @@
 # Features of a data folder through Slurm: starts the real controller and daemon on this machine, on separate ports. Exit
 # code 77 (skipped): slurmctld, slurmd and munged (Debian package slurm-wlm) are not installed or do not start.
 #
-#   cluster_slurm.sh LINNET
+#   cluster_slurm.sh LINNET [--node-failure]   (with it also a machine that fails, a minute more)
 # shellcheck source=tests/recipe/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 need slurmctld slurmd munged sbatch sinfo sox
@@ -69,13 +69,12 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the oth
 options=(--train stored --dev stored --config conf.json --threads 1 --batches)
 "$linnet" train "${options[@]}" --exp whole 2> whole.log || fail "$(cat whole.log)"
 
-# check_training EXP ENDING COMMAND...: runs COMMAND when the training in EXP has made some steps; ENDING is what the log
-# says then.
+# check_training EXP ENDING COMMAND...: runs COMMAND when the training in EXP has made some steps; the log then has ENDING.
 check_training() {
   (wait_for 60 test -s "$1/batches.txt" -a -s "$1/checkpoint.safetensors" && "${@:3}") &
   check 0 '1 of 1 parts to run' "$recipes/common/cmd.sh" --via slurm --ranks $ranks --requeue --progress "$PWD/$1/checkpoint.safetensors" \
     --options '--time=5' --retries 0 --parts 1 --log "jobs/$1" -- "$linnet" train "${options[@]}" --exp "$1"
-  grep -q "$2: queued again" "jobs/$1.1.log" || fail "$1: not queued again: $(cat "jobs/$1.1.log")"
+  grep -q "$2" "jobs/$1.1.log" || fail "$1: not queued again: $(cat "jobs/$1.1.log")"
   [[ $ranks -eq 1 ]] || grep -q '^2 ranks by' "jobs/$1.1.log" || fail "$1: not two ranks: $(cat "jobs/$1.1.log")"
   cmp whole/model.safetensors "$1/model.safetensors" || fail "$1: the model of the continued training differs"
   cmp whole/batches.txt "$1/batches.txt" || fail "$1: the batches of the continued training differ"
@@ -83,9 +82,12 @@ check_training() {
 # Sends the signal to the first job.
 # shellcheck disable=SC2317 # check_training calls it
 send_signal() { scancel --signal=TERM "$(squeue --noheader --format %A --states=R | head -n 1)"; }
-check_training warned interrupted send_signal
+check_training warned 'interrupted: queued again' send_signal
 grep -q 'training was interrupted; it can be continued' jobs/warned.1.log || fail "$(cat jobs/warned.1.log)"
-check_training died 'ended with [0-9]* after a new checkpoint' pkill -KILL -n -f -- "^$linnet train .*--exp died\$"
+check_training died 'ended with [0-9]* after a new checkpoint: queued again' pkill -KILL -n -f -- "^$linnet train .*--exp died\$"
+
+# A machine that fails: Slurm queues the job again, but srun ends with 0. The daemon then takes the machine back.
+[[ ${2:-} != --node-failure ]] || check_training failed 'srun: error: Node failure' scontrol update NodeName="$host" State=DOWN Reason=test
 
 echo "$ranks ranks, $failures failures"
 [[ $failures -eq 0 ]]
