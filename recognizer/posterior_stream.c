@@ -17,7 +17,6 @@
 struct linnet_stream {
   struct linnet_context *context;
   const struct linnet_model *model;
-  struct linnet_feature_config config; /* of the model */
   struct linnet_fbank *fbank;
   struct linnet_encoder *encoder;     /* NULL for a causal network */
   struct linnet_live_network *live;   /* NULL for all others */
@@ -62,10 +61,9 @@ enum linnet_status linnet_stream_create_in(struct linnet_context *context, const
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
   s->context = context;
   s->model = model;
-  linnet_model_features(model, &s->config);
   linnet_normalizer_init(&s->normalizer, model);
-  s->lengths = linnet_silence_lengths_of(&s->config, NULL, NULL);
-  enum linnet_status status = linnet_fbank_create(context, &s->config.fbank, &s->fbank);
+  s->lengths = linnet_silence_lengths_of(&s->normalizer.config, NULL, NULL);
+  enum linnet_status status = linnet_fbank_create(context, &s->normalizer.config.fbank, &s->fbank);
   if (status == LINNET_OK)
     status = create_network(s, batch);
   if (status == LINNET_OK)
@@ -80,7 +78,7 @@ enum linnet_status linnet_stream_create_in(struct linnet_context *context, const
 }
 
 static size_t num_mel(const struct linnet_stream *s) {
-  return s->config.fbank.num_mel;
+  return s->normalizer.config.fbank.num_mel;
 }
 
 /* Clears the error of the context first, so that a sentence afterwards is the sink's. */
@@ -235,7 +233,7 @@ enum linnet_status linnet_stream_set_silence(struct linnet_stream *s, const doub
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(linnet_silence_lengths_check(s->context, "linnet_stream_set_silence", max_silence, edge_silence));
-  s->lengths = linnet_silence_lengths_of(&s->config, max_silence, edge_silence);
+  s->lengths = linnet_silence_lengths_of(&s->normalizer.config, max_silence, edge_silence);
   return LINNET_OK;
 }
 
@@ -290,7 +288,7 @@ static enum linnet_status run_selected(struct linnet_stream *s) {
 }
 
 static size_t frames_of(const struct linnet_stream *s, double seconds) {
-  return (size_t)(seconds * 1000 / s->config.fbank.frame_shift);
+  return (size_t)(seconds * 1000 / s->normalizer.config.fbank.frame_shift);
 }
 
 static enum linnet_status run_networks(struct linnet_stream *s) {
@@ -345,7 +343,7 @@ double linnet_stream_frame_seconds(const struct linnet_stream *s) {
 
 double linnet_stream_seconds(const struct linnet_stream *s) {
   double frame = linnet_model_frame_seconds(s->model) / (double)linnet_model_stride(s->model);
-  return (double)s->samples / s->config.fbank.sample_rate + (double)s->stored * frame;
+  return (double)s->samples / s->normalizer.config.fbank.sample_rate + (double)s->stored * frame;
 }
 
 void linnet_stream_reset(struct linnet_stream *s) {

@@ -75,10 +75,9 @@ struct linnet_recognizer_settings {
                               frames; the endpoints of the other recognizer and its second pass do not count */
   /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
    * Platt 2014, "Ensemble deep learning for speech recognition"). Models that were trained in different ways make
-   * different errors, and together fewer. The models must have the same symbols, the
-   * same filterbank, and stack as many frames. The first must not be incremental, because each model gets the whole
-   * utterance; the second may be causal. The progress of a call (linnet_progress_fn) covers one model after the
-   * other. No source: one model (default). */
+   * different errors, and together fewer. The models must have the same symbols, the same filterbank, and stack as many
+   * frames. The first must not be incremental, because each model gets the whole utterance; the second may be causal.
+   * The progress of a call (linnet_progress_fn) covers one model after the other. No source: one model (default). */
   struct linnet_source ensemble_model;
   double ensemble_weight; /* of the log-posteriors of the second model, 0 to less than 1; the first has the rest. 0.5 is
                              the default; with 0 the second model is not loaded */
