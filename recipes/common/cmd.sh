@@ -9,14 +9,15 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--ranks N] [--pe NAME]
-              [--requeue] [--progress FILE] [--options TEXT] [--retries N] [--items FILE [--results FILE]] --parts N --log PREFIX
-              -- COMMAND [ARGUMENT...]
+              [--requeue] [--progress FILE] [--options TEXT] [--retries N] [--items FILE [--results FILE]]
+              --parts N | --lines FILE --log PREFIX -- COMMAND [ARGUMENT...]
 
 Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
 PREFIX.PART.log. PREFIX.PART.done marks a finished part, which does not run again while the command is the same. Failed
 parts run again, and only these; PREFIX.PART.log.1, .2 ... are the logs of earlier attempts. At the end PREFIX.failed lists
 the parts that failed, with their logs. An interrupt cancels the job on the cluster.
 
+  --lines FILE    a part for each line of FILE; its fields replace {1}, {2} ... in the arguments
   --via WAY       local (default), parallel (GNU parallel), slurm or gridengine
   --jobs J        parts at a time (default: one per processor; for slurm and gridengine: all)
   --mem SIZE, --gpus N, --threads N
@@ -42,9 +43,13 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
 END
 }
 
-via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' progress='' retries=2 items='' results=''
+via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' progress='' retries=2 items='' results='' lines=''
 submission='' watcher='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
-take_options "via jobs mem gpus threads options parts log ranks pe requeue! progress retries items results ..." "$@"
+take_options "via jobs mem gpus threads options parts log ranks pe requeue! progress retries items results lines ..." "$@"
+[ -z "$lines" ] || {
+	need_file "$lines" "--lines wants a file"
+	lines=$(realpath "$lines") parts=$(wc -l <"$lines")
+}
 [ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
 	exit 2
@@ -91,7 +96,7 @@ SCRIPT
 write_run() {
 	[ -z "$notices" ] || echo "noticed='' && trap 'noticed=yes' USR1 USR2"
 	# shellcheck disable=SC2016
-	printf '%s\n' 'size=$(cat "$log.log" 2>/dev/null | wc -c)' '"${command[@]//"{}"/$part}" >>"$log.log" 2>&1' 'status=$?'
+	printf '%s\n' 'size=$(cat "$log.log" 2>/dev/null | wc -c)' '"${command[@]}" >>"$log.log" 2>&1' 'status=$?'
 	# srun ends with 0 if a machine fails
 	# shellcheck disable=SC2016
 	[ "$via" != slurm ] || printf '%s\n' '! tail -c +$((size + 1)) "$log.log" | grep -qE "^srun: .*(Node failure|step aborted)" || [ $status != 0 ] || status=1'
@@ -122,6 +127,13 @@ write_requeue() {
 	[ -z "$progress" ] || printf '%s\n' '[ $status = 0 ] || [ "$(see)" = "$before" ] || again "ended with $status after a new checkpoint"'
 }
 
+# The part of the program that puts the fields of a line into the arguments.
+write_fields() {
+	printf 'read -r -a fields < <(sed -n "${part}p" %q)\n' "$lines"
+	# shellcheck disable=SC2016
+	printf '%s\n' 'for field in "${!fields[@]}"; do command=("${command[@]//"{$((field + 1))}"/${fields[field]}}"); done'
+}
+
 # Prints the program of a part.
 write_script() {
 	local argument
@@ -135,7 +147,8 @@ write_script() {
 	printf 'command=(%s' "$(launcher | paste -s -d ' ')"
 	for argument; do printf ' %q' "$argument"; done
 	# shellcheck disable=SC2016
-	printf '%s\n' ' )'
+	printf '%s\n' ' )' 'command=("${command[@]//"{}"/$part}")'
+	[ -z "$lines" ] || write_fields
 	[ -z "$progress" ] || write_progress
 	write_run
 	# shellcheck disable=SC2016

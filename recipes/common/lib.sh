@@ -175,6 +175,23 @@ select_utterances() {
 	fi
 }
 
+# divide_utterances FOLDER PREFIX PARTS: divides a data folder into at most PARTS parts of about the same number of
+# utterances, without dividing a speaker: lists PREFIX.1.list ... Prints the number of parts.
+divide_utterances() {
+	prefix=$2 parts=$3 awk '
+		BEGIN {parts = ENVIRON["parts"]; prefix = ENVIRON["prefix"]}
+		NR == FNR {speakers++; total += NF - 1; next}
+		FNR == 1 {n = parts < speakers ? parts : speakers}
+		{
+			part = int(done / total * n) + 1
+			if (part > last + 1) part = last + 1
+			last = part
+			done += NF - 1
+			for (i = 2; i <= NF; i++) print $i > (prefix "." part ".list")
+		}
+		END {print last}' <(spk2utt "$1/utt2spk") <(spk2utt "$1/utt2spk")
+}
+
 # absolute_scp SCP FOLDER: wav.scp or feats.scp with absolute paths. Looks for relative paths where linnet does: in the
 # folder, the two above it or the current folder. Commands do not change.
 absolute_scp() {
@@ -256,39 +273,48 @@ in_ranks() {
 	"${start_ranks[@]}" "$_ranks" "$@"
 }
 
+# parse_way CMD: sets way to the first word, a way of cmd.sh, way_requests to the requests that cmd.sh takes of the others, and
+# way_options to the rest, which is for sbatch or qsub.
+parse_way() {
+	local _words=() _rest=()
+	read -r -a _words <<<"$1"
+	way=${_words[0]-} way_requests=()
+	_words=("${_words[@]:1}")
+	while [ ${#_words[@]} -gt 0 ]; do
+		case "${_words[0]}" in
+		--mem | --gpus | --threads | --pe)
+			[ ${#_words[@]} -gt 1 ] || die "${_words[0]} needs a value"
+			way_requests+=("${_words[@]:0:2}")
+			_words=("${_words[@]:2}")
+			;;
+		*)
+			_rest+=("${_words[0]}")
+			_words=("${_words[@]:1}")
+			;;
+		esac
+	done
+	way_options=${_rest[*]-}
+}
+
 # run_on [--ranks N] CMD LOG COMMAND...: runs a command here (CMD is "local") or as a job: "slurm --mem 8G --gpus 1
-# --partition=long". The first word is a way of cmd.sh; of the others it takes the requests, and sbatch or qsub the rest.
-# With --ranks the command is a training of N processes in the folder of LOG, which continues after its job is queued again.
+# --partition=long". With --ranks the command is a training of N processes in the folder of LOG, which continues after its
+# job is queued again.
 run_on() {
-	local _cmd=() _requests=() _others=() _training=() _ranks=1 _log
+	local _training=() _ranks=1 _log way way_requests way_options
 	if [ "$1" = --ranks ]; then
 		_ranks=$2 _training=(--ranks "$2" --requeue --progress "$(dirname "$4")/checkpoint.safetensors")
 		shift 2
 	fi
 	_log=$2
-	read -r -a _cmd <<<"$1"
+	parse_way "$1"
 	shift 2
-	[ "${_cmd[0]-}" != local ] || {
+	[ "$way" != local ] || {
 		in_ranks "$_ranks" "$@"
 		return
 	}
-	_requests=(--via "${_cmd[0]}" ${_training[@]+"${_training[@]}"})
-	_cmd=("${_cmd[@]:1}")
-	while [ ${#_cmd[@]} -gt 0 ]; do
-		case "${_cmd[0]}" in
-		--mem | --gpus | --threads | --pe)
-			[ ${#_cmd[@]} -gt 1 ] || die "${_cmd[0]} needs a value"
-			_requests+=("${_cmd[@]:0:2}")
-			_cmd=("${_cmd[@]:2}")
-			;;
-		*)
-			_others+=("${_cmd[0]}")
-			_cmd=("${_cmd[@]:1}")
-			;;
-		esac
-	done
 	rm -f "$_log".*.done # each call runs the command again
-	"$linnet_root/recipes/common/cmd.sh" "${_requests[@]}" --options "${_others[*]}" --retries 0 --parts 1 --log "$_log" -- "$@"
+	"$linnet_root/recipes/common/cmd.sh" --via "$way" ${_training[@]+"${_training[@]}"} ${way_requests[@]+"${way_requests[@]}"} \
+		--options "$way_options" --retries 0 --parts 1 --log "$_log" -- "$@"
 	tail -n 5 "$_log.1.log" >&2
 }
 

@@ -37,22 +37,6 @@ take_options "data out parts via jobs options run-commands! allow-missing! root 
 [ -e "$data/feats.scp" ] || need_file "$data/wav.scp" "give a Kaldi data folder"
 need_file "$data/spk2utt" "make it with 'linnet validate-data --fix $data'"
 
-# Divides the folder into parts of about the same number of utterances, without dividing a speaker. Prints the number of parts.
-divide() {
-	parts=$parts out=$out awk '
-		BEGIN {parts = ENVIRON["parts"]; out = ENVIRON["out"]}
-		NR == FNR {speakers++; total += NF - 1; next}
-		FNR == 1 {n = parts < speakers ? parts : speakers}
-		{
-			part = int(done / total * n) + 1
-			if (part > last + 1) part = last + 1
-			last = part
-			done += NF - 1
-			for (i = 2; i <= NF; i++) print $i > (out "/part." part ".list")
-		}
-		END {print last}' "$data/spk2utt" "$data/spk2utt"
-}
-
 # gather NAME: joins the lists of the parts, with paths relative to the root
 gather() {
 	local part
@@ -135,7 +119,7 @@ if [ ! -e "$data/wav.scp" ]; then
 fi
 root=$(cd "${root:-$out/..}" && pwd)
 [[ $out == "$root"/* && ${out#"$root"/} != */*/* ]] || die "--root $root: must be one or two folders above --out $out"
-count=$(divide)
+count=$(divide_utterances "$data" "$out/part" "$parts")
 for part in $(seq "$count"); do
 	select_utterances "$data" "$out/part.$part" "$out/part.$part.list"
 	into "$out/part.$part/wav.scp" absolute_scp "$out/part.$part/wav.scp" "$data"

@@ -9,15 +9,17 @@ common=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: score_sets.sh --model FILE --data DIR --dev SET --tests "SET..." --units FILE --lm FILE --out DIR [--jobs J]
-                     [--beam N] [--weights "W..."] [--bonuses "B..."]
+                     [--parts N] [--cmd TEXT] [--beam N] [--weights "W..."] [--bonuses "B..."]
                      [--lexicon FILE --word-lm FILE [--word-beam N] [--word-weights "W..."] [--word-bonuses "B..."]
                       [--ref-filter PROGRAM] [--hyp-filter PROGRAM]]
 
 Recognises the phones of DIR/SET greedily and by a beam search with an n-gram of phones, and with --lexicon and --word-lm
 also words. Weights and bonuses of the n-grams are tuned on --dev alone; then all sets are scored. A missing utterance
 counts as deleted. Words pass through the filters before they are compared, as through Kaldi's local/wer_ref_filter and
-wer_hyp_filter: programs that read lines "utterance words" and write them. Each result is compared with NIST sclite if it is installed (Debian package sctk).
+wer_hyp_filter: programs that read lines "utterance words" and write them. Each result is compared with NIST sclite if it is
+installed (Debian package sctk). Recognition runs in parts (decode.sh): --parts (default 32) of each set, where --cmd says.
 
+  OUT/SET.post.scp                   posteriors, in OUT/SET.post.*.ark
   OUT/SET.greedy.*, OUT/SET.beam.*   .hyp, .units.score (the model's units), .folded.score (39 phones, without noises)
   OUT/SET.words.*                    .hyp, .words.score
   ....utterances, .confusions, .speakers   details of the last of these scores
@@ -26,10 +28,10 @@ wer_hyp_filter: programs that read lines "utterance words" and write them. Each 
 END
 }
 
-model='' data='' dev='' tests='' units='' lm='' lexicon='' word_lm='' out='' jobs=$(nproc) beam=32
+model='' data='' dev='' tests='' units='' lm='' lexicon='' word_lm='' out='' jobs=$(nproc) parts=32 cmd=local beam=32
 weights='0.3 0.5 0.7 1.0' bonuses='0 0.5 1.0 1.5' word_beam=200 word_weights='0.4 0.7 1.0 1.3' word_bonuses='0 0.5 1.0 1.5'
 ref_filter='' hyp_filter=''
-take_options "model data dev tests units lm out jobs beam weights bonuses lexicon word-lm word-beam word-weights
+take_options "model data dev tests units lm out jobs parts cmd beam weights bonuses lexicon word-lm word-beam word-weights
 	word-bonuses ref-filter hyp-filter" "$@"
 for name in model data dev units lm out; do
 	[ -n "${!name}" ] || die "--$name is missing; see --help"
@@ -40,27 +42,44 @@ for name in ref_filter hyp_filter; do
 done
 [[ " $tests " != *" $dev "* ]] || die "--dev $dev is among the test sets"
 
-# recognise SET: greedy hypotheses and posteriors
-recognise() {
-	local good=1
-	"$linnet" transcribe --threads "$jobs" --model "$model" --data "$data/$1" --output "$out/$1.greedy.hyp" 2>"$out/$1.log" || good=''
-	"$linnet" posteriors --threads "$jobs" --model "$model" --data "$data/$1" --out "$out/$1.post" 2>>"$out/$1.log" || good=''
-	[ -n "$good" ] || say "$1: not all utterances were recognised; the rest count as deleted: see $out/$1.log"
-	[ -s "$out/$1.greedy.hyp" ] && [ -s "$out/$1.post" ] || die "$1: $(tail -n 1 "$out/$1.log")"
+# in_parts SET NAME [OPTION...] -- COMMAND...: results of a set in OUT/SET.NAME.*; goes on if some utterances have none
+in_parts() {
+	local prefix=$out/$1.$2
+	"$common/decode.sh" --data "$data/$1" --out "$prefix" --parts "$parts" --cmd "$cmd" --jobs "$at_once" "${@:3}" || {
+		[ -s "$prefix.missing" ] || exit 1
+		[ -s "$prefix.hyp" ] || [ -s "$prefix.scp" ] || die "$1: no utterance was recognised"
+		say "$1: not all utterances were recognised; the rest count as deleted: see $prefix.missing"
+	}
 }
 
-# search KIND SET WEIGHT BONUS HYP: beam search for phones (beam) or words with the language model
-search() {
-	local options=(--beam "$beam" --lm "$lm" --insertion-bonus "$4")
-	[ "$1" = beam ] || options=(--beam "$word_beam" --words --lexicon "$lexicon" --lm "$word_lm" --word-bonus "$4" --silence 'NSN,SPN')
-	"$linnet" decode --threads "$jobs" --symbols "$units" --lm-weight "$3" "${options[@]}" \
-		--output "$5" "ark:$out/$2.post" 2>>"$out/$2.log" || die "$2: $(tail -n 1 "$out/$2.log")"
-	[ "$1" = beam ] || [ -z "$hyp_filter" ] || into "$5" filtered "$hyp_filter" "$5"
+# recognise SET: greedy hypotheses and posteriors
+recognise() {
+	in_parts "$1" greedy -- transcribe --model "$model"
+	in_parts "$1" post -- posteriors --model "$model"
+}
+
+# options_of KIND WEIGHT BONUS: sets options to those of a beam search for phones (beam) or words with the language model
+options_of() {
+	options=(decode --symbols "$units" --lm-weight "$2")
+	case "$1" in
+	beam) options+=(--beam "$beam" --lm "$lm" --insertion-bonus "$3") ;;
+	words) options+=(--beam "$word_beam" --words --lexicon "$lexicon" --lm "$word_lm" --word-bonus "$3" --silence 'NSN,SPN') ;;
+	esac
 }
 
 # filtered FILTER FILE: the file, or what the filter makes of it
 filtered() {
 	if [ -n "$1" ]; then "$1" <"$2"; else cat "$2"; fi
+}
+
+# hypothesis SEARCH PREFIX: the file PREFIX.hyp, for words after the filter
+hypothesis() {
+	if [ "$1" != words ] || [ -z "$hyp_filter" ]; then
+		echo "$2.hyp"
+	else
+		into "$2.filtered" filtered "$hyp_filter" "$2.hyp"
+		echo "$2.filtered"
+	fi
 }
 
 # reference SEARCH SET
@@ -75,16 +94,22 @@ reference() {
 	fi
 }
 
-# tune KIND: lines of weight, bonus and error on the development set
+# tune KIND: lines of weight, bonus and error on the development set; all pairs are one job
 tune() {
-	local weight bonus some=$weights others=$bonuses
+	local weight bonus hypothesis some=$weights others=$bonuses options
 	[ "$1" = beam ] || some=$word_weights others=$word_bonuses
 	for weight in $some; do
-		for bonus in $others; do
-			search "$1" "$dev" "$weight" "$bonus" "$out/tuning.hyp"
-			echo "$weight $bonus $(error_rate "$(reference "$1" "$dev")" "$out/tuning.hyp" "${tune_options[@]}")"
-		done
-	done
+		for bonus in $others; do echo "$weight $bonus"; done
+	done >"$tuning/pairs"
+	options_of "$1" '{1}' '{2}'
+	parse_way "$cmd"
+	"$common/cmd.sh" --via "$way" ${way_requests[@]+"${way_requests[@]}"} --options "$way_options" --jobs "$at_once" \
+		--lines "$tuning/pairs" --log "$tuning/$1" -- \
+		"$linnet" "${options[@]}" --threads 1 --output "$tuning/{1}.{2}.hyp" "scp:$out/$dev.post.scp" || die "$dev, $1: see above"
+	while read -r weight bonus; do
+		hypothesis=$(hypothesis "$1" "$tuning/$weight.$bonus")
+		echo "$weight $bonus $(error_rate "$(reference "$1" "$dev")" "$hypothesis" "${tune_options[@]}")"
+	done <"$tuning/pairs"
 }
 
 best() { sort -s -g -k 3,3 "$out/tuning.$1" | sed -n 1p; }
@@ -114,7 +139,7 @@ score() {
 	words) options=("${word_options[@]}") ;;
 	esac
 	"$linnet" score --utt2spk "$data/$2/utt2spk" --by-speaker --per-speaker "$prefix.speakers" --per-utt "$prefix.utterances" \
-		--confusions "$prefix.confusions" --trn "$prefix" ${options[@]+"${options[@]}"} "$(reference "$1" "$2")" "$prefix.hyp" \
+		--confusions "$prefix.confusions" --trn "$prefix" ${options[@]+"${options[@]}"} "$(reference "$1" "$2")" "$(hypothesis "$1" "$prefix")" \
 		>"$prefix.$3.score"
 	cross_check "$prefix" "$prefix.$3.score"
 	rm -f "$prefix".{ref,hyp}.trn
@@ -123,24 +148,30 @@ score() {
 
 # search_sets KIND: tunes on the development set, then searches all sets
 search_sets() {
-	local weight bonus set tune_options=(--unit phone)
+	local weight bonus set options tune_options=(--unit phone)
 	[ "$1" = beam ] || tune_options=("${word_options[@]}")
 	into "$out/tuning.$1" tune "$1"
 	into "$out/tuned.$1" best "$1"
-	rm -f "$out/tuning.hyp"
 	read -r weight bonus _ <"$out/tuned.$1"
 	say "$dev, $1: weight $weight, bonus $bonus"
-	for set in $dev $tests; do search "$1" "$set" "$weight" "$bonus" "$out/$set.$1.hyp"; done
+	options_of "$1" "$weight" "$bonus"
+	for set in $dev $tests; do
+		in_parts "$set" "$1" --posteriors "$out/$set.post.scp" -- "${options[@]}"
+	done
 }
 
+check_way --cmd "$cmd"
+at_once='' # on a cluster all
+[[ $cmd != local* ]] || at_once=$jobs
 build_linnet
 word_options=(--unit word --ignore '<NOISE> <SPOKEN_NOISE>')
 searches=(beam)
 [ -z "$lexicon" ] || [ -z "$word_lm" ] || searches+=(words)
 mkdir -p "$out"
-trap 'rm -f "$out"/tuning.hyp*' EXIT # of an interrupted tuning
-rm -f "$out"/tuning.* "$out"/tuned.* "$out"/*.tmp.*
-for set in $dev $tests; do rm -f "$out/$set".*; done
+out=$(cd "$out" && pwd) tuning=$(mktemp -d "$out/tuning.XXXXXX")
+trap 'rm -rf "$tuning"' EXIT
+rm -f "$out"/tuning.{beam,words} "$out"/tuned.* "$out"/*.tmp.*
+for set in $dev $tests; do rm -f "$out/$set".*.score; done
 find_sclite
 for set in $dev $tests; do recognise "$set"; done
 for kind in "${searches[@]}"; do search_sets "$kind"; done

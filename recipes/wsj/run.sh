@@ -55,11 +55,11 @@ Scoring
 Running
   --exp DIR         folder for all output (default exp/wsj)
   --jobs J          processes and threads (default: one per processor)
-  --parts N         parts that the features of a set are divided into (default 32)
-  --via WAY         how to run these parts: local (default), parallel, slurm or gridengine
+  --parts N         parts that features and recognition of a set are divided into (default 32)
+  --via WAY         how to run those of features: local (default), parallel, slurm or gridengine
   --cmd-options TEXT  options for these: see common/cmd.sh --help
   --train-cmd TEXT, --decode-cmd TEXT
-                    how to run training, and recognition with scoring: local (default), or a way and its options, such as
+                    how to run training, and the parts of recognition: local (default), or a way and its options, such as
                     "slurm --mem 8G --gpus 1 --threads 4 --partition=long"
   --stage N, --stop-stage N   first and last stage (default 1 and 7)
 END
@@ -198,7 +198,7 @@ if runs 6; then
 	need_file "$exp/lm/phones.bin" "run stage 4 first"
 	words=()
 	[ ! -e "$exp/lm/trigram.bin" ] || words=(--lexicon "$exp/lang-words/words.txt" --word-lm "$exp/lm/trigram.bin")
-	run_on "$decode_cmd" "$out/score-job" env LINNET="$linnet" "$common/score_sets.sh" --model "$out/model.safetensors" \
+	"$common/score_sets.sh" --model "$out/model.safetensors" --parts "$parts" --cmd "$decode_cmd" \
 		--data "$feats" --dev "$tune" --tests "${tests[*]}" --units "$exp/lang/units" --lm "$exp/lm/phones.bin" \
 		${words[@]+"${words[@]}"} ${ref_filter:+--ref-filter "$ref_filter"} ${hyp_filter:+--hyp-filter "$hyp_filter"} \
 		--out "$out" --jobs "$jobs"

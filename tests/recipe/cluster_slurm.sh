@@ -69,6 +69,11 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the oth
 options=(--train stored --dev stored --config conf.json --threads 1 --batches)
 "$linnet" train "${options[@]}" --exp whole 2> whole.log || fail "$(cat whole.log)"
 
+"$linnet" transcribe --model whole/model.safetensors --data stored --output whole.hyp 2> whole.log || fail "$(cat whole.log)"
+check 0 '3 of 3 parts to run' "$recipes/common/decode.sh" --data stored --out parts --parts 3 --cmd 'slurm --threads 1 --time=5' -- \
+  transcribe --model whole/model.safetensors
+cmp whole.hyp parts.hyp || fail 'recognition in parts differs'
+
 # check_training EXP ENDING COMMAND...: runs COMMAND when the training in EXP has made some steps; the log then has ENDING.
 check_training() {
   (wait_for 60 test -s "$1/batches.txt" -a -s "$1/checkpoint.safetensors" && "${@:3}") &

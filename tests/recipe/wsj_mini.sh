@@ -185,9 +185,11 @@ cat > bin/sbatch << 'END'
 #!/bin/bash
 echo "$*" > submitted
 [[ ! -e interrupt ]] || { kill -TERM $PPID && sleep 0.1 && exit 1; }
-SLURM_ARRAY_TASK_ID=1 bash "${@: -1}"
+for part in $(grep -oE -- '--array=[0-9,]+|-t [0-9]+-[0-9]+' submitted | sed 's/.*[= ]//; s/,/ /g; s/\(.*\)-\(.*\)/{\1..\2}/'); do
+  for task in $(eval echo "$part"); do SLURM_ARRAY_TASK_ID=$task SGE_TASK_ID=$task bash "${@: -1}"; done
+done
 END
-sed 's/SLURM_ARRAY_TASK_ID/SGE_TASK_ID/' bin/sbatch > bin/qsub
+cp bin/sbatch bin/qsub
 printf '#!/bin/bash\nshift\nexec "$@"\n' > bin/srun
 printf '#!/bin/bash\necho "$(basename "$0") $*" >> cancelled\n' | tee bin/scancel > bin/qdel
 chmod +x bin/*

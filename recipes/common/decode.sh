@@ -1,0 +1,119 @@
+#!/bin/bash
+# Recognises a data folder in parts; see usage.
+set -euo pipefail
+export LC_ALL=C
+common=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: decode.sh --data DIR --out PREFIX [--parts N] [--cmd TEXT] [--jobs J] [--retries N] [--posteriors SCP]
+                 -- COMMAND [OPTION...]
+
+Recognises the utterances of a Kaldi data folder in parts, here or on a cluster. COMMAND is a command of linnet:
+
+  transcribe OPTION...   recognises audio or features: PREFIX.hyp
+  posteriors OPTION...   computes posteriors: archives PREFIX.1.ark ..., and PREFIX.scp with the utterances of all
+  decode OPTION...       searches the posteriors in SCP: PREFIX.hyp
+
+Hypotheses are lines "UTTERANCE SYMBOLS", sorted; other formats cannot be joined. Failed parts run again, and continue. If
+utterances are still without a result, PREFIX.missing lists them, with part and log, PREFIX.hyp or PREFIX.scp has the others,
+and the exit status is 1. The same command then runs only the failed parts. A finished command does not run again while
+its options and files are the same.
+
+  --parts N       divide the speakers into N parts (default 32)
+  --cmd TEXT      where parts run: local (default), or a way and its options, such as "slurm --mem 4G --threads 2 --time=60":
+                  see cmd.sh --help
+  --jobs J        parts at a time (default: one per processor; on a cluster all)
+  --retries N     how often failed parts run again (default 2)
+END
+}
+
+data='' out='' parts=32 cmd=local jobs='' retries=2 posteriors=''
+take_options "data out parts cmd jobs retries posteriors ..." "$@"
+[ -n "$data" ] && [ -n "$out" ] && [ ${#rest[@]} -gt 0 ] || {
+	usage >&2
+	exit 2
+}
+command=${rest[0]}
+one_of COMMAND "$command" transcribe posteriors decode
+[ "$command" != decode ] || need_file "${posteriors:-SCP}" "decode wants --posteriors SCP"
+need_file "$data/utt2spk" "--data wants a Kaldi data folder"
+check_way --cmd "$cmd"
+build_linnet
+mkdir -p "$(dirname "$out")"
+out=$(cd "$(dirname "$out")" && pwd)/$(basename "$out")
+work=$out.parts
+
+# What the results depend on: the program, the data folder, the options and the files that they name.
+inputs() {
+	local file
+	{
+		echo "$parts ${rest[*]}"
+		for file in "$linnet" "$posteriors" "$data"/{utt2spk,wav.scp,segments,feats.scp,cmvn.scp} "${rest[@]}"; do
+			[ ! -f "$file" ] || cat "$file"
+			[ ! -d "$file" ] || find "$file" -maxdepth 1 -type f -print0 | sort -z | xargs -0r cat
+		done
+	} | cksum
+}
+
+# part_folder PART: the data folder of a part, and its posteriors
+part_folder() {
+	local name
+	select_utterances "$data" "$work/$1" "$work/part.$1.list"
+	for name in wav feats cmvn; do
+		[ ! -e "$work/$1/$name.scp" ] || into "$work/$1/$name.scp" absolute_scp "$work/$1/$name.scp" "$data"
+	done
+	[ -z "$posteriors" ] || into "$work/$1/posteriors.scp" select_lines "$work/part.$1.list" "$posteriors"
+}
+
+prepare() {
+	local part
+	rm -rf "$work" "$out".{hyp,scp,missing} "$out".[0-9]*.ark*
+	mkdir -p "$work"
+	count=$(divide_utterances "$data" "$work/part" "$parts")
+	for part in $(seq "$count"); do part_folder "$part"; done
+	into "$work/inputs" echo "$sum"
+}
+
+# Joins the results of all parts.
+gather() {
+	local part
+	for part in $(seq "$count"); do [ ! -e "$work/$part.$suffix" ] || cat "$work/$part.$suffix"; done | sort
+}
+
+sum=$(inputs) suffix=hyp
+[ "$command" != posteriors ] || suffix=scp
+if [ -e "$out.$suffix" ] && [ "$(cat "$out.inputs" 2>/dev/null)" = "$sum" ]; then
+	say "$out.$suffix is finished; the command does not run again"
+	exit
+fi
+if [ "$(cat "$work/inputs" 2>/dev/null)" = "$sum" ]; then
+	count=$(find "$work" -name 'part.*.list' | wc -l)
+else
+	prepare
+fi
+parse_way "$cmd"
+threads=1
+for ((i = 0; i < ${#way_requests[@]}; i += 2)); do
+	[ "${way_requests[i]}" != --threads ] || threads=${way_requests[i + 1]}
+done
+run=("$linnet" "${rest[@]}" --threads "$threads")
+case "$command" in
+transcribe) run+=(--resume --output "$work/{}.hyp" --data "$work/{}") ;;
+posteriors) run+=(--out "$out.{}.ark" --scp "$work/{}.scp" --data "$work/{}") ;;
+decode) run+=(--resume --output "$work/{}.hyp" "scp:$work/{}/posteriors.scp") ;;
+esac
+status=0
+"$common/cmd.sh" --via "$way" ${way_requests[@]+"${way_requests[@]}"} --options "$way_options" --jobs "$jobs" --retries "$retries" \
+	--parts "$count" --log "$work/log" --items "$work/part.{}.list" --results "$work/{}.$suffix" -- "${run[@]}" || status=$?
+[ "$status" -lt 128 ] || exit "$status"
+into "$out.$suffix" gather
+if [ "$status" != 0 ]; then
+	into "$out.missing" cat "$work/log.missing"
+	exit 1
+fi
+into "$out.log" cat "$work"/log.*.log
+into "$out.inputs" echo "$sum"
+rm -rf "$work" "$out.missing"

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# recipes/common/decode.sh: recognition in parts gives the bytes of one run, parts that die run again, and what is lost is
+# listed.
+#
+#   decode_parts.sh LINNET
+# shellcheck source=tests/recipe/cluster.sh
+. "$(dirname "$0")/cluster.sh"
+make_stored '"epochs": 40'
+sed -i '3s/feats/late/' stored/feats.scp
+cp stored/feats.ark stored/late.ark
+check 0 'train loss' "$linnet" train --train stored --dev stored --config conf.json --exp model
+model=(--model model/model.safetensors)
+in_parts() { # STATUS TEXT NAME ARGUMENTS...
+  check "$1" "$2" "$recipes/common/decode.sh" --data stored --out "parts/$3" --parts 4 "${@:4}"
+}
+
+# --- the results of one run, by all commands
+
+"$linnet" transcribe "${model[@]}" --data stored --output greedy.hyp 2> log
+check 0 '6 utterances' "$linnet" posteriors "${model[@]}" --data stored --out post.ark
+printf 'A\nB\n' > symbols
+search=(decode --symbols symbols --beam 8)
+"$linnet" "${search[@]}" --output beam.hyp ark:post.ark 2> log
+in_parts 0 '4 of 4 parts to run' greedy -- transcribe "${model[@]}"
+cmp greedy.hyp parts/greedy.hyp || fail 'transcribe in parts'
+in_parts 0 '4 of 4 parts to run' post --jobs 1 -- posteriors "${model[@]}"
+in_parts 0 '4 of 4 parts to run' beam --posteriors parts/post.scp -- "${search[@]}"
+cmp beam.hyp parts/beam.hyp || fail 'decode in parts'
+[[ $(find parts -name '*.parts') == '' && -s parts/beam.log ]] || fail "files that are left: $(ls parts)"
+
+# --- a finished command does not run again, unless something that it reads has changed
+
+in_parts 0 'parts/beam.hyp is finished' beam --posteriors parts/post.scp -- "${search[@]}"
+printf 'B\nA\n' > symbols
+in_parts 0 '4 of 4 parts to run' beam --posteriors parts/post.scp -- "${search[@]}"
+cmp -s beam.hyp parts/beam.hyp && fail 'other symbols had no effect'
+
+# --- what is lost is listed, and only its part runs again
+
+mv stored/late.ark hidden
+in_parts 1 '1 items are missing' lost -- transcribe "${model[@]}"
+grep -q 'they run again (2 of 2)' out || fail "no retries: $(cat out)"
+[[ $(cut -d ' ' -f 1,2 parts/lost.missing) == 'u3 2' ]] || fail "$(cat parts/lost.missing)"
+[[ $(cut -d ' ' -f 1 parts/lost.hyp | paste -s -d ' ') == 'u1 u2 u4 u5 u6' ]] || fail "$(cat parts/lost.hyp)"
+mv hidden stored/late.ark
+in_parts 0 '1 of 4 parts to run' lost -- transcribe "${model[@]}"
+cmp greedy.hyp parts/lost.hyp && [[ ! -e parts/lost.missing ]] || fail 'the lost utterance is still lost'
+
+# --- a process that is killed
+
+cat > dies << END
+#!/bin/bash
+[[ -e died || \$* != *parts/2* ]] || { touch died && kill -KILL \$\$; }
+exec $linnet "\$@"
+END
+chmod +x dies
+LINNET=$PWD/dies in_parts 0 '1 of 4 parts failed; they run again (1 of 2)' killed -- transcribe "${model[@]}"
+cmp greedy.hyp parts/killed.hyp || fail 'a part that was killed'
+
+in_parts 1 'COMMAND align: must be one of transcribe posteriors decode' x -- align
+in_parts 1 'SCP is missing: decode wants --posteriors SCP' x -- decode
+in_parts 1 '--cmd cloud: must be one of local' x --cmd cloud -- transcribe
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
