@@ -2,7 +2,9 @@
 # Features of a data folder through Slurm: starts the real controller and daemon on this machine, on separate ports. Exit
 # code 77 (skipped): slurmctld, slurmd and munged (Debian package slurm-wlm) are not installed or do not start.
 #
-#   cluster_slurm.sh LINNET [--node-failure]   (with it also a machine that fails, a minute more)
+#   cluster_slurm.sh LINNET [--node-failure] [--preemption] [--time-limit]
+#
+# The options add what takes minutes: a machine that fails, a job that preempts, a time limit that expires.
 # shellcheck source=tests/recipe/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 need slurmctld slurmd munged sbatch sinfo sox
@@ -38,7 +40,10 @@ SchedulerType=sched/builtin
 SchedulerParameters=sched_interval=1
 ReturnToService=2
 NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
-PartitionName=test Nodes=$host Default=YES MaxTime=INFINITE State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=test Nodes=$host Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=60
+PartitionName=urgent Nodes=$host MaxTime=INFINITE State=UP PriorityTier=2
 END
 export SLURM_CONF=$PWD/slurm/slurm.conf
 
@@ -78,12 +83,13 @@ cmp whole.hyp parts.hyp || fail 'recognition in parts differs'
 check_training() {
   (wait_for 60 test -s "$1/batches.txt" -a -s "$1/checkpoint.safetensors" && "${@:3}") &
   check 0 '1 of 1 parts to run' "$recipes/common/cmd.sh" --via slurm --ranks $ranks --requeue --progress "$PWD/$1/checkpoint.safetensors" \
-    --options '--time=5' --retries 0 --parts 1 --log "jobs/$1" -- "$linnet" train "${options[@]}" --exp "$1"
+    --options "--time=$minutes" --retries 0 --parts 1 --log "jobs/$1" -- "$linnet" train "${options[@]}" --exp "$1"
   grep -q "$2" "jobs/$1.1.log" || fail "$1: not queued again: $(cat "jobs/$1.1.log")"
   [[ $ranks -eq 1 ]] || grep -q '^2 ranks by' "jobs/$1.1.log" || fail "$1: not two ranks: $(cat "jobs/$1.1.log")"
-  cmp whole/model.safetensors "$1/model.safetensors" || fail "$1: the model of the continued training differs"
-  cmp whole/batches.txt "$1/batches.txt" || fail "$1: the batches of the continued training differ"
+  cmp $whole/model.safetensors "$1/model.safetensors" || fail "$1: the model of the continued training differs"
+  cmp $whole/batches.txt "$1/batches.txt" || fail "$1: the batches of the continued training differ"
 }
+minutes=5 whole=whole
 # Sends the signal to the first job.
 # shellcheck disable=SC2317 # check_training calls it
 send_signal() { scancel --signal=TERM "$(squeue --noheader --format %A --states=R | head -n 1)"; }
@@ -91,8 +97,29 @@ check_training warned 'interrupted: queued again' send_signal
 grep -q 'training was interrupted; it can be continued' jobs/warned.1.log || fail "$(cat jobs/warned.1.log)"
 check_training died 'ended with [0-9]* after a new checkpoint: queued again' pkill -KILL -n -f -- "^$linnet train .*--exp died\$"
 
-# A machine that fails: Slurm queues the job again, but srun ends with 0. The daemon then takes the machine back.
-[[ ${2:-} != --node-failure ]] || check_training failed 'srun: error: Node failure' scontrol update NodeName="$host" State=DOWN Reason=test
+# shellcheck disable=SC2317 # check_training calls it
+preempt() { srun --partition=urgent --mpi=none --ntasks="$(nproc)" sleep 1; }
+
+# The job that has gone back into the queue gets more time.
+# shellcheck disable=SC2317 # check_training calls it
+lift_limit() {
+  wait_for 300 grep -q 'interrupted: queued again' jobs/limited.1.log
+  wait_for 30 scontrol update JobId="$(squeue --noheader --format %A | head -n 1)" TimeLimit=60
+}
+
+for case in "${@:2}"; do
+  case $case in
+  --node-failure) # Slurm queues the job again, but srun ends with 0. The daemon then takes the machine back.
+    check_training failed 'srun: error: Node failure' scontrol update NodeName="$host" State=DOWN Reason=test
+    ;;
+  --preemption) check_training preempted 'interrupted: queued again' preempt ;;
+  --time-limit) # of three minutes: the signal comes two before
+    minutes=3 whole=long options+=(--set epochs=20000 --set checkpoint_seconds=30)
+    "$linnet" train "${options[@]}" --exp long 2> long.log || fail "$(cat long.log)"
+    check_training limited 'interrupted: queued again' lift_limit
+    ;;
+  esac
+done
 
 echo "$ranks ranks, $failures failures"
 [[ $failures -eq 0 ]]

@@ -84,17 +84,44 @@ while [[ $killed -lt $kills && $rounds -lt 60 ]]; do
 done
 echo "killed $killed times in $rounds trainings"
 
-# --- SIGTERM of one rank stops all, with a checkpoint
+# --- SIGTERM of one rank, or of all, stops all with a checkpoint
 
 sed 's/"epochs": 6/"epochs": 100000/' conf.json > long.json
-"${launcher[@]}" -n 2 "${training[@]/conf.json/long.json}" --exp stopped > stopped.log 2>&1 &
-process=$!
-until [[ -e stopped/checkpoint.safetensors ]] || ! kill -0 $process 2> /dev/null; do sleep 0.05; done
-kill -TERM "$(pgrep -n -f -- "^$linnet train .*--exp stopped\$")"
-status=0
-wait $process || status=$?
-[[ $status -eq 130 || $status -eq 143 ]] || fail "status $status after SIGTERM: $(cat stopped.log)"
-says stopped 'training was interrupted; it can be continued'
+# stop EXP OPTION: sends SIGTERM to the ranks that pgrep OPTION finds.
+stop() {
+  local process status=0
+  "${launcher[@]}" -n 2 "${training[@]/conf.json/long.json}" --exp "$1" > "$1.log" 2>&1 &
+  process=$!
+  until [[ -e $1/checkpoint.safetensors ]] || ! kill -0 $process 2> /dev/null; do sleep 0.05; done
+  pkill -TERM ${2:+"$2"} -f -- "^$linnet train .*--exp $1\$" || fail "$1: no rank runs"
+  wait $process || status=$?
+  [[ $status -eq 130 || $status -eq 143 ]] || fail "$1: status $status after SIGTERM: $(cat "$1.log")"
+  says "$1" 'training was interrupted; it can be continued'
+}
+stop newest -n
+stop all ''
+
+# --- a disk that is full: the checkpoint before is intact
+
+# A third checkpoint does not fit beside the two before.
+cat > fill << 'END'
+#!/bin/bash
+mount -t tmpfs -o size=100k none small
+"$@" > disk.log 2>&1
+status=$?
+cp -r small/exp disk
+exit $status
+END
+mkdir small
+if unshare --mount true 2> /dev/null; then
+  unshare --mount bash fill "${launcher[@]}" -n 2 "${training[@]}" --exp small/exp && fail 'trains without space'
+  says disk 'rank 0: small/exp/checkpoint.safetensors.*No space left on device'
+  [[ -s disk/checkpoint.safetensors && -s disk/checkpoint-previous.safetensors ]] || fail "checkpoints are lost: $(ls disk)"
+  ranks 4 disk || fail "after a full disk: $(cat disk.log)"
+  same disk
+else
+  echo 'not run: a full disk needs the permission to mount'
+fi
 
 # --- what is refused
 
