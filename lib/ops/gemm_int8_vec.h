@@ -28,26 +28,36 @@ VEC_INLINE vf gemm_quad_scale(vf largest, vf *inverse) {
 
 /* The maximum size in the row. NaN if the row has a NaN or an infinite number; then all products of the row are NaN. */
 static float gemm_quad_largest(size_t k, const float *x) {
-  vf largest = vf_set(0), odd = vf_set(0);
-  for (size_t p = 0; p < k; p += VW) {
-    vf v = vf_load_part(x + p, k - p);
+  vf largest = vf_set(0), odd = vf_set(0), others = vf_set(0);
+  size_t p = 0;
+  for (; p + 2 * VW <= k; p += 2 * VW) { /* two sums, so that an addition need not wait for the one before */
+    const vf v = vf_load(x + p), w = vf_load(x + p + VW);
+    largest = vf_max(vf_max(vf_abs(v), vf_abs(w)), largest);
+    odd += v * 0.0f;
+    others += w * 0.0f;
+  }
+  for (; p < k; p += VW) {
+    const vf v = vf_load_part(x + p, k - p);
     largest = vf_max(vf_abs(v), largest);
     odd += v * 0.0f;
   }
-  return vf_largest(largest) + vf_sum(odd);
+  return vf_largest(largest) + vf_sum(odd + others);
+}
+
+VEC_INLINE vi gemm_quad_round(vf x, vf inverse) {
+  return vi_from(vf_round(x * inverse)) + GEMM_OFFSET;
 }
 
 /* Writes words (ceil(k / 4)) from x (k). Returns their scale. */
 static float gemm_quad_row(size_t k, const float *x, float *words) {
   vf inverse, scale = gemm_quad_scale(vf_set(gemm_quad_largest(k, x)), &inverse);
-  unsigned char *bytes = (unsigned char *)words;
-  for (size_t p = 0; p < k; p += VW) {
-    unsigned char last[VW];
-    size_t count = linnet_min_size(VW, 4 * gemm_quads_of(k) - p);
-    vi rounded = vi_from(vf_round(vf_load_part(x + p, k - p) * inverse)) + GEMM_OFFSET;
-    vi_store_bytes(count == VW ? bytes + p : last, rounded);
-    if (count < VW)
-      memcpy(bytes + p, last, count);
+  unsigned char *bytes = (unsigned char *)words, last[VW];
+  size_t p = 0;
+  for (; p + VW <= k; p += VW)
+    vi_store_bytes(bytes + p, gemm_quad_round(vf_load(x + p), inverse));
+  if (p < k) {
+    vi_store_bytes(last, gemm_quad_round(vf_load_part(x + p, k - p), inverse));
+    memcpy(bytes + p, last, 4 * gemm_quads_of(k) - p);
   }
   return scale[0];
 }

@@ -181,7 +181,7 @@ measure_images() {
 	local n run=("$meter" --threads 1 "${network[@]}" --layers "$2" --side "$3" --channels "$4")
 	local peer=("$torch" "$here/local/peer_torch.py" "${network[@]}" --layers "$2" --steps "$(($3 * $3 * $4))")
 	for n in "${@:6}"; do
-		measure_precisions "$1" linear "$n" --batch "$n" --count "$n"
+		measure_precisions "$1" linear "$n" --batch 0 --count "$n"
 		[ -z "$torch" ] || measure "$1 torch-linear $n" "${peer[@]}" --batch "$n"
 	done
 	for n in "${@:6}"; do

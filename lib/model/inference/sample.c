@@ -10,7 +10,14 @@
 #include "base/philox.h"
 #include "ops/logistic_mixture.h"
 
-enum { DEFAULT_BATCH = 96 };
+/* The states of linear attention for so many sequences take up about a third of the bytes of the weights: with more
+ * sequences the cache has to be filled with states in each step, with fewer, with weights. A little more is still one
+ * group. */
+static size_t default_batch(const struct linnet_context *context, size_t count) {
+  const enum linnet_precision precision = linnet_context_precision(context);
+  const size_t batch = precision == LINNET_INT8 ? 8 : precision == LINNET_BFLOAT16 ? 16 : 32;
+  return count > 0 && count <= batch + batch / 2 ? count : batch;
+}
 
 void linnet_sample_frame(const struct linnet_config *config, size_t step, int before, float *frame) {
   frame[0] = (float)before;
@@ -139,7 +146,7 @@ enum linnet_status linnet_sample(struct linnet_context *context, const struct li
   LINNET_TRY(check(context, model, sampling));
   struct generation g = {.context = context, .model = model, .sampling = *sampling, .values = values};
   if (g.sampling.batch == 0)
-    g.sampling.batch = DEFAULT_BATCH;
+    g.sampling.batch = default_batch(context, sampling->count);
   linnet_poll_begin(context);
   linnet_parallel(context, linnet_divide_up(g.sampling.count, g.sampling.batch), task_group, &g);
   LINNET_TRY(linnet_poll_check(context));

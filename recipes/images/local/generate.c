@@ -23,7 +23,7 @@ static const struct poptOption option_table[] = {
     {INT("columns", columns, "Images beside each other")},
     {INT("zoom", zoom, "Side of a value in pixels of the picture")},
     {INT("scale", scale, "Divide height and width of the files of --complete by N")},
-    {INT("batch", batch, "Images that are drawn together; 0: 96")},
+    {INT("batch", batch, "Images that are drawn together; 0: 8 to 32, which is fastest")},
     {INT("seed", seed, "Seed of the random numbers")},
     POPT_TABLEEND};
 #undef INT

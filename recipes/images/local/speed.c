@@ -21,7 +21,7 @@ static const struct poptOption own_options[] = {
     {INT("channels", channels, "Colours: 1 or 3")},
     {INT("length", length, "Instead of images, sequences of this many values; 0: images")},
     {INT("count", count, "Sequences to generate")},
-    {INT("batch", batch, "Sequences that step together")},
+    {INT("batch", batch, "Sequences that step together; 0: 8 to 32, which is fastest")},
     {"whole", 0, POPT_ARG_NONE, &options.whole, 0, "Without a state: run the network over all values so far", NULL},
     {INT("points", points, "Lengths that are measured with --whole")},
     POPT_TABLEEND};
@@ -127,7 +127,7 @@ int main(int argc, const char **argv) {
   size_t steps;
   struct linnet_context *context = experiment_start(argc, argv, option_table);
   if (options.side < 1 || options.side > 1024 || (options.channels != 1 && options.channels != 3) ||
-      options.length < 0 || options.length > LINNET_MAX_TOKENS || options.batch < 1 || options.count < 1 ||
+      options.length < 0 || options.length > LINNET_MAX_TOKENS || options.batch < 0 || options.count < 1 ||
       options.points < 1)
     experiment_die("numbers must be positive, and --channels 1 or 3; see --help");
   struct linnet_model *model = create_model(context, &steps);
