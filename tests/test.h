@@ -14,7 +14,7 @@
 
 enum { TEST_SKIPPED = 77 };
 
-static int test_checks, test_failures;
+static _Atomic int test_checks, test_failures; /* ranks that are threads count, too */
 
 /* CHECK(condition, "format", ...): on failure prints file, line and message, and continues. */
 #define CHECK(condition, ...)                                                                                          \

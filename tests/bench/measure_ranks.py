@@ -102,18 +102,18 @@ def measure_links(program, linnet, hosts, ranks):
     return float(latency), float(bandwidth)
 
 
-def predict(computing, parameters, ranks, bandwidth, latency, shards=1):
+def predict(computing, parameters, ranks, bandwidth, latency, shards=1, gpu=False):
     """Seconds of a step whose batch has the work of `ranks` batches of one rank. See docs/scale.md."""
-    buckets = max(1, min(MAX_BUCKETS, math.ceil(parameters / BLOCK) // (2 * ranks)))
+    buckets = 1 if gpu else max(1, min(MAX_BUCKETS, math.ceil(parameters / BLOCK) // (2 * ranks)))
     part = 4 * parameters * (ranks - 1) / ranks / bandwidth + buckets * (ranks - 1) * latency
     hidden = min(part * (buckets - 1) / buckets, 2 / 3 * computing / shards)
     return computing + 2 * part - hidden + 6 * math.log2(ranks) * latency
 
 
-def print_table(computing, parameters):
+def print_table(computing, parameters, gpu):
     print(f"\n| link | {' | '.join(f'{n} ranks' for n in (8, 64, 512))} |\n|---|---|---|---|")
     for name, bandwidth, latency in LINKS:
-        shares = (100 * computing / predict(computing, parameters, n, bandwidth, latency) for n in (8, 64, 512))
+        shares = (100 * computing / predict(computing, parameters, n, bandwidth, latency, gpu=gpu) for n in (8, 64, 512))
         print(f"| {name} | {' | '.join(f'{x:.0f} %' for x in shares)} |")
 
 
@@ -129,6 +129,7 @@ def main():
     parser.add_argument("--links", metavar="BENCH_RANKS")
     parser.add_argument("--network", metavar="RATE")
     parser.add_argument("--computing", type=float, help="seconds of a step for the table, in place of the measured one")
+    parser.add_argument("--gpu", action="store_true", help="the table for ranks on GPUs, which hide no transfers")
     args = parser.parse_args()
     args.linnet = Path(args.linnet).resolve()
     with tempfile.TemporaryDirectory() as folder, \
@@ -149,7 +150,7 @@ def main():
         write_lengths(work, work / f"exp-{args.ranks[0]}")
         for ranks in args.ranks if args.peer else []:
             run_peer(args, work, hosts, ranks)
-    print_table(args.computing or computing, 3.39e6)
+    print_table(args.computing or computing, 3.39e6, args.gpu)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,15 @@ for n in 3 4; do
   grep -q "\"ranks\": $n, \"exchange_seconds\": .*, \"hidden_seconds\"" "by$n/log.jsonl" || fail "$(cat "by$n/log.jsonl")"
 done
 
+# With more parameters, ranks send large parts to each other in another way.
+sed 's/"width": 16, "heads": 2, "feed_forward": 32/"width": 256, "heads": 4, "feed_forward": 1024/; s/"epochs": 6/"epochs": 1/' \
+  conf.json > large.json
+"${training[@]/conf.json/large.json}" --exp large 2> large.log || fail "$(cat large.log)"
+for n in 2 3; do
+  "${launcher[@]}" -n $n "${training[@]/conf.json/large.json}" --exp "large$n" > "large$n.log" 2>&1 || fail "$(cat "large$n.log")"
+  cmp large/model.safetensors "large$n/model.safetensors" || fail "large$n: the model differs"
+done
+
 # --- a rank that is killed ends all; another number of ranks continues
 
 running() { pgrep -d ' ' -r R,S,D,T -f -- "^$linnet train .*--exp $1\$"; } # EXP: its ranks
