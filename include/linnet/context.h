@@ -7,8 +7,8 @@
  * Long calls can be cancelled and report their progress: see linnet_cancel_fn. These calls do: linnet_encoder_run,
  * linnet_encoder_compute, linnet_stream_accept, linnet_stream_accept_features, linnet_stream_finish,
  * linnet_fbank_compute, linnet_fbank_accept, linnet_audio_open, linnet_audio_read, linnet_audio_read_all,
- * linnet_beam_accept, linnet_word_search_accept, linnet_alignment_create, linnet_trainer_run (whose comment says how a
- * cancelled training continues), and all functions that call these.
+ * linnet_beam_accept, linnet_word_search_accept, linnet_alignment_create, linnet_sample, linnet_trainer_run (whose
+ * comment says how a cancelled training continues), and all functions that call these.
  *
  * NULL: a function that returns a status answers a NULL pointer with LINNET_ERROR_ARGUMENT. Exceptions are pointers
  * that its header allows to be NULL, arrays without elements, and the `user` of a callback. ..._destroy and ..._release

@@ -37,6 +37,7 @@
 #include <linnet/pronounced_text.h>
 #include <linnet/recognizer.h>
 #include <linnet/recurrence.h>
+#include <linnet/sample.h>
 #include <linnet/search.h>
 #include <linnet/segment.h>
 #include <linnet/source.h>

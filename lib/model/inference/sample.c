@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "base/numbers.h"
 #include "base/philox.h"
+#include "base/settings.h"
 #include "ops/logistic_mixture.h"
 
 /* The states of linear attention for so many sequences take up about a third of the bytes of the weights: with more
@@ -28,7 +29,7 @@ void linnet_sample_frame(const struct linnet_config *config, size_t step, int be
 struct generation {
   struct linnet_context *context;
   const struct linnet_model *model;
-  struct linnet_sampling sampling;
+  struct linnet_sample_settings sampling;
   int *values; /* (count, steps) */
   bool failed; /* atomic; the first group that fails sets the next two */
   enum linnet_status status;
@@ -45,7 +46,7 @@ struct group {
 };
 
 static enum linnet_status check(struct linnet_context *context, const struct linnet_model *model,
-                                const struct linnet_sampling *s) {
+                                const struct linnet_sample_settings *s) {
   const struct linnet_config *config = &model->config;
   size_t steps = 1;
   for (size_t i = 1; i < config->input_dim && config->tokens[0] > 0; i++)
@@ -58,6 +59,17 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "sequences of %zu steps, %zu of them given; the model has positions for %zu", s->steps, s->given,
                        steps);
+  return LINNET_OK;
+}
+
+static enum linnet_status check_given(struct linnet_context *context, const struct linnet_model *model,
+                                      const struct linnet_sample_settings *s, const int *values) {
+  const size_t levels = linnet_sample_levels(&model->config);
+  for (size_t i = 0; i < s->count; i++)
+    for (size_t t = 0; t < s->given; t++)
+      if (values[i * s->steps + t] < 0 || (size_t)values[i * s->steps + t] >= levels)
+        return linnet_fail(context, LINNET_ERROR_ARGUMENT, "sequence %zu, step %zu: value %d must be 0 to %zu", i, t,
+                           values[i * s->steps + t], levels - 1);
   return LINNET_OK;
 }
 
@@ -141,12 +153,21 @@ static void task_group(void *user, size_t task, unsigned worker) {
   linnet_context_destroy(group.context);
 }
 
+void(linnet_sample_settings_default)(struct linnet_sample_settings *settings, size_t size) {
+  const struct linnet_sample_settings defaults = {.size = sizeof defaults, .count = 1};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
+}
+
 enum linnet_status linnet_sample(struct linnet_context *context, const struct linnet_model *model,
-                                 const struct linnet_sampling *sampling, int *values) {
-  LINNET_TRY(check(context, model, sampling));
-  struct generation g = {.context = context, .model = model, .sampling = *sampling, .values = values};
+                                 const struct linnet_sample_settings *settings, int *values) {
+  struct generation g = {.context = context, .model = model, .values = values};
+  if (!context || !model || !values)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_sample: an argument is NULL");
+  LINNET_TRY(LINNET_READ_SETTINGS(context, sample, settings, &g.sampling));
+  LINNET_TRY(check(context, model, &g.sampling));
+  LINNET_TRY(check_given(context, model, &g.sampling, values));
   if (g.sampling.batch == 0)
-    g.sampling.batch = default_batch(context, sampling->count);
+    g.sampling.batch = default_batch(context, g.sampling.count);
   linnet_poll_begin(context);
   linnet_parallel(context, linnet_divide_up(g.sampling.count, g.sampling.batch), task_group, &g);
   LINNET_TRY(linnet_poll_check(context));

@@ -3,8 +3,10 @@
 #include <png.h>
 #include <string.h>
 
+#include <linnet/sample.h>
+
 #include "images.h"
-#include "model/inference/sample.h"
+#include "model/format/model.h"
 
 static struct options {
   const char *model, *complete, *out;
@@ -85,14 +87,16 @@ static void read_given(struct generation *g) {
 static void draw_images(struct generation *g) {
   const size_t size = images_size(&g->drawn), total = g->drawn.count * size;
   int *values = experiment_alloc(g->context, total, sizeof *values);
-  const struct linnet_sampling sampling = {.count = g->drawn.count,
-                                           .steps = size,
-                                           .given = g->num_given,
-                                           .batch = (size_t)options.batch,
-                                           .seed = (uint64_t)options.seed};
+  struct linnet_sample_settings settings;
+  linnet_sample_settings_default(&settings);
+  settings.count = g->drawn.count;
+  settings.steps = size;
+  settings.given = g->num_given;
+  settings.batch = (size_t)options.batch;
+  settings.seed = (uint64_t)options.seed;
   for (size_t i = 0; g->num_given > 0 && i < total; i++)
     values[i] = g->given.values[i];
-  images_check(linnet_sample(g->context, g->model, &sampling, values), g->context);
+  images_check(linnet_sample(g->context, g->model, &settings, values), g->context);
   g->drawn.values = experiment_alloc(g->context, total, 1);
   for (size_t i = 0; i < total; i++)
     g->drawn.values[i] = (unsigned char)values[i];

@@ -83,11 +83,14 @@ static struct linnet_model *create_model(struct linnet_context *context, size_t 
 
 static struct seconds measure_recurrence(struct linnet_context *context, const struct linnet_model *model,
                                          size_t steps) {
-  const struct linnet_sampling sampling = {
-      .count = (size_t)options.count, .steps = steps, .batch = (size_t)options.batch, .seed = 1};
-  int *values = experiment_alloc(context, sampling.count * steps, sizeof *values);
+  struct linnet_sample_settings settings;
+  linnet_sample_settings_default(&settings);
+  settings.count = (size_t)options.count;
+  settings.steps = steps;
+  settings.batch = (size_t)options.batch;
+  int *values = experiment_alloc(context, settings.count * steps, sizeof *values);
   const struct seconds start = seconds_now();
-  images_check(linnet_sample(context, model, &sampling, values), context);
+  images_check(linnet_sample(context, model, &settings, values), context);
   const struct seconds used = seconds_since(start);
   linnet_free(context, values);
   return used;

@@ -89,7 +89,8 @@ static const char needing[] =
     "linnet_recognizer_file_settings\nlinnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_model_"
     "lookahead\nlinnet_recurrence_"
     "reset\nlinnet_recurrence_saved_bytes\nlinnet_recurrence_state_bytes\n"
-    "linnet_room_settings_default\nlinnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_"
+    "linnet_room_settings_default\nlinnet_sample_format_find\nlinnet_sample_settings_default\nlinnet_score_"
+    "line\nlinnet_score_percent\nlinnet_scorer_"
     "alignment\n"
     "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_num_speakers\nlinnet_scorer_sum\n"
     "linnet_scorer_utterance\nlinnet_scorer_num_utterances\nlinnet_scp_num_entries\nlinnet_scp_find\nlinnet_scp_key\n"
@@ -149,6 +150,10 @@ static void refuse_networks(void) {
 }
 
 static void refuse_streams(void) {
+  int one = 0;
+  REFUSES(linnet_sample(NULL, f.causal_model, NULL, &one));
+  REFUSES(linnet_sample(f.context, NULL, NULL, &one));
+  REFUSES(linnet_sample(f.context, f.causal_model, NULL, NULL));
   REFUSES(linnet_recurrence_accept(NULL, floats, 1, floats, &number));
   REFUSES(linnet_recurrence_accept(f.recurrence, NULL, 1, floats, &number));
   REFUSES(linnet_recurrence_accept(f.recurrence, floats, 1, NULL, &number));

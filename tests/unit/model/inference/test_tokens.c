@@ -194,7 +194,7 @@ enum { SAMPLES = 13, LEVELS = 8, GIVEN = 20 };
 static void sample(const struct linnet_model *model, unsigned threads, size_t batch, uint64_t first, int *values) {
   struct linnet_context_settings settings;
   struct linnet_context *own = NULL;
-  const struct linnet_sampling s = {SAMPLES, FRAMES, GIVEN, batch, 9, first};
+  const struct linnet_sample_settings s = {sizeof s, SAMPLES, FRAMES, GIVEN, batch, 9, first};
   linnet_context_settings_default(&settings);
   settings.num_threads = threads;
   REQUIRE(linnet_context_create(&settings, &own) == LINNET_OK, "context");
@@ -226,14 +226,25 @@ static void check_samples(const struct linnet_model *model) {
 /* A sequence depends on its own numbers and values only. */
 static void check_one_sample(const struct linnet_model *model) {
   static int all[4 * FRAMES], one[FRAMES];
-  const struct linnet_sampling four = {.count = 4, .steps = FRAMES, .seed = 9}, third = {1, FRAMES, 0, 1, 9, 2};
+  const struct linnet_sample_settings four = {.size = sizeof four, .count = 4, .steps = FRAMES, .seed = 9},
+                                      third = {sizeof third, 1, FRAMES, 0, 1, 9, 2};
   CHECK(linnet_sample(context, model, &four, all) == LINNET_OK, "four");
   CHECK(linnet_sample(context, model, &third, one) == LINNET_OK, "one");
   CHECK(memcmp(all + 2 * FRAMES, one, sizeof one) == 0, "the third sequence by itself");
-  const struct linnet_sampling longer = {.count = 1, .steps = FRAMES + 1};
-  CHECK(linnet_sample(context, model, &longer, one) == LINNET_ERROR_ARGUMENT &&
-            strstr(linnet_context_error(context), "positions for 150"),
+}
+
+static void refuse_sample(const struct linnet_model *model, struct linnet_sample_settings settings, const char *words) {
+  int values[2] = {8, 0};
+  settings.size = sizeof settings;
+  CHECK(linnet_sample(context, model, &settings, values) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), words),
         "%s", linnet_context_error(context));
+}
+
+static void check_wrong_samples(const struct linnet_model *model) {
+  refuse_sample(model, (struct linnet_sample_settings){.count = 1, .steps = FRAMES + 1}, "positions for 150");
+  refuse_sample(model, (struct linnet_sample_settings){.count = 1, .steps = 1, .given = 2}, "2 of them given");
+  refuse_sample(model, (struct linnet_sample_settings){.count = 1, .steps = 2, .given = 1}, "value 8 must be 0 to 7");
 }
 
 static void check_frames(void) {
@@ -255,6 +266,7 @@ int main(void) {
   check_batch(model);
   check_samples(model);
   check_one_sample(model);
+  check_wrong_samples(model);
   check_frames();
   linnet_model_destroy(model);
   linnet_parameters_destroy(parameters);
