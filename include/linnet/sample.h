@@ -36,7 +36,7 @@ struct linnet_sample_settings {
   size_t count;   /* sequences (default 1) */
   size_t steps;   /* values of a sequence (default 0) */
   size_t given;   /* the first values of each sequence that the caller gives (default 0) */
-  size_t batch;   /* sequences that step together; 0: about 32, 16 in bfloat16, 8 in int8 (default) */
+  size_t batch;   /* sequences that step together, up to 4096; 0: about 32, 16 in bfloat16, 8 in int8 (default) */
   uint64_t seed;  /* of the random numbers (default 0) */
   uint64_t first; /* index of the first sequence, so that calls can continue (default 0) */
 };
@@ -46,8 +46,9 @@ LINNET_API void linnet_sample_settings_default(struct linnet_sample_settings *se
 
 /* Fills values (count, steps), whose first `given` columns the caller has set; other columns need not be. `settings`
  * NULL means the defaults. LINNET_ERROR_UNSUPPORTED: the model is not causal or not of this form.
- * LINNET_ERROR_ARGUMENT: a setting or a given value is not possible, such as more steps than the model has positions.
- * LINNET_ERROR_CANCELLED, as for linnet_encoder_run. After a failure the values are undefined. */
+ * LINNET_ERROR_LIMIT: the batch is too large. LINNET_ERROR_ARGUMENT: a setting or a given value is not possible, such
+ * as more steps than the model has positions. LINNET_ERROR_CANCELLED, as for linnet_encoder_run. After a failure the
+ * values are undefined. */
 LINNET_API enum linnet_status linnet_sample(struct linnet_context *context, const struct linnet_model *model,
                                             const struct linnet_sample_settings *settings, int *values);
 

@@ -47,8 +47,9 @@ via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' 
 submission='' watcher='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
 take_options "via jobs mem gpus threads options parts log ranks pe requeue! progress retries items results lines ..." "$@"
 [ -z "$lines" ] || {
-	need_file "$lines" "--lines wants a file"
-	lines=$(realpath "$lines") parts=$(wc -l <"$lines")
+	[ -z "$parts" ] || die "--parts and --lines exclude each other"
+	[ -s "$lines" ] || die "--lines $lines: is missing or empty"
+	lines=$(realpath "$lines") parts=$(awk 'END {print NR}' "$lines")
 }
 [ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
@@ -129,9 +130,10 @@ write_requeue() {
 
 # The part of the program that puts the fields of a line into the arguments.
 write_fields() {
-	printf 'read -r -a fields < <(sed -n "${part}p" %q)\n' "$lines"
+	# The checksum makes another file another command.
+	printf 'read -r -a fields < <(sed -n "${part}p" %q) # %s\n' "$lines" "$(cksum <"$lines")"
 	# shellcheck disable=SC2016
-	printf '%s\n' 'for field in "${!fields[@]}"; do command=("${command[@]//"{$((field + 1))}"/${fields[field]}}"); done'
+	printf '%s\n' 'for field in "${!fields[@]}"; do command=("${command[@]//"{$((field + 1))}"/"${fields[field]}"}"); done'
 }
 
 # Prints the program of a part.

@@ -17,10 +17,11 @@ Recognises the utterances of a Kaldi data folder in parts, here or on a cluster.
   posteriors OPTION...   computes posteriors: archives PREFIX.1.ark ..., and PREFIX.scp with the utterances of all
   decode OPTION...       searches the posteriors in SCP: PREFIX.hyp
 
-Hypotheses are lines "UTTERANCE SYMBOLS", sorted; other formats cannot be joined. Failed parts run again, and continue. If
-utterances are still without a result, PREFIX.missing lists them, with part and log, PREFIX.hyp or PREFIX.scp has the others,
-and the exit status is 1. The same command then runs only the failed parts. A finished command does not run again while
-its options and files are the same.
+Hypotheses are lines "UTTERANCE SYMBOLS", sorted; other formats cannot be joined. Failed parts run again: transcribe and
+decode continue, posteriors begins anew. If utterances are still without a result, PREFIX.missing lists them, with part and
+log, PREFIX.hyp or PREFIX.scp has the others, and the exit status is 1. The same command then runs only the failed parts. A
+finished command does not run again while its program, options, lists and the files that they name are the same; audio,
+and files that a recognizer's folder names elsewhere, are not compared.
 
   --parts N       divide the speakers into N parts (default 32)
   --cmd TEXT      where parts run: local (default), or a way and its options, such as "slurm --mem 4G --threads 2 --time=60":
@@ -46,15 +47,19 @@ mkdir -p "$(dirname "$out")"
 out=$(cd "$(dirname "$out")" && pwd)/$(basename "$out")
 work=$out.parts
 
+# Size, time and number of the archives that a list names.
+archives_of() { sed 's/^[^ ]* *//; s/:[0-9]*$//' "$1" | sort -u | xargs -r -d '\n' stat -c '%n %s %y %i' || true; }
+
 # What the results depend on: the program, the data folder, the options and the files that they name.
 inputs() {
 	local file
 	{
 		echo "$parts ${rest[*]}"
-		for file in "$linnet" "$posteriors" "$data"/{utt2spk,wav.scp,segments,feats.scp,cmvn.scp} "${rest[@]}"; do
+		for file in "$(command -v "$linnet")" "$posteriors" "$data"/{utt2spk,wav.scp,segments,feats.scp,cmvn.scp} "${rest[@]#--*=}"; do
 			[ ! -f "$file" ] || cat "$file"
-			[ ! -d "$file" ] || find "$file" -maxdepth 1 -type f -print0 | sort -z | xargs -0r cat
+			[ ! -d "$file" ] || find -L "$file" -maxdepth 1 -type f -print0 | sort -z | xargs -0r cat
 		done
+		[ -z "$posteriors" ] || archives_of "$posteriors"
 	} | cksum
 }
 
@@ -70,22 +75,43 @@ part_folder() {
 
 prepare() {
 	local part
-	rm -rf "$work" "$out".{hyp,scp,missing} "$out".[0-9]*.ark*
+	rm -rf "$work" "$out.$suffix" "$out.$suffix.inputs"
+	[ "$suffix" = hyp ] || find "$(dirname "$out")" -maxdepth 1 -regextype egrep \
+		-regex ".*/$(basename "$out" | sed 's/[^A-Za-z0-9_-]/[&]/g')[.][0-9]+[.]ark([.]frame_shift)?" -delete
 	mkdir -p "$work"
 	count=$(divide_utterances "$data" "$work/part" "$parts")
 	for part in $(seq "$count"); do part_folder "$part"; done
 	into "$work/inputs" echo "$sum"
 }
 
+# results_of PART: its results; of a part that was interrupted the complete lines
+results_of() {
+	local file=$work/$1.$suffix
+	[ -e "$file" ] || file=$file.partial
+	[ ! -e "$file" ] || head -n "$(wc -l <"$file")" "$file"
+}
+
 # Joins the results of all parts.
 gather() {
 	local part
-	for part in $(seq "$count"); do [ ! -e "$work/$part.$suffix" ] || cat "$work/$part.$suffix"; done | sort
+	for part in $(seq "$count"); do results_of "$part"; done | sort
 }
 
-sum=$(inputs) suffix=hyp
+# Lines "UTTERANCE PART LOG" of the utterances without a result.
+list_missing() {
+	local part
+	for part in $(seq "$count"); do
+		results_of "$part" | where="$part $work/log.$part.log" awk '
+			FILENAME == "-" {there[$1]; next}
+			!($1 in there) {print $1 " " ENVIRON["where"]}' - "$work/part.$part.list"
+	done
+}
+
+suffix=hyp
 [ "$command" != posteriors ] || suffix=scp
-if [ -e "$out.$suffix" ] && [ "$(cat "$out.inputs" 2>/dev/null)" = "$sum" ]; then
+sum=$(inputs)
+rm -f "$out.missing"
+if [ -e "$out.$suffix" ] && [ "$(cat "$out.$suffix.inputs" 2>/dev/null)" = "$sum" ]; then
 	say "$out.$suffix is finished; the command does not run again"
 	exit
 fi
@@ -95,25 +121,23 @@ else
 	prepare
 fi
 parse_way "$cmd"
-threads=1
-for ((i = 0; i < ${#way_requests[@]}; i += 2)); do
-	[ "${way_requests[i]}" != --threads ] || threads=${way_requests[i + 1]}
-done
-run=("$linnet" "${rest[@]}" --threads "$threads")
+run=("$linnet" "${rest[@]}" --threads "$way_threads")
 case "$command" in
 transcribe) run+=(--resume --output "$work/{}.hyp" --data "$work/{}") ;;
 posteriors) run+=(--out "$out.{}.ark" --scp "$work/{}.scp" --data "$work/{}") ;;
 decode) run+=(--resume --output "$work/{}.hyp" "scp:$work/{}/posteriors.scp") ;;
 esac
 status=0
+rm -f "$work/log.failed"
 "$common/cmd.sh" --via "$way" ${way_requests[@]+"${way_requests[@]}"} --options "$way_options" --jobs "$jobs" --retries "$retries" \
-	--parts "$count" --log "$work/log" --items "$work/part.{}.list" --results "$work/{}.$suffix" -- "${run[@]}" || status=$?
-[ "$status" -lt 128 ] || exit "$status"
+	--parts "$count" --log "$work/log" -- "${run[@]}" || status=$?
+[ "$status" = 0 ] || [ -e "$work/log.failed" ] || exit "$status" # interrupted, or not begun
 into "$out.$suffix" gather
-if [ "$status" != 0 ]; then
-	into "$out.missing" cat "$work/log.missing"
+into "$out.missing" list_missing
+if [ -s "$out.missing" ]; then
+	say "$(wc -l <"$out.missing") of $(wc -l <"$data/utt2spk") utterances have no result: $out.missing"
 	exit 1
 fi
 into "$out.log" cat "$work"/log.*.log
-into "$out.inputs" echo "$sum"
+into "$out.$suffix.inputs" echo "$sum"
 rm -rf "$work" "$out.missing"

@@ -273,18 +273,21 @@ in_ranks() {
 	"${start_ranks[@]}" "$_ranks" "$@"
 }
 
-# parse_way CMD: sets way to the first word, a way of cmd.sh, way_requests to the requests that cmd.sh takes of the others, and
-# way_options to the rest, which is for sbatch or qsub.
+# parse_way CMD: sets way to the first word, a way of cmd.sh, way_requests to the requests that cmd.sh takes of the others,
+# way_threads to the requested threads, and way_options to the rest, which is for sbatch or qsub.
 parse_way() {
 	local _words=() _rest=()
 	read -r -a _words <<<"$1"
-	way=${_words[0]-} way_requests=()
+	# shellcheck disable=SC2034 # for those that call this
+	way=${_words[0]-} way_requests=() way_threads=1
 	_words=("${_words[@]:1}")
 	while [ ${#_words[@]} -gt 0 ]; do
 		case "${_words[0]}" in
 		--mem | --gpus | --threads | --pe)
 			[ ${#_words[@]} -gt 1 ] || die "${_words[0]} needs a value"
 			way_requests+=("${_words[@]:0:2}")
+			# shellcheck disable=SC2034
+			[ "${_words[0]}" != --threads ] || way_threads=${_words[1]}
 			_words=("${_words[@]:2}")
 			;;
 		*)
@@ -300,7 +303,8 @@ parse_way() {
 # --partition=long". With --ranks the command is a training of N processes in the folder of LOG, which continues after its
 # job is queued again.
 run_on() {
-	local _training=() _ranks=1 _log way way_requests way_options
+	# shellcheck disable=SC2034 # parse_way sets way_threads
+	local _training=() _ranks=1 _log way way_requests way_threads way_options
 	if [ "$1" = --ranks ]; then
 		_ranks=$2 _training=(--ranks "$2" --requeue --progress "$(dirname "$4")/checkpoint.safetensors")
 		shift 2

@@ -44,12 +44,12 @@ done
 
 # in_parts SET NAME [OPTION...] -- COMMAND...: results of a set in OUT/SET.NAME.*; goes on if some utterances have none
 in_parts() {
-	local prefix=$out/$1.$2
-	"$common/decode.sh" --data "$data/$1" --out "$prefix" --parts "$parts" --cmd "$cmd" --jobs "$at_once" "${@:3}" || {
-		[ -s "$prefix.missing" ] || exit 1
-		[ -s "$prefix.hyp" ] || [ -s "$prefix.scp" ] || die "$1: no utterance was recognised"
-		say "$1: not all utterances were recognised; the rest count as deleted: see $prefix.missing"
-	}
+	local prefix=$out/$1.$2 status=0
+	"$common/decode.sh" --data "$data/$1" --out "$prefix" --parts "$parts" --cmd "$cmd" --jobs "$at_once" "${@:3}" || status=$?
+	[ "$status" != 0 ] || return 0
+	[ "$status" = 1 ] && [ -s "$prefix.missing" ] || exit "$status"
+	[ -s "$prefix.hyp" ] || [ -s "$prefix.scp" ] || die "$1: no utterance was recognised"
+	say "$1: not all utterances were recognised; the rest count as deleted: see $prefix.missing"
 }
 
 # recognise SET: greedy hypotheses and posteriors
@@ -77,7 +77,7 @@ hypothesis() {
 	if [ "$1" != words ] || [ -z "$hyp_filter" ]; then
 		echo "$2.hyp"
 	else
-		into "$2.filtered" filtered "$hyp_filter" "$2.hyp"
+		into "$2.filtered" filtered "$hyp_filter" "$2.hyp" || return
 		echo "$2.filtered"
 	fi
 }
@@ -89,26 +89,41 @@ reference() {
 	elif [ -z "$ref_filter" ]; then
 		echo "$data/$2/text"
 	else
-		into "$out/$2.ref" filtered "$ref_filter" "$data/$2/text"
+		into "$out/$2.ref" filtered "$ref_filter" "$data/$2/text" || return
 		echo "$out/$2.ref"
 	fi
 }
 
-# tune KIND: lines of weight, bonus and error on the development set; all pairs are one job
-tune() {
-	local weight bonus hypothesis some=$weights others=$bonuses options
+# all_pairs KIND: lines of weight and bonus
+all_pairs() {
+	local weight bonus some=$weights others=$bonuses
 	[ "$1" = beam ] || some=$word_weights others=$word_bonuses
 	for weight in $some; do
 		for bonus in $others; do echo "$weight $bonus"; done
-	done >"$tuning/pairs"
+	done
+}
+
+# search_pairs KIND: searches the development set with all pairs, which are one job
+search_pairs() {
+	local options
+	rm -rf "$tuning"
+	mkdir "$tuning"
+	all_pairs "$1" >"$tuning/pairs"
 	options_of "$1" '{1}' '{2}'
 	parse_way "$cmd"
 	"$common/cmd.sh" --via "$way" ${way_requests[@]+"${way_requests[@]}"} --options "$way_options" --jobs "$at_once" \
-		--lines "$tuning/pairs" --log "$tuning/$1" -- \
-		"$linnet" "${options[@]}" --threads 1 --output "$tuning/{1}.{2}.hyp" "scp:$out/$dev.post.scp" || die "$dev, $1: see above"
+		--lines "$tuning/pairs" --log "$tuning/log" -- "$linnet" "${options[@]}" --threads "$way_threads" --resume \
+		--output "$tuning/{1}.{2}.hyp" "scp:$out/$dev.post.scp" || die "$dev, $1: see above"
+}
+
+# rate_pairs KIND: lines of weight, bonus and error on the development set
+rate_pairs() {
+	local weight bonus hypothesis reference error
+	reference=$(reference "$1" "$dev") || return
 	while read -r weight bonus; do
-		hypothesis=$(hypothesis "$1" "$tuning/$weight.$bonus")
-		echo "$weight $bonus $(error_rate "$(reference "$1" "$dev")" "$hypothesis" "${tune_options[@]}")"
+		hypothesis=$(hypothesis "$1" "$tuning/$weight.$bonus") || return
+		error=$(error_rate "$reference" "$hypothesis" "${tune_options[@]}") || return
+		echo "$weight $bonus ${error:?}"
 	done <"$tuning/pairs"
 }
 
@@ -133,13 +148,15 @@ cross_check() {
 
 # score SEARCH SET KIND: units, folded or words
 score() {
-	local prefix=$out/$2.$1 options=()
+	local prefix=$out/$2.$1 options=() reference hypothesis
+	reference=$(reference "$1" "$2") || die "$2: the filter of references failed"
+	hypothesis=$(hypothesis "$1" "$prefix") || die "$2: the filter of hypotheses failed"
 	case "$3" in
 	folded) options=(--strip-stress --ignore 'NSN SPN') ;;
 	words) options=("${word_options[@]}") ;;
 	esac
 	"$linnet" score --utt2spk "$data/$2/utt2spk" --by-speaker --per-speaker "$prefix.speakers" --per-utt "$prefix.utterances" \
-		--confusions "$prefix.confusions" --trn "$prefix" ${options[@]+"${options[@]}"} "$(reference "$1" "$2")" "$(hypothesis "$1" "$prefix")" \
+		--confusions "$prefix.confusions" --trn "$prefix" ${options[@]+"${options[@]}"} "$reference" "$hypothesis" \
 		>"$prefix.$3.score"
 	cross_check "$prefix" "$prefix.$3.score"
 	rm -f "$prefix".{ref,hyp}.trn
@@ -150,7 +167,8 @@ score() {
 search_sets() {
 	local weight bonus set options tune_options=(--unit phone)
 	[ "$1" = beam ] || tune_options=("${word_options[@]}")
-	into "$out/tuning.$1" tune "$1"
+	search_pairs "$1"
+	into "$out/tuning.$1" rate_pairs "$1" || die "$dev, $1: the pairs cannot be scored"
 	into "$out/tuned.$1" best "$1"
 	read -r weight bonus _ <"$out/tuned.$1"
 	say "$dev, $1: weight $weight, bonus $bonus"
@@ -168,13 +186,14 @@ word_options=(--unit word --ignore '<NOISE> <SPOKEN_NOISE>')
 searches=(beam)
 [ -z "$lexicon" ] || [ -z "$word_lm" ] || searches+=(words)
 mkdir -p "$out"
-out=$(cd "$out" && pwd) tuning=$(mktemp -d "$out/tuning.XXXXXX")
-trap 'rm -rf "$tuning"' EXIT
+out=$(cd "$out" && pwd)
+tuning=$out/tuning.parts
 rm -f "$out"/tuning.{beam,words} "$out"/tuned.* "$out"/*.tmp.*
-for set in $dev $tests; do rm -f "$out/$set".*.score; done
+for set in $dev $tests; do rm -f "$out/$set".*.score "$out/$set".{words.filtered,ref}; done
 find_sclite
 for set in $dev $tests; do recognise "$set"; done
 for kind in "${searches[@]}"; do search_sets "$kind"; done
+rm -rf "$tuning"
 [ -z "$tests" ] || echo "$(date -u +%FT%TZ) commit $(commit) model $(cksum <"$model" | cut -d ' ' -f 1)" >>"$out/scored"
 for set in $dev $tests; do
 	for kind in units folded; do

@@ -60,11 +60,11 @@ check_stages 5
 if [ -n "$quick" ]; then
 	: "${updates:=10}" "${layers:=1}" "${heads:=2}" "${width:=16}" "${feed_forward:=32}" "${scale:=4}" "${test_images:=20}"
 	network=(--heads 2 --width 16 --feed-forward 32)
-	mnist_layers=1 mnist_side=4 mnist_batches=(1 3) cifar_layers=1 cifar_side=2 cifar_batches=(2) lengths='8 16' longest=32
+	mnist_layers=1 mnist_side=4 mnist_batches=(1 3) cifar_layers=1 cifar_side=2 cifar_batches=(2) lengths='8 16 32'
 else
 	network=(--heads 8 --width 256 --feed-forward 1024)
 	mnist_layers=8 mnist_side=28 mnist_batches=(1 10 100 1000) cifar_layers=16 cifar_side=32 cifar_batches=(1 10)
-	lengths='256 1024 4096 16384' longest=65536
+	lengths='256 1024 4096 16384 65536'
 fi
 : "${updates:=10000}" "${layers:=8}" "${heads:=8}" "${width:=256}" "${feed_forward:=1024}" "${scale:=1}" "${test_images:=1000}"
 read -r -d '' -a kinds <<<"$kinds" || true
@@ -196,7 +196,7 @@ measure_images() {
 # The network of the lengths is small, so that attention takes a part of the time that can be seen.
 measure_lengths() {
 	local n run=("$meter" --threads 1 --layers 2 --heads 4 --width 128 --feed-forward 512)
-	for n in $lengths "$longest"; do measure "length linear $n" "${run[@]}" --length "$n"; done
+	for n in $lengths; do measure "length linear $n" "${run[@]}" --length "$n"; done
 	for n in $lengths; do
 		measure "length stateful-softmax $n" "${run[@]}" --attention causal-softmax --length "$n"
 		measure "length softmax $n" "${run[@]}" --attention causal-softmax --length "$n" --whole --points 4
@@ -317,11 +317,12 @@ write_speed() {
 
 The paper's networks (8 layers for MNIST, 16 for CIFAR-10, 8 heads of 32, feed-forward 1024) with random weights, on one
 thread. Seconds are of the processor, so that other programs on the machine matter less; the last column is the clock's.
+The third column is the number of images; \`linear\` generates them in groups of 8 to 32, the others together.
 \`linear\` and \`stateful-softmax\` step with a state. \`softmax\` and \`lsh\` run the network over all values so far
 for each new one: 8 lengths are measured, and each stands for an eighth of the steps. \`torch\` is
 \`local/peer_torch.py\`. The paper's images per second are of its GPU, its seconds of its CPU.
 
-| images | attention | batch | images/s | s for an image | paper: images/s | paper: s | s by the clock |
+| images | attention | number | images/s | s for an image | paper: images/s | paper: s | s by the clock |
 |---|---|---|---|---|---|---|---|
 END
 	while IFS=$'\t' read -r label line; do

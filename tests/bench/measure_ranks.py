@@ -131,6 +131,8 @@ def main():
     parser.add_argument("--computing", type=float, help="seconds of a step for the table, in place of the measured one")
     parser.add_argument("--gpu", action="store_true", help="the table for ranks on GPUs, which hide no transfers")
     args = parser.parse_args()
+    if args.network and max(args.ranks) > 2:
+        parser.error("--network has two hosts, so --ranks can be 1 and 2")
     args.linnet = Path(args.linnet).resolve()
     with tempfile.TemporaryDirectory() as folder, \
             two_hosts(args.network) if args.network else contextlib.nullcontext(OneHost()) as hosts:

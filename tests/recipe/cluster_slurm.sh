@@ -86,8 +86,8 @@ check_training() {
     --options "--time=$minutes" --retries 0 --parts 1 --log "jobs/$1" -- "$linnet" train "${options[@]}" --exp "$1"
   grep -q "$2" "jobs/$1.1.log" || fail "$1: not queued again: $(cat "jobs/$1.1.log")"
   [[ $ranks -eq 1 ]] || grep -q '^2 ranks by' "jobs/$1.1.log" || fail "$1: not two ranks: $(cat "jobs/$1.1.log")"
-  cmp $whole/model.safetensors "$1/model.safetensors" || fail "$1: the model of the continued training differs"
-  cmp $whole/batches.txt "$1/batches.txt" || fail "$1: the batches of the continued training differ"
+  cmp "$whole"/model.safetensors "$1/model.safetensors" || fail "$1: the model of the continued training differs"
+  cmp "$whole"/batches.txt "$1/batches.txt" || fail "$1: the batches of the continued training differ"
 }
 minutes=5 whole=whole
 # Sends the signal to the first job.
@@ -107,17 +107,20 @@ lift_limit() {
   wait_for 30 scontrol update JobId="$(squeue --noheader --format %A | head -n 1)" TimeLimit=60
 }
 
+# A training that lasts longer than the minute of three after which the signal comes
+check_limit() {
+  local minutes=3 whole=long options=("${options[@]}" --set epochs=20000 --set checkpoint_seconds=30)
+  "$linnet" train "${options[@]}" --exp long 2> long.log || fail "$(cat long.log)"
+  check_training limited 'interrupted: queued again' lift_limit
+}
+
 for case in "${@:2}"; do
   case $case in
   --node-failure) # Slurm queues the job again, but srun ends with 0. The daemon then takes the machine back.
     check_training failed 'srun: error: Node failure' scontrol update NodeName="$host" State=DOWN Reason=test
     ;;
   --preemption) check_training preempted 'interrupted: queued again' preempt ;;
-  --time-limit) # of three minutes: the signal comes two before
-    minutes=3 whole=long options+=(--set epochs=20000 --set checkpoint_seconds=30)
-    "$linnet" train "${options[@]}" --exp long 2> long.log || fail "$(cat long.log)"
-    check_training limited 'interrupted: queued again' lift_limit
-    ;;
+  --time-limit) check_limit ;;
   esac
 done
 

@@ -35,10 +35,22 @@ printf 'B\nA\n' > symbols
 in_parts 0 '4 of 4 parts to run' beam --posteriors parts/post.scp -- "${search[@]}"
 cmp -s beam.hyp parts/beam.hyp && fail 'other symbols had no effect'
 
+# Other posteriors have the same list if the model has the same form.
+cp parts/beam.hyp before.hyp
+check 0 'train loss' "$linnet" train --train stored --dev stored --config conf.json --exp other --set epochs=1
+in_parts 0 '4 of 4 parts to run' post -- posteriors --model=other/model.safetensors
+in_parts 0 '4 of 4 parts to run' beam --posteriors parts/post.scp -- "${search[@]}"
+in_parts 0 '4 of 4 parts to run' post -- posteriors "${model[@]}"
+in_parts 0 '4 of 4 parts to run' post --posteriors parts/post.scp -- "${search[@]}"
+cmp before.hyp parts/post.hyp || fail 'a search beside its posteriors'
+[[ -s parts/post.scp && -s parts/post.4.ark ]] || fail 'the search removed its posteriors'
+grep -v u5 parts/post.scp > some.scp
+in_parts 1 '1 of 6 utterances have no result' some --posteriors some.scp -- "${search[@]}"
+
 # --- what is lost is listed, and only its part runs again
 
 mv stored/late.ark hidden
-in_parts 1 '1 items are missing' lost -- transcribe "${model[@]}"
+in_parts 1 '1 of 6 utterances have no result' lost -- transcribe "${model[@]}"
 grep -q 'they run again (2 of 2)' out || fail "no retries: $(cat out)"
 [[ $(cut -d ' ' -f 1,2 parts/lost.missing) == 'u3 2' ]] || fail "$(cat parts/lost.missing)"
 [[ $(cut -d ' ' -f 1 parts/lost.hyp | paste -s -d ' ') == 'u1 u2 u4 u5 u6' ]] || fail "$(cat parts/lost.hyp)"
@@ -56,6 +68,22 @@ END
 chmod +x dies
 LINNET=$PWD/dies in_parts 0 '1 of 4 parts failed; they run again (1 of 2)' killed -- transcribe "${model[@]}"
 cmp greedy.hyp parts/killed.hyp || fail 'a part that was killed'
+
+# Part 2 has finished two utterances of three and written a part of the third when it dies, three times.
+cat > half << END
+#!/bin/bash
+$linnet "\$@" || exit
+[[ \$* == *' --output $PWD/parts/half.parts/2.hyp '* ]] || exit 0
+cd parts/half.parts && head -c -2 2.hyp > 2.hyp.partial && rm 2.hyp && kill -KILL \$\$
+END
+chmod +x half
+LINNET=$PWD/half in_parts 1 '1 of 6 utterances have no result' half --parts 2 -- transcribe "${model[@]}"
+[[ $(cut -d ' ' -f 1,2 parts/half.missing) == 'u6 2' && $(wc -l < parts/half.hyp) -eq 5 ]] || fail "$(cat parts/half.hyp)"
+# Its partial results do not pass for those of another model that was finished before.
+in_parts 0 '2 of 2 parts to run' half --parts 2 -- transcribe "${model[@]}"
+LINNET=$PWD/half in_parts 1 'have no result' half --parts 2 -- transcribe --model other/model.safetensors
+in_parts 0 '2 of 2 parts to run' half --parts 2 -- transcribe "${model[@]}"
+cmp greedy.hyp parts/half.hyp || fail 'partial results of another model'
 
 in_parts 1 'COMMAND align: must be one of transcribe posteriors decode' x -- align
 in_parts 1 'SCP is missing: decode wants --posteriors SCP' x -- decode

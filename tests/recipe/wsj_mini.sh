@@ -112,7 +112,14 @@ cp -r incomplete/scores before
 LINNET=$PWD/failing check 1 'test_dev93' "$recipes/common/score_sets.sh" --model exp/mini_wsj/model.safetensors --data incomplete/feats \
   --dev test_dev93 --tests test_eval92 --units exp/lang/units --lm exp/lm/phones.bin --out incomplete/scores
 cmp before/scored incomplete/scores/scored || fail 'test sets that were not searched count as scored'
-[[ -z $(find incomplete/scores -name 'tun*') ]] || fail "files of an interrupted tuning: $(ls incomplete/scores)"
+[[ -z $(find incomplete/scores -name 'tun*' ! -path '*/tuning.parts*') ]] || fail "files of an interrupted tuning: $(ls incomplete/scores)"
+# So does a filter that fails.
+printf '#!/bin/bash\nexit 1\n' > no-filter
+chmod +x no-filter
+check 1 'the pairs cannot be scored' "$recipes/common/score_sets.sh" --model exp/mini_wsj/model.safetensors --data exp/feats \
+  --dev test_dev93 --tests test_eval92 --units exp/lang/units --lm exp/lm/phones.bin --lexicon exp/lang-words/words.txt \
+  --word-lm exp/lm/trigram.bin --hyp-filter "$PWD/no-filter" --out filtered --weights 1 --bonuses 0 --word-weights 1 --word-bonuses 0
+[[ ! -e filtered/scored ]] || fail 'test sets without hypotheses count as scored'
 check 143 'begun' bash -c '. "$0"; echo begun; into interrupted bash -c "echo some; kill -TERM \$PPID; sleep 0.1"' "$recipes/common/lib.sh"
 [[ -z $(find . -maxdepth 1 -name 'interrupted*') ]] || fail 'an interrupt leaves a temporary file'
 
@@ -137,7 +144,8 @@ recipe 0 'index.html' --units 39 --stage 7
 
 if command -v python3 > /dev/null; then
   wfst=(python3 "$recipes/common/wfst_decode.py" --symbols exp/lang/units --lexicon exp/lang-words/words.txt --arpa exp/lm/trigram.arpa.gz
-    --lm-weight "$(cut -d ' ' -f 1 exp/mini_wsj/tuned.words)" --silence 'NSN,SPN' --output wfst.hyp exp/mini_wsj/test_dev93.post)
+    --lm-weight "$(cut -d ' ' -f 1 exp/mini_wsj/tuned.words)" --silence 'NSN,SPN' --output wfst.hyp dev.post)
+  cat exp/mini_wsj/test_dev93.post.*.ark > dev.post
   if python3 -c 'import kaldifst, kaldi_decoder, numpy' 2> /dev/null; then
     check 0 '5 utterances' "${wfst[@]}"
     check 0 'WER' "$linnet" score --unit word --ignore '<NOISE>' exp/feats/test_dev93/text wfst.hyp

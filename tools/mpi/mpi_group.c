@@ -81,9 +81,9 @@ static int exchange(void *user, const void *send, const size_t *send_offsets, vo
                 wait_for(&request));
 }
 
-/* A gather of many bytes. MPI_Allgatherv of Open MPI 4.1 sends and receives more than 2 MB over TCP in turns, which
- * takes 1.8 times as long. */
-static bool gather_many(char *data, const size_t *offsets, int unit) {
+/* A gather of large parts. MPI_Allgatherv of Open MPI 4.1 was seen to send and receive them over TCP in turns: parts of
+ * more than 2 MB always, which then takes 1.8 times as long, and smaller ones during a training. */
+static bool gather_large(char *data, const size_t *offsets, int unit) {
   const size_t begin = offsets[own_rank], end = offsets[own_rank + 1], first = begin == 0 ? end : 0;
   const char nothing = 0;
   const char *send = begin < end ? data + begin : &nothing; /* equal addresses are a fault, or mean MPI_IN_PLACE */
@@ -100,14 +100,23 @@ static bool gather_many(char *data, const size_t *offsets, int unit) {
          wait_for(&request);
 }
 
+/* The bytes of the largest part. */
+static size_t largest_part(const size_t *offsets) {
+  size_t largest = 0;
+  for (int r = 0; r < num_ranks; r++)
+    if (offsets[r + 1] - offsets[r] > largest)
+      largest = offsets[r + 1] - offsets[r];
+  return largest;
+}
+
 static int gather(void *user, void *data, const size_t *offsets) {
-  enum { MANY_BYTES = 1 << 18 };
+  enum { LARGE_BYTES = 1 << 16 }; /* of smaller ones, latency matters: MPI may need fewer messages */
   int unit = unit_of(offsets[num_ranks]);
   (void)user;
   if (!convert(offsets, unit, 0))
     return finish(false);
-  if (offsets[num_ranks] >= MANY_BYTES)
-    return finish(gather_many(data, offsets, unit));
+  if (largest_part(offsets) >= LARGE_BYTES)
+    return finish(gather_large(data, offsets, unit));
   return finish(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts[0], starts[0], type_of(unit),
                                MPI_COMM_WORLD) == MPI_SUCCESS);
 }

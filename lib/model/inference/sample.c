@@ -167,7 +167,8 @@ enum linnet_status linnet_sample(struct linnet_context *context, const struct li
   LINNET_TRY(check(context, model, &g.sampling));
   LINNET_TRY(check_given(context, model, &g.sampling, values));
   if (g.sampling.batch == 0)
-    g.sampling.batch = default_batch(context, g.sampling.count);
+    g.sampling.batch = default_batch(model->context, g.sampling.count);
+  g.sampling.batch = linnet_min_size(g.sampling.batch, linnet_max_size(g.sampling.count, 1));
   linnet_poll_begin(context);
   linnet_parallel(context, linnet_divide_up(g.sampling.count, g.sampling.batch), task_group, &g);
   LINNET_TRY(linnet_poll_check(context));

@@ -245,6 +245,10 @@ static void check_wrong_samples(const struct linnet_model *model) {
   refuse_sample(model, (struct linnet_sample_settings){.count = 1, .steps = FRAMES + 1}, "positions for 150");
   refuse_sample(model, (struct linnet_sample_settings){.count = 1, .steps = 1, .given = 2}, "2 of them given");
   refuse_sample(model, (struct linnet_sample_settings){.count = 1, .steps = 2, .given = 1}, "value 8 must be 0 to 7");
+  struct linnet_sample_settings large = {.size = sizeof large, .count = 2, .steps = 1, .batch = SIZE_MAX};
+  int values[2] = {-1, -1};
+  CHECK(linnet_sample(context, model, &large, values) == LINNET_OK && values[0] >= 0 && values[1] >= 0,
+        "a large batch");
 }
 
 static void check_frames(void) {
