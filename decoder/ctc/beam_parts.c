@@ -202,16 +202,18 @@ void linnet_trie_clear(struct linnet_trie *trie) {
   add_node(trie, LINNET_TREE_NONE, 0, 0);
 }
 
+uint32_t linnet_trie_add(struct linnet_trie *trie, uint32_t node, uint32_t symbol) {
+  const uint32_t child = add_node(trie, node, symbol, linnet_trie_at(trie, node)->depth + 1);
+  link_to_parent(trie, child);
+  return child;
+}
+
 uint32_t linnet_trie_find_or_add(struct linnet_trie *trie, uint32_t node, uint32_t symbol, bool *fresh) {
   uint32_t child = linnet_trie_at(trie, node)->first_child;
   while (child != LINNET_TREE_NONE && linnet_trie_at(trie, child)->symbol != symbol)
     child = linnet_trie_at(trie, child)->next_sibling;
   *fresh = child == LINNET_TREE_NONE;
-  if (!*fresh)
-    return child;
-  child = add_node(trie, node, symbol, linnet_trie_at(trie, node)->depth + 1);
-  link_to_parent(trie, child);
-  return child;
+  return *fresh ? linnet_trie_add(trie, node, symbol) : child;
 }
 
 void linnet_trie_sweep(struct linnet_trie *trie) {

@@ -31,6 +31,7 @@ struct linnet_history_item {
   double hotwords; /* bonus of all hotwords and unknown words */
   double factor;   /* exp(weight * log P_model + bonus + hotword gain) of the last word; 0: impossible */
   uint32_t hotword_state;
+  uint32_t next; /* in its bucket */
 };
 
 struct linnet_history {
@@ -45,6 +46,8 @@ struct linnet_history {
   struct linnet_history_item *items; /* (item_capacity), by node */
   unsigned char *states;             /* (state_capacity) of `stride` bytes: of the model, by node */
   size_t item_capacity, state_capacity, stride;
+  uint32_t *buckets; /* (bucket_mask + 1): lists of nodes, by a hash of parent and token; LINNET_TREE_NONE ends one */
+  size_t bucket_mask;
 };
 
 /* A history of zeros may be destroyed. */
@@ -60,6 +63,9 @@ bool linnet_history_grow(struct linnet_history *history, size_t sequences);
 
 /* The sequence followed by a word. It is created if it does not exist; then the capacity must suffice. */
 uint32_t linnet_history_child(struct linnet_history *history, uint32_t node, uint32_t token);
+
+/* Frees the sequences that are not marked in the pool of the trie. */
+void linnet_history_sweep(struct linnet_history *history);
 
 /* An upper bound of the factor of any word. */
 double linnet_history_max_factor(const struct linnet_history *history);
@@ -108,6 +114,24 @@ struct linnet_word_unchanged {
   double *blank, *symbol;
 };
 
+/* The states that lead to a position. Many positions where a word starts have the same ones, those of their history, so
+ * their lists stay for a frame. */
+struct linnet_word_sources {
+  uint32_t *states; /* (count): of the position that was asked for last */
+  double *factors;  /* (count): pronunciation factor of the word that ends in the state; 1 if none ends there */
+  size_t count;
+  uint32_t *all_states; /* (capacity + 1): one list after the other; the last element is for positions within a word */
+  double *all_factors;
+  size_t used, capacity;
+  struct linnet_word_source_list {
+    uint32_t history, first, count;
+    uint64_t stamp; /* the list is valid if this equals the stamp below */
+  } * lists;        /* (mask + 1): at 2 history, for positions in the loop at 2 history + 1, modulo this number */
+  size_t mask;
+  uint64_t stamp;
+  uint32_t frame; /* of the lists, from 1; 0: none */
+};
+
 /* A segment of an alignment. */
 struct linnet_word_record {
   struct linnet_alignment_record segment; /* first */
@@ -149,13 +173,7 @@ struct linnet_word_search {
   size_t max_candidates;
   struct linnet_pair_table table;      /* of the positions of the beam, and of this frame's candidates */
   struct linnet_pair_table recombined; /* for recombination: (hash of the history's state, node) to candidate */
-  struct linnet_word_sources {
-    uint32_t *states; /* (beam) */
-    double *factors;  /* (beam): pronunciation factor of the word that ends in the state; 1 if none ends there */
-    size_t count;
-    uint32_t history, frame; /* valid for this history and frame (from 1; 0: none), */
-    bool loop;               /* for positions in the loop, or for other starts of words and silences */
-  } sources;
+  struct linnet_word_sources sources;
   double max_factor; /* no word's factor is higher */
   uint32_t frames;   /* taken so far */
   double log_scale;  /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */

@@ -48,21 +48,47 @@ static void add_sources_before(struct linnet_word_search *s, uint32_t history) {
       add_source(&s->sources, i, linnet_pronunciation_factor(&s->tree, index));
 }
 
-void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_position to, uint32_t parent) {
+/* Points the sources at a list that begins at element `first`. */
+static void set_list(struct linnet_word_sources *sources, size_t first, size_t count) {
+  sources->states = sources->all_states + first;
+  sources->factors = sources->all_factors + first;
+  sources->count = count;
+}
+
+/* Begins the lists anew if the frame is another, or if not all states would fit into another list. */
+static void renew_lists(struct linnet_word_search *s) {
   struct linnet_word_sources *sources = &s->sources;
-  bool start = s->tree.nodes[to.node].parent == LINNET_WORD_ROOT, loop = linnet_word_is_loop(&s->tree, to.node);
-  if (start && sources->frame == s->frames + 1 && sources->history == to.history && sources->loop == loop)
+  if (sources->frame == s->frames + 1 && sources->capacity - sources->used >= s->now->count)
     return;
-  sources->frame = start ? s->frames + 1 : 0;
-  sources->history = to.history;
-  sources->loop = loop;
-  sources->count = 0;
-  if (start) {
-    add_sources_within(s, to.history, loop);
-    add_sources_before(s, to.history);
-  } else if (parent != LINNET_NO_STATE) {
-    add_source(sources, parent, 1);
+  sources->frame = s->frames + 1;
+  sources->stamp++;
+  sources->used = 0;
+}
+
+/* The sources of a position where a word or silence starts. */
+static void find_start_sources(struct linnet_word_search *s, uint32_t history, bool loop) {
+  struct linnet_word_sources *sources = &s->sources;
+  renew_lists(s);
+  struct linnet_word_source_list *list = &sources->lists[(2 * (size_t)history + loop) & sources->mask];
+  if (list->stamp == sources->stamp && list->history == history) {
+    set_list(sources, list->first, list->count);
+    return;
   }
+  set_list(sources, sources->used, 0);
+  add_sources_within(s, history, loop);
+  add_sources_before(s, history);
+  *list = (struct linnet_word_source_list){history, (uint32_t)sources->used, (uint32_t)sources->count, sources->stamp};
+  sources->used += sources->count;
+}
+
+void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_position to, uint32_t parent) {
+  if (s->tree.nodes[to.node].parent == LINNET_WORD_ROOT) {
+    find_start_sources(s, to.history, linnet_word_is_loop(&s->tree, to.node));
+    return;
+  }
+  set_list(&s->sources, s->sources.capacity, 0);
+  if (parent != LINNET_NO_STATE)
+    add_source(&s->sources, parent, 1);
 }
 
 /* Probability of a state's alignments that a symbol may follow: if it repeats the symbol of the state, only those that

@@ -202,7 +202,7 @@ bool linnet_word_reserve(struct linnet_word_search *s, size_t sequences) {
     return true;
   for (size_t i = 0; i < s->now->count; i++)
     linnet_tree_pool_mark(pool, s->now->states[i].position.history);
-  linnet_trie_sweep(&s->history.trie);
+  linnet_history_sweep(&s->history);
   return linnet_beam_pool_suffices(pool, sequences) ||
          linnet_history_grow(&s->history, linnet_beam_pool_larger(pool, sequences));
 }

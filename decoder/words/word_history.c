@@ -32,9 +32,52 @@ void linnet_history_destroy(struct linnet_history *history) {
   if (!history->context)
     return;
   linnet_tree_pool_destroy(&history->trie.pool);
+  linnet_free(history->context, history->buckets);
   linnet_free(history->context, history->items);
   linnet_free(history->context, history->states);
 }
+
+/* --- the nodes by parent and token -------------------------------------------------------------------------------- */
+
+static uint32_t *bucket_of(const struct linnet_history *h, uint32_t node, uint32_t token) {
+  const uint64_t hash = (node ^ (uint64_t)token << 32) * 0x9E3779B97F4A7C15u;
+  return &h->buckets[(hash >> 32) & h->bucket_mask];
+}
+
+static void enter_bucket(struct linnet_history *h, uint32_t child) {
+  const struct linnet_trie_node *node = linnet_history_at(h, child);
+  uint32_t *bucket = bucket_of(h, node->parent, node->symbol);
+  h->items[child].next = *bucket;
+  *bucket = child;
+}
+
+static void empty_buckets(struct linnet_history *h) {
+  for (size_t i = 0; i <= h->bucket_mask; i++)
+    h->buckets[i] = LINNET_TREE_NONE;
+}
+
+/* Moves the nodes to at least as many buckets as there can be nodes. */
+static bool grow_buckets(struct linnet_history *h, size_t capacity) {
+  uint32_t *old = h->buckets;
+  const size_t old_count = old ? h->bucket_mask + 1 : 0, count = linnet_power_of_two(capacity);
+  if (count <= old_count)
+    return true;
+  uint32_t *grown = linnet_alloc(h->context, count, sizeof *grown);
+  if (!grown)
+    return false;
+  h->buckets = grown;
+  h->bucket_mask = count - 1;
+  empty_buckets(h);
+  for (size_t i = 0; i < old_count; i++)
+    for (uint32_t node = old[i], next; node != LINNET_TREE_NONE; node = next) {
+      next = h->items[node].next;
+      enter_bucket(h, node);
+    }
+  linnet_free(h->context, old);
+  return true;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 bool linnet_history_grow(struct linnet_history *h, size_t sequences) {
   if (!linnet_tree_pool_grow(&h->trie.pool, sequences))
@@ -48,15 +91,25 @@ bool linnet_history_grow(struct linnet_history *h, size_t sequences) {
     states = linnet_grow(h->context, h->states, &h->state_capacity, capacity, h->stride);
   if (states)
     h->states = states;
-  return items && (states || !h->model);
+  return items && (states || !h->model) && grow_buckets(h, capacity);
 }
 
 static void *state_of(const struct linnet_history *h, uint32_t node) {
   return h->states + node * h->stride;
 }
 
+void linnet_history_sweep(struct linnet_history *h) {
+  const struct linnet_tree_pool *pool = &h->trie.pool;
+  empty_buckets(h);
+  for (uint32_t node = LINNET_TRIE_ROOT + 1; node < pool->used; node++)
+    if (pool->marked[node])
+      enter_bucket(h, node);
+  linnet_trie_sweep(&h->trie);
+}
+
 void linnet_history_clear(struct linnet_history *h) {
   linnet_trie_clear(&h->trie);
+  empty_buckets(h);
   h->items[LINNET_TRIE_ROOT] = (struct linnet_history_item){.factor = 1, .hotword_state = LINNET_HOTWORDS_START};
   if (h->model)
     h->model->begin(h->model->user, state_of(h, LINNET_TRIE_ROOT));
@@ -83,10 +136,15 @@ static void score_child(struct linnet_history *h, uint32_t parent, uint32_t chil
 }
 
 uint32_t linnet_history_child(struct linnet_history *h, uint32_t node, uint32_t token) {
-  bool fresh;
-  uint32_t child = linnet_trie_find_or_add(&h->trie, node, token, &fresh);
-  if (fresh)
-    score_child(h, node, child, token);
+  uint32_t child = *bucket_of(h, node, token);
+  while (child != LINNET_TREE_NONE &&
+         (linnet_history_at(h, child)->parent != node || linnet_history_at(h, child)->symbol != token))
+    child = h->items[child].next;
+  if (child != LINNET_TREE_NONE)
+    return child;
+  child = linnet_trie_add(&h->trie, node, token);
+  score_child(h, node, child, token);
+  enter_bucket(h, child);
   return child;
 }
 
@@ -117,5 +175,6 @@ void linnet_history_score(const struct linnet_history *h, uint32_t node, bool en
 }
 
 size_t linnet_history_memory(const struct linnet_history *h) {
-  return linnet_tree_pool_memory(&h->trie.pool) + h->item_capacity * sizeof *h->items + h->state_capacity * h->stride;
+  return linnet_tree_pool_memory(&h->trie.pool) + h->item_capacity * sizeof *h->items + h->state_capacity * h->stride +
+         (h->buckets ? (h->bucket_mask + 1) * sizeof *h->buckets : 0);
 }

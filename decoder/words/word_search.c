@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/settings.h"
 #include "decoder/words/word_beam.h"
 
@@ -22,6 +23,14 @@ void(linnet_word_search_settings_default)(struct linnet_word_search_settings *se
 
 /* --- memory of a fixed size --------------------------------------------------------------------------------------- */
 
+static void lay_out_sources(struct linnet_word_sources *sources, struct linnet_arena *arena, size_t beam) {
+  sources->capacity = 4 * beam;
+  sources->mask = linnet_power_of_two(2 * beam) - 1;
+  sources->all_states = linnet_arena_take(arena, sources->capacity + 1, sizeof *sources->all_states);
+  sources->all_factors = linnet_arena_take(arena, sources->capacity + 1, sizeof *sources->all_factors);
+  sources->lists = linnet_arena_take(arena, sources->mask + 1, sizeof *sources->lists);
+}
+
 static void lay_out(void *search, struct linnet_arena *arena) {
   struct linnet_word_search *s = search;
   for (size_t i = 0; i < 2; i++) {
@@ -35,8 +44,7 @@ static void lay_out(void *search, struct linnet_arena *arena) {
   s->candidates = linnet_arena_take(arena, s->max_candidates, sizeof *s->candidates);
   s->positions = linnet_arena_take(arena, s->max_candidates, sizeof *s->positions);
   s->spare = linnet_arena_take(arena, s->max_candidates, sizeof *s->spare);
-  s->sources.states = linnet_arena_take(arena, s->beam, sizeof *s->sources.states);
-  s->sources.factors = linnet_arena_take(arena, s->beam, sizeof *s->sources.factors);
+  lay_out_sources(&s->sources, arena, s->beam);
   linnet_row_choice_lay_out(&s->choice, arena);
   linnet_pair_table_lay_out(&s->table, arena, s->beam + s->max_candidates);
   linnet_pair_table_lay_out(&s->recombined, arena, s->beam);

@@ -35,6 +35,14 @@ LINNET_HOST_DEVICE static inline size_t linnet_round_up(size_t n, size_t step) {
   return LINNET_ROUND_UP(n, step);
 }
 
+/* The smallest power of two that is at least n, which is at most 2^62. */
+static inline size_t linnet_power_of_two(size_t n) {
+  size_t power = 1;
+  while (power < n)
+    power *= 2;
+  return power;
+}
+
 /* The first address from `pointer` on that is a multiple of `step`; NULL stays NULL. */
 static inline void *linnet_align_up(void *pointer, size_t step) {
   return (void *)linnet_round_up((uintptr_t)pointer, step);
