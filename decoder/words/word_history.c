@@ -80,6 +80,7 @@ static bool grow_buckets(struct linnet_history *h, size_t capacity) {
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 bool linnet_history_grow(struct linnet_history *h, size_t sequences) {
+  const size_t before = h->trie.pool.capacity;
   if (!linnet_tree_pool_grow(&h->trie.pool, sequences))
     return false;
   size_t capacity = h->trie.pool.capacity;
@@ -91,7 +92,10 @@ bool linnet_history_grow(struct linnet_history *h, size_t sequences) {
     states = linnet_grow(h->context, h->states, &h->state_capacity, capacity, h->stride);
   if (states)
     h->states = states;
-  return items && (states || !h->model) && grow_buckets(h, capacity);
+  if (items && (states || !h->model) && grow_buckets(h, capacity))
+    return true;
+  h->trie.pool.capacity = before; /* no node without an item */
+  return false;
 }
 
 static void *state_of(const struct linnet_history *h, uint32_t node) {
