@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/numbers.h"
 
 #define LINNET_NO_PAIR UINT32_MAX
 
@@ -23,9 +24,7 @@ struct linnet_pair_table {
 /* Takes the slots for `pairs` pairs from an arena. The caller clears the memory. */
 static inline void linnet_pair_table_lay_out(struct linnet_pair_table *table, struct linnet_arena *arena,
                                              size_t pairs) {
-  size_t slots = 16;
-  while (slots < 2 * pairs)
-    slots *= 2;
+  const size_t slots = linnet_power_of_two(linnet_max_size(2 * pairs, 16));
   table->mask = slots - 1;
   table->slots = linnet_arena_take(arena, slots, sizeof *table->slots);
 }
@@ -34,11 +33,15 @@ static inline void linnet_pair_table_empty(struct linnet_pair_table *table) {
   table->stamp++;
 }
 
+/* 32 bits of a hash of a pair. */
+static inline size_t linnet_pair_hash(uint64_t a, uint32_t b) {
+  return (size_t)(((a ^ (uint64_t)b << 32) * 0x9E3779B97F4A7C15u) >> 32);
+}
+
 /* The slot of a pair, or the free one where it belongs. */
 static inline struct linnet_pair_slot *linnet_pair_table_slot(const struct linnet_pair_table *table, uint64_t a,
                                                               uint32_t b) {
-  uint64_t hash = (a ^ (uint64_t)b << 32) * 0x9E3779B97F4A7C15u;
-  for (size_t i = (size_t)(hash >> 32);; i++) {
+  for (size_t i = linnet_pair_hash(a, b);; i++) {
     struct linnet_pair_slot *slot = &table->slots[i & table->mask];
     if (slot->stamp != table->stamp || (slot->a == a && slot->b == b))
       return slot;

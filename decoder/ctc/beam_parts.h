@@ -158,7 +158,7 @@ static inline struct linnet_trie_node *linnet_trie_at(const struct linnet_trie *
 /* Clears the trie and adds the root; the capacity must be at least 1. */
 void linnet_trie_clear(struct linnet_trie *trie);
 
-/* Adds a child by a symbol that does not exist; the pool must have a free item. */
+/* Adds the child of a node by a symbol. There must be no such child, and the pool must have a free item. */
 uint32_t linnet_trie_add(struct linnet_trie *trie, uint32_t node, uint32_t symbol);
 
 /* The child by a symbol. If it does not exist, it is created and *fresh is true; then the pool must have a free

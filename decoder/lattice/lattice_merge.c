@@ -2,6 +2,7 @@
  * lattice, if the lattice is deterministic and its scores were pushed. */
 #include <math.h>
 
+#include "base/numbers.h"
 #include "decoder/lattice/lattice.h"
 
 struct merging {
@@ -53,8 +54,7 @@ static uint32_t choose(struct merging *m, size_t state) {
 static bool allocate(struct merging *m) {
   struct linnet_context *context = m->lattice->context;
   size_t count = m->lattice->graph.state_count;
-  for (m->table_size = 16; m->table_size < 2 * count;)
-    m->table_size *= 2;
+  m->table_size = linnet_power_of_two(linnet_max_size(2 * count, 16));
   m->chosen = linnet_alloc(context, count, sizeof *m->chosen);
   m->table = linnet_calloc(context, m->table_size, sizeof *m->table);
   return m->chosen && m->table;

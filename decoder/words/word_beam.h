@@ -114,8 +114,14 @@ struct linnet_word_unchanged {
   double *blank, *symbol;
 };
 
-/* The states that lead to a position. Many positions where a word starts have the same ones, those of their history, so
- * their lists stay for a frame. */
+/* The states that lead to the starts of words after a history. */
+struct linnet_word_source_list {
+  uint32_t history, first, count; /* elements `first` ... of the arrays below */
+  uint64_t stamp;                 /* the list is valid if this equals the stamp below */
+};
+
+/* The states that lead to a position. Positions where a word starts share the list of their history, which stays for
+ * the frame. */
 struct linnet_word_sources {
   uint32_t *states; /* (count): of the position that was asked for last */
   double *factors;  /* (count): pronunciation factor of the word that ends in the state; 1 if none ends there */
@@ -123,10 +129,8 @@ struct linnet_word_sources {
   uint32_t *all_states; /* (capacity + 1): one list after the other; the last element is for positions within a word */
   double *all_factors;
   size_t used, capacity;
-  struct linnet_word_source_list {
-    uint32_t history, first, count;
-    uint64_t stamp; /* the list is valid if this equals the stamp below */
-  } * lists;        /* (mask + 1): at 2 history, for positions in the loop at 2 history + 1, modulo this number */
+  struct linnet_word_source_list *lists; /* (mask + 1): at 2 history, or at 2 history + 1 for positions in the loop,
+                                            modulo this number */
   size_t mask;
   uint64_t stamp;
   uint32_t frame; /* of the lists, from 1; 0: none */

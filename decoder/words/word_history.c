@@ -40,8 +40,7 @@ void linnet_history_destroy(struct linnet_history *history) {
 /* --- the nodes by parent and token -------------------------------------------------------------------------------- */
 
 static uint32_t *bucket_of(const struct linnet_history *h, uint32_t node, uint32_t token) {
-  const uint64_t hash = (node ^ (uint64_t)token << 32) * 0x9E3779B97F4A7C15u;
-  return &h->buckets[(hash >> 32) & h->bucket_mask];
+  return &h->buckets[linnet_pair_hash(node, token) & h->bucket_mask];
 }
 
 static void enter_bucket(struct linnet_history *h, uint32_t child) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/numbers.h"
 #include "base/settings.h"
 #include "frontend/augment/augment_draw.h"
 #include "frontend/augment/room.h"
@@ -71,9 +72,7 @@ static void convolution_release(struct linnet_context *context, struct convoluti
 /* One allocation holds in, out and the transform of the response. */
 static enum linnet_status convolution_create(struct linnet_context *context, const float *response, size_t count,
                                              struct convolution *c) {
-  size_t size = 1024;
-  while (size < 4 * count)
-    size *= 2;
+  const size_t size = linnet_power_of_two(linnet_max_size(4 * count, 1024));
   *c = (struct convolution){.size = size, .block = size - count + 1};
   c->in = linnet_calloc(context, 6 * size, sizeof *c->in);
   if (!c->in)

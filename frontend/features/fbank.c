@@ -10,6 +10,7 @@
 #include <linnet/model.h>
 
 #include "base/base.h"
+#include "base/numbers.h"
 #include "base/philox.h"
 #include "base/settings.h"
 #include "frontend/features/fbank_kernel.h"
@@ -136,13 +137,6 @@ static const struct linnet_fbank_kernels *choose_kernels(const char *name) {
   return &linnet_fbank_kernels_generic;
 }
 
-static size_t power_of_two_from(size_t n) {
-  size_t power = 4;
-  while (power < n)
-    power *= 2;
-  return power;
-}
-
 static const double pi = 3.14159265358979323846;
 
 static void fill_weights(struct linnet_fbank *fbank) {
@@ -188,7 +182,7 @@ static enum linnet_status prepare(struct linnet_fbank *fbank) {
   const struct linnet_fbank_settings *s = &fbank->settings;
   fbank->window = (size_t)(s->frame_length * s->sample_rate / 1000);
   fbank->shift = (size_t)(s->frame_shift * s->sample_rate / 1000);
-  fbank->half = power_of_two_from(fbank->window) / 2;
+  fbank->half = linnet_power_of_two(linnet_max_size(fbank->window, 4)) / 2;
   fbank->kernels = choose_kernels(linnet_context_kernels(fbank->context));
   LINNET_TRY(linnet_mel_create(fbank->context, s->num_mel, fbank->half, s->sample_rate, s->low_frequency,
                                s->high_frequency, &fbank->mel));

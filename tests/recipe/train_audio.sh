@@ -45,7 +45,7 @@ same() { cmp "$1/model.safetensors" "$2/model.safetensors" || fail "$2: the mode
 train 0 'training on 0.0' held.exp
 [[ $(find audio parts -name '.linnet-*' | wc -l) -eq 3 ]] || fail "indices: $(ls -A audio parts)"
 
-# --- no room in memory, and another number of threads
+# --- no memory for audio, and another number of threads
 
 train 0 'training on 0.0' none.exp --audio-memory 0
 same held.exp none.exp

@@ -11,13 +11,14 @@
 #include "base/settings.h"
 #include "ops/logistic_mixture.h"
 
-/* The states of linear attention for so many sequences take up about a third of the bytes of the weights: with more
- * sequences the cache has to be filled with states in each step, with fewer, with weights. A little more is still one
- * group. */
+/* Each step reads all weights once and the states of all sequences of the group. These numbers were the fastest with
+ * the paper's network for MNIST (recipes/images/RESULTS.md): in a larger group the states no longer fit into the cache,
+ * and in a smaller one too few sequences share the weights. A group may be half as large again, because a very small
+ * last group would be slow. */
 static size_t default_batch(const struct linnet_context *context, size_t count) {
   const enum linnet_precision precision = linnet_context_precision(context);
   const size_t batch = precision == LINNET_INT8 ? 8 : precision == LINNET_BFLOAT16 ? 16 : 32;
-  return count > 0 && count <= batch + batch / 2 ? count : batch;
+  return count <= batch + batch / 2 ? count : batch;
 }
 
 void linnet_sample_frame(const struct linnet_config *config, size_t step, int before, float *frame) {
@@ -168,7 +169,7 @@ enum linnet_status linnet_sample(struct linnet_context *context, const struct li
   LINNET_TRY(check_given(context, model, &g.sampling, values));
   if (g.sampling.batch == 0)
     g.sampling.batch = default_batch(model->context, g.sampling.count);
-  g.sampling.batch = linnet_min_size(g.sampling.batch, linnet_max_size(g.sampling.count, 1));
+  g.sampling.batch = linnet_max_size(linnet_min_size(g.sampling.batch, g.sampling.count), 1);
   linnet_poll_begin(context);
   linnet_parallel(context, linnet_divide_up(g.sampling.count, g.sampling.batch), task_group, &g);
   LINNET_TRY(linnet_poll_check(context));
