@@ -19,8 +19,9 @@
 extern "C" {
 #endif
 
-/* Operations return 0, or non-zero if they failed, for example because another rank ended. The trainer then fails with
- * LINNET_ERROR_DEVICE and calls none of them again. */
+/* Operations return 0, or non-zero if they failed, for example because another rank ended; ETIMEDOUT of errno.h if the
+ * other ranks did not take part in time. The trainer then fails with LINNET_ERROR_DEVICE and calls none of them
+ * again. */
 struct linnet_group {
   size_t size; /* sizeof(struct linnet_group); members that an older program does not have count as NULL or 0 */
   void *user;

@@ -1,6 +1,7 @@
 /* Agreement and collective operations of the ranks that train together. */
 #include "train/ranks.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -49,11 +50,13 @@ void linnet_ranks_release(struct linnet_ranks *ranks) {
 
 static enum linnet_status finish(struct linnet_ranks *ranks, int failed, double *seconds, double started) {
   *seconds += linnet_train_clock() - started;
-  return failed ? linnet_fail(ranks->context, LINNET_ERROR_DEVICE,
-                              "rank %zu of %zu: the connection to the other ranks failed: one of them ended; start all "
-                              "again to continue from the last checkpoint",
-                              ranks->group.rank, ranks->group.num_ranks)
-                : LINNET_OK;
+  if (failed == 0)
+    return LINNET_OK;
+  return linnet_fail(ranks->context, LINNET_ERROR_DEVICE,
+                     "rank %zu of %zu: %s; start all again to continue from the last checkpoint", ranks->group.rank,
+                     ranks->group.num_ranks,
+                     failed == ETIMEDOUT ? "the other ranks did not answer in time: one of them, or the network, hangs"
+                                         : "the connection to the other ranks failed: one of them ended");
 }
 
 static enum linnet_status gather(struct linnet_ranks *ranks, void *data, double *seconds) {

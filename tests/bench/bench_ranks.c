@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
   void *symbols[] = {dlsym(module, MPI_GROUP_OPEN), dlsym(module, MPI_GROUP_CLOSE)};
   memcpy(&begin, &symbols[0], sizeof begin);
   memcpy(&end, &symbols[1], sizeof end);
-  REQUIRE(begin && end && begin(&mpi) == 0 && mpi.group.num_ranks > 1, "start it by mpirun -n 2");
+  REQUIRE(begin && end && begin(&mpi, 0) == 0 && mpi.group.num_ranks > 1, "start it by mpirun -n 2");
   measure_all(&mpi.group);
   end(0);
   return 0;

@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
   memcpy(&open_group, &symbols_of_module[0], sizeof open_group);
   memcpy(&close_group, &symbols_of_module[1], sizeof close_group);
   struct mpi_group mpi;
-  REQUIRE(open_group(&mpi) == 0, "MPI");
+  REQUIRE(open_group(&mpi, 0) == 0, "MPI");
   CHECK(mpi.local_rank == mpi.group.rank && mpi.num_local == mpi.group.num_ranks, "ranks of one machine");
   struct run run = make_run(transformer, 1, 1);
   run.on_device = linnet_cuda_open;

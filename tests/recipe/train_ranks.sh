@@ -110,6 +110,23 @@ stop() {
 stop newest -n
 stop all ''
 
+# --- a rank that hangs: the others end the job, which can be continued
+
+hang() {
+  local process status=0
+  "${launcher[@]}" -n 3 "${training[@]/conf.json/long.json}" --rank-timeout 1 --exp "$1" > "$1.log" 2>&1 &
+  process=$!
+  until [[ -e $1/checkpoint.safetensors ]] || ! kill -0 $process 2> /dev/null; do sleep 0.05; done
+  pkill -STOP -n -f -- "^$linnet train .*--exp $1\$" || fail "$1: no rank runs"
+  wait $process || status=$?
+  [[ $status -ne 0 ]] || fail "$1: a job with a rank that hangs succeeds: $(cat "$1.log")"
+  says "$1" 'of 3: the other ranks did not answer in time: one of them, or the network, hangs; start all again to continue'
+  [[ -z $(running "$1") ]] || fail "$1: ranks are left: $(cat "$1.log")"
+  [[ -s $1/checkpoint.safetensors ]] || fail "$1: no checkpoint"
+}
+hang hangs
+check 2 '--rank-timeout -1: must be 0 or more' "${training[@]}" --exp none --rank-timeout -1
+
 # --- a disk that is full: the checkpoint before is intact
 
 # A third checkpoint does not fit beside the two before.

@@ -22,8 +22,9 @@ struct list {
 static struct {
   char *mpi, *config, *exp, *labels, *lexicon, *symbols, *initial, *licence, *provenance, *name;
   int batches, measure_chunk, audio_memory;
+  double rank_timeout;
   struct list train, dev, set;
-} options = {.audio_memory = 2048};
+} options = {.audio_memory = 2048, .rank_timeout = 1800};
 
 enum { OPTION_TRAIN = 1, OPTION_DEV, OPTION_SET };
 
@@ -289,6 +290,8 @@ static const struct poptOption table[] = {
      "train with all processes of an MPI job: on, off, or auto (default): if mpirun or srun started several; with "
      "--device cuda each takes its own GPU, and training.shards is needed (docs/scale.md)",
      "WHEN"},
+    {"rank-timeout", 0, POPT_ARG_DOUBLE, &options.rank_timeout, 0,
+     "a rank that waits longer for the others ends the job; 0: waits for ever (default: 1800)", "SECONDS"},
     {"audio-memory", 0, POPT_ARG_INT, &options.audio_memory, 0,
      "decoded audio that this process keeps in memory; the rest is decoded again when it is needed (default: 2048)",
      "MEBIBYTES"},
@@ -304,7 +307,7 @@ static int check_options(const char **arguments, size_t count) {
   if (options.audio_memory < 0)
     return tool_usage("--audio-memory %d: must be 0 or more", options.audio_memory);
   if (options.train.count > 0 && options.dev.count > 0 && options.exp)
-    return train_ranks_open(options.mpi, &ranks);
+    return train_ranks_open(options.mpi, options.rank_timeout, &ranks);
   return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
 }
 

@@ -60,12 +60,12 @@ static bool find_functions(void *module, mpi_group_open_fn **open, mpi_group_clo
   return symbols[0] && symbols[1];
 }
 
-static bool begin_mpi(struct train_ranks *ranks) {
+static bool begin_mpi(struct train_ranks *ranks, double timeout) {
   mpi_group_open_fn *begin = NULL;
   void *module = load_module();
   if (!module)
     return false;
-  if (find_functions(module, &begin, &ranks->close) && begin(&ranks->mpi) == 0)
+  if (find_functions(module, &begin, &ranks->close) && begin(&ranks->mpi, timeout) == 0)
     return true;
   tool_fail("MPI cannot be started");
   ranks->close = NULL;
@@ -82,15 +82,17 @@ static int own_processors(const struct train_ranks *ranks) {
   return share < 1 ? 1 : bound < share ? bound : (int)share;
 }
 
-int train_ranks_open(const char *mode, struct train_ranks *ranks) {
+int train_ranks_open(const char *mode, double timeout, struct train_ranks *ranks) {
   const struct launcher *launcher = find_launcher();
   *ranks = (struct train_ranks){.mpi.group.num_ranks = 1};
   if (mode && strcmp(mode, "auto") != 0 && strcmp(mode, "on") != 0 && strcmp(mode, "off") != 0)
     return tool_usage("--mpi %s: must be auto, on or off", mode);
+  if (!(timeout >= 0))
+    return tool_usage("--rank-timeout %g: must be 0 or more", timeout);
   const bool on = mode && strcmp(mode, "on") == 0, off = mode && strcmp(mode, "off") == 0;
   if (off || (!on && !launcher))
     return TOOL_OK;
-  if (!begin_mpi(ranks))
+  if (!begin_mpi(ranks, timeout))
     return TOOL_FAILURE;
   if (launcher && ranks->mpi.group.num_ranks == 1)
     return tool_fail("%s started %ld processes, but %s sees one: use the launcher of that library, or --mpi off",
@@ -136,7 +138,10 @@ static bool agree(struct train_ranks *ranks, bool good, size_t bytes) {
   while (all && r < g->num_ranks && all[r] > 0 && all[r] == all[0])
     r++;
   ranks->failed = r < g->num_ranks;
-  if (ranks->failed && all && good && g->rank == 0)
+  if (!all)
+    tool_fail("rank %zu of %zu: the other ranks did not answer: one of them ended or hangs; start all again", g->rank,
+              g->num_ranks);
+  else if (ranks->failed && good && g->rank == 0)
     tool_fail(all[r] == 0 ? "rank %zu failed; see its message"
                           : "rank %zu: differs from rank 0: training data, or settings of features",
               r);

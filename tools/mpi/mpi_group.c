@@ -1,8 +1,10 @@
 /* The group of ranks of an MPI job: all processes of MPI_COMM_WORLD. Compiled for the MPI library that CMake found. */
 #include "mpi_group.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,8 @@
 static int num_ranks, own_rank;
 static int *counts[2], *starts[2]; /* (num_ranks) */
 static pthread_t first_thread;     /* that opened the group */
-static bool failed;
+static double timeout;             /* seconds that an operation may wait for the other ranks; 0: for ever */
+static int failure;                /* of an operation: 0, or what it returned */
 
 /* --- parts as MPI counts them ------------------------------------------------------------------------------------- */
 
@@ -40,27 +43,48 @@ static bool convert(const size_t *offsets, int unit, int side) {
   return good;
 }
 
-static int finish(bool good) {
-  failed = failed || !good;
-  return good ? 0 : 1;
+static int finish(int error) {
+  if (error != 0)
+    failure = error;
+  return error;
 }
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
 
-/* Waits for a request. Another thread than the first waits while that one computes, so it leaves the processor, but
- * comes back often: MPI libraries send and receive only when they are called. */
-static bool wait_for(MPI_Request *request) {
+static double clock_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Leaves the processor for a moment, but a short one: MPI libraries send and receive only when they are called. Another
+ * thread than the first waits while that one computes, so it sleeps. */
+static void rest(void) {
   const struct timespec pause = {0, 20000};
-  int done = 0;
   if (pthread_equal(pthread_self(), first_thread))
-    return MPI_Wait(request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    sched_yield();
+  else
+    nanosleep(&pause, NULL);
+}
+
+/* Waits until the request is done: 0, ETIMEDOUT, or EIO. The time in which this process was stopped, as by Slurm's
+ * `scontrol suspend`, does not count: of the time between two calls, at most a second does. */
+static int wait_for(MPI_Request *request) {
+  double waited = 0, last = clock_seconds(), now;
+  int done = 0;
   for (unsigned calls = 1;; calls++) {
     if (MPI_Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-      return false;
+      return EIO;
     if (done)
-      return true;
-    if (calls % 16 == 0)
-      nanosleep(&pause, NULL);
+      return 0;
+    if (calls % 16 != 0)
+      continue;
+    now = clock_seconds();
+    waited += now - last < 1 ? now - last : 1;
+    last = now;
+    if (timeout > 0 && waited > timeout)
+      return ETIMEDOUT;
+    rest();
   }
 }
 
@@ -70,20 +94,21 @@ static int exchange(void *user, const void *send, const size_t *send_offsets, vo
   int unit = unit_of(sent > received ? sent : received);
   (void)user;
   if (!convert(send_offsets, unit, 0) || !convert(receive_offsets, unit, 1))
-    return finish(false);
+    return finish(EINVAL);
   counts[0][own_rank] = counts[1][own_rank] = 0;
   MPI_Request request;
   const char nothing = 0;
   if (sent == 0)
     send = &nothing; /* Open MPI 4.1 takes equal addresses for MPI_IN_PLACE */
-  return finish(MPI_Ialltoallv(send, counts[0], starts[0], type_of(unit), receive, counts[1], starts[1], type_of(unit),
-                               MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
-                wait_for(&request));
+  if (MPI_Ialltoallv(send, counts[0], starts[0], type_of(unit), receive, counts[1], starts[1], type_of(unit),
+                     MPI_COMM_WORLD, &request) != MPI_SUCCESS)
+    return finish(EIO);
+  return finish(wait_for(&request));
 }
 
 /* A gather of large parts. MPI_Allgatherv of Open MPI 4.1 was seen to send and receive them over TCP in turns: parts of
  * more than 2 MB always, which then takes 1.8 times as long, and smaller ones during a training. */
-static bool gather_large(char *data, const size_t *offsets, int unit) {
+static int gather_large(char *data, const size_t *offsets, int unit) {
   const size_t begin = offsets[own_rank], end = offsets[own_rank + 1], first = begin == 0 ? end : 0;
   const char nothing = 0;
   const char *send = begin < end ? data + begin : &nothing; /* equal addresses are a fault, or mean MPI_IN_PLACE */
@@ -95,9 +120,10 @@ static bool gather_large(char *data, const size_t *offsets, int unit) {
     starts[1][r] = 0;
     starts[0][r] = counts[0][r] > 0 ? (int)((offsets[r] - first) / (size_t)unit) : 0;
   }
-  return MPI_Ialltoallv(send, counts[1], starts[1], type_of(unit), data + first, counts[0], starts[0], type_of(unit),
-                        MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
-         wait_for(&request);
+  if (MPI_Ialltoallv(send, counts[1], starts[1], type_of(unit), data + first, counts[0], starts[0], type_of(unit),
+                     MPI_COMM_WORLD, &request) != MPI_SUCCESS)
+    return EIO;
+  return wait_for(&request);
 }
 
 /* The bytes of the largest part. */
@@ -109,16 +135,24 @@ static size_t largest_part(const size_t *offsets) {
   return largest;
 }
 
+/* MPI_Iallgatherv of Open MPI 4.1 sends as many messages as there are ranks, MPI_Allgatherv fewer. Its wait has no
+ * limit, but is short once all ranks have come to the barrier. */
+static int gather_small(void *data, int unit) {
+  MPI_Request request;
+  int error = MPI_Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS ? wait_for(&request) : EIO;
+  if (error != 0)
+    return error;
+  error = MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts[0], starts[0], type_of(unit), MPI_COMM_WORLD);
+  return error == MPI_SUCCESS ? 0 : EIO;
+}
+
 static int gather(void *user, void *data, const size_t *offsets) {
-  enum { LARGE_BYTES = 1 << 16 }; /* of smaller ones, latency matters: MPI may need fewer messages */
+  enum { LARGE_BYTES = 1 << 16 }; /* of smaller ones, latency matters */
   int unit = unit_of(offsets[num_ranks]);
   (void)user;
   if (!convert(offsets, unit, 0))
-    return finish(false);
-  if (largest_part(offsets) >= LARGE_BYTES)
-    return finish(gather_large(data, offsets, unit));
-  return finish(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts[0], starts[0], type_of(unit),
-                               MPI_COMM_WORLD) == MPI_SUCCESS);
+    return finish(EINVAL);
+  return finish(largest_part(offsets) >= LARGE_BYTES ? gather_large(data, offsets, unit) : gather_small(data, unit));
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------ */
@@ -161,8 +195,9 @@ static bool allocate(void) {
 __attribute__((visibility("default"))) mpi_group_open_fn linnet_mpi_open;
 __attribute__((visibility("default"))) mpi_group_close_fn linnet_mpi_close;
 
-int linnet_mpi_open(struct mpi_group *group) {
+int linnet_mpi_open(struct mpi_group *group, double seconds) {
   int provided;
+  timeout = seconds;
   memset(group, 0, sizeof *group);
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     return 1;
@@ -197,7 +232,10 @@ static bool all_end(void) {
 }
 
 void linnet_mpi_close(int code) {
-  if (failed || (code != 0 && !all_end()))
+  const struct timespec moment = {1, 0};
+  if (failure == ETIMEDOUT)
+    nanosleep(&moment, NULL); /* so that the other ranks that wait can say so, too */
+  if (failure != 0 || (code != 0 && !all_end()))
     MPI_Abort(MPI_COMM_WORLD, code);
   MPI_Finalize();
   for (int side = 0; side < 2; side++) {

@@ -11,8 +11,9 @@ struct mpi_group {
   char library[80];             /* the MPI library and its version */
 };
 
-/* Begins MPI; 0 if that worked. */
-typedef int mpi_group_open_fn(struct mpi_group *group);
+/* Begins MPI; 0 if that worked. An operation that waits longer than `timeout` seconds for the other ranks fails with
+ * ETIMEDOUT; 0: it waits for ever. */
+typedef int mpi_group_open_fn(struct mpi_group *group, double timeout);
 #define MPI_GROUP_OPEN "linnet_mpi_open"
 
 /* Ends MPI. If an operation of this process has failed, or it ends alone with a `code` other than 0, ends the other
