@@ -172,7 +172,10 @@ static enum linnet_status open_words(struct linnet_search *s, const struct linne
   s->words.unknown_bonus = settings->unknown_bonus;
   s->words.pronunciation_weight = settings->pronunciation_weight;
   s->words.recombine = settings->num_alternatives == 1 && !settings->lattice;
-  LINNET_TRY(linnet_vocabulary_open(&s->vocabulary, s->context, s->names, s->num_symbols, &settings->lexicon));
+  enum linnet_status status =
+      linnet_vocabulary_open(&s->vocabulary, s->context, s->names, s->num_symbols, &settings->lexicon);
+  if (status != LINNET_OK)
+    return linnet_fail_setting(s->context, "lexicon", status);
   LINNET_TRY(find_silences(s, settings));
   LINNET_TRY(load_language(s, settings));
   LINNET_TRY(load_hotwords(s, &settings->hotwords));

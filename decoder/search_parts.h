@@ -37,6 +37,9 @@ struct linnet_search {
  * without memory, too. */
 bool linnet_search_stream_ends_word(struct linnet_search_stream *stream);
 
+/* Ends the spans of the last result at `seconds`, where the recording ends: its last row may reach beyond. */
+void linnet_search_stream_clip(struct linnet_search_stream *stream, double seconds);
+
 /* Loads the priors that the settings name, if any (search_priors.c). The search must have its symbols. */
 enum linnet_status linnet_search_load_priors(struct linnet_search *search,
                                              const struct linnet_search_settings *settings);

@@ -36,7 +36,7 @@ static enum linnet_status read_lines(struct linnet_text *text, const char *const
     if (count == symbols)
       return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: more priors than the %zu symbols: %s", text->name,
                          text->line, symbols, REMEDY);
-    LINNET_TRY(read_line(text, names[count], &priors[count]));
+    LINNET_TRY(read_line(text, count == 0 && !names[0] ? "<blk>" : names[count], &priors[count]));
   }
   if (count == symbols)
     return LINNET_OK;
@@ -48,6 +48,9 @@ enum linnet_status linnet_priors_load(struct linnet_context *context, const stru
                                       const char *const *names, size_t num_symbols, float *priors) {
   if (!context || !source || !linnet_source_given(source) || !names || !priors)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_priors_load: NULL argument");
+  for (size_t i = 1; i < num_symbols; i++)
+    if (!names[i])
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_priors_load: symbol %zu has no name", i);
   struct linnet_text text;
   enum linnet_status status = source->data ? linnet_text_open_memory(context, source->data, source->bytes,
                                                                      linnet_source_name(source), MAX_BYTES, &text)

@@ -248,6 +248,13 @@ enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, d
   return LINNET_OK;
 }
 
+void linnet_search_stream_clip(struct linnet_search_stream *s, double seconds) {
+  for (struct linnet_span *span = s->spans; span < s->spans + s->num_spans; span++) {
+    span->end = fmin(span->end, fmax(span->start, seconds));
+    span->start = fmin(span->start, span->end);
+  }
+}
+
 enum linnet_status linnet_result_describe(const struct linnet_result *result, int alternatives,
                                           struct linnet_output *output) {
   if (!result || !output)

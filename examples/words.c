@@ -1,5 +1,5 @@
 /* Prints the words of a recording with their times: words RECOGNIZER AUDIO
- * RECOGNIZER is a JSON file that names a model and, for words, a lexicon; see <linnet/recognizer.h>. */
+ * RECOGNIZER is a folder with a recognizer.json, or such a file; see <linnet/recognizer.h>. */
 #include <stdio.h>
 
 #include <linnet/recognizer.h>

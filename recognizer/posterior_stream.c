@@ -3,6 +3,7 @@
  * encoder on the whole utterance. */
 #include <linnet/stream.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -175,10 +176,25 @@ static enum linnet_status check_open(const struct linnet_stream *s, bool mixed) 
   return LINNET_OK;
 }
 
+/* One NaN or infinity would spread to all features of the utterance, by its mean. */
+static enum linnet_status check_values(const struct linnet_stream *s, const char *what, const float *values, size_t n) {
+  const float limit = 1e13f; /* linnet_audio_read refuses samples above 1e12; resampling adds a little */
+  for (size_t i = 0; i < n; i++)
+    if (!(fabsf(values[i]) <= limit))
+      return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "%s %zu of %zu is %g: not audio", what, i, n,
+                         (double)values[i]);
+  return LINNET_OK;
+}
+
+static enum linnet_status check_samples(const struct linnet_stream *s, const float *samples, size_t n) {
+  LINNET_TRY(check_open(s, s->stored > 0));
+  return check_values(s, "sample", samples, n);
+}
+
 enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: an argument is NULL");
-  LINNET_TRY(check_open(s, s->stored > 0));
+  LINNET_TRY(check_samples(s, samples, n));
   for (size_t done = 0; done < n; done += LINNET_STREAM_CHUNK)
     LINNET_TRY(accept_chunk(s, samples + done, linnet_min_size(n - done, LINNET_STREAM_CHUNK)));
   return LINNET_OK;
@@ -187,7 +203,7 @@ enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *sa
 enum linnet_status linnet_stream_take(struct linnet_stream *s, const float *samples, size_t n,
                                       struct linnet_live_input *input) {
   *input = (struct linnet_live_input){.network = s->live};
-  LINNET_TRY(check_open(s, s->stored > 0));
+  LINNET_TRY(check_samples(s, samples, n));
   if (n == 0)
     return LINNET_OK;
   LINNET_TRY(add_features(s, samples, n));
@@ -205,6 +221,7 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
   if (dim != num_mel(s))
     return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "the features have %zu values, but the model expects %zu",
                        dim, num_mel(s));
+  LINNET_TRY(check_values(s, "feature", features, frames * dim));
   LINNET_TRY(reserve(s, frames));
   memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
   s->frames += frames;
@@ -265,7 +282,10 @@ enum linnet_status linnet_stream_set_ensemble(struct linnet_stream *s, const str
 }
 
 static int decode_selected(struct linnet_stream *s, const float *log_posteriors, size_t frames) {
-  return linnet_silence_restore(s->silence, log_posteriors, frames, linnet_model_num_symbols(s->model), decode, s);
+  int stop = linnet_silence_restore(s->silence, log_posteriors, frames, linnet_model_num_symbols(s->model), decode, s);
+  if (stop != 0 && s->decoding == LINNET_OK)
+    return note_decoding(s, linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for blanks"));
+  return stop;
 }
 
 /* A posterior function for the encoder: rows of the frames that remain without long silences, from row `first` on. */
@@ -282,9 +302,8 @@ static int receive(void *user, const float *log_posteriors, size_t first, size_t
 static enum linnet_status run_selected(struct linnet_stream *s) {
   size_t left = linnet_silence_remove(s->silence, s->features, s->frames, num_mel(s));
   LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, receive, s));
-  if (decode_selected(s, NULL, 0) != 0 && s->decoding == LINNET_OK)
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for blanks");
-  return LINNET_OK;
+  decode_selected(s, NULL, 0);
+  return decoding_status(s);
 }
 
 static size_t frames_of(const struct linnet_stream *s, double seconds) {

@@ -112,6 +112,9 @@ void linnet_recognizer_stream_reset_at(struct linnet_recognizer_stream *stream, 
 enum linnet_status linnet_recognizer_stream_result_by_row(struct linnet_recognizer_stream *stream,
                                                           const struct linnet_result **result);
 
+/* Ends the spans of the last result at `seconds`. */
+void linnet_recognizer_stream_clip(struct linnet_recognizer_stream *stream, double seconds);
+
 /* Ends a call that took audio with the status `status` of the network: returns that of the search if it failed, and
  * calls the hook. */
 enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_stream *stream,

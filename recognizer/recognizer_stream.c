@@ -20,7 +20,8 @@ struct linnet_recognizer_stream {
   linnet_result_fn hook; /* may be NULL */
   void *hook_user;
   enum linnet_status searching; /* the status with which the search stopped the network */
-  bool has_new_frames;          /* since the hook saw a result */
+  bool has_new_frames;          /* since the last report */
+  bool has_final;               /* the segment had its final result */
   bool finished, listed;
   const struct linnet_recurrence_batch *batch; /* of the network, with others; NULL: it runs alone */
   struct linnet_endpoint *endpoint;            /* NULL: the utterance is one segment */
@@ -30,7 +31,7 @@ struct linnet_recognizer_stream {
   uint64_t row;                                /* number of rows of posteriors since the reset */
   uint64_t network_row;                        /* the first row since the network started */
   size_t unsearched;                           /* number of rows before the first one that is searched */
-  size_t segment;                              /* number of segments with a final result */
+  size_t segment;                              /* number of earlier segments with a final result */
   const char **shown;                          /* the texts of the best alternative that the hook saw last */
   size_t num_shown, shown_capacity;
   struct linnet_result result;
@@ -72,9 +73,10 @@ static bool is_news(const struct linnet_recognizer_stream *s, const struct linne
   return s->finished || count > 0 || s->num_shown > 0;
 }
 
-static enum linnet_status call_hook(struct linnet_recognizer_stream *s) {
+/* Gives the hook, if there is one, the result if it is new. */
+static enum linnet_status report(struct linnet_recognizer_stream *s) {
   const struct linnet_result *result;
-  if (!s->hook || !s->has_new_frames)
+  if (!s->has_new_frames)
     return LINNET_OK;
   LINNET_TRY(linnet_recognizer_stream_result(s, &result));
   const struct linnet_alternative *best = result->alternatives;
@@ -83,11 +85,15 @@ static enum linnet_status call_hook(struct linnet_recognizer_stream *s) {
   s->has_new_frames = false;
   if (!is_news(s, result, spans, count))
     return LINNET_OK;
-  s->segment += result->is_final != 0;
+  s->has_final = result->is_final;
   LINNET_TRY(remember(s, spans, count));
-  if (s->hook(s->hook_user, result) != 0)
+  if (s->hook && s->hook(s->hook_user, result) != 0)
     return linnet_fail(s->context, LINNET_ERROR_CANCELLED, "the receiver of the results asked to stop");
   return LINNET_OK;
+}
+
+static enum linnet_status report_partial(struct linnet_recognizer_stream *s) {
+  return s->hook ? report(s) : LINNET_OK;
 }
 
 /* --- segments --------------------------------------------------------------------------------------------------- */
@@ -116,10 +122,11 @@ static enum linnet_status finish_search(struct linnet_recognizer_stream *s, uint
 /* Ends the segment with the last row, and begins one with the next row. */
 static enum linnet_status end_segment(struct linnet_recognizer_stream *s) {
   LINNET_TRY(finish_search(s, s->row));
-  LINNET_TRY(call_hook(s));
+  LINNET_TRY(report(s));
   linnet_search_stream_reset_at(s->search, s->row);
   s->num_shown = 0;
-  s->has_new_frames = false;
+  s->segment += s->has_final;
+  s->has_new_frames = s->has_final = false;
   if (restarts(s)) {
     linnet_stream_restart_network(s->audio);
     s->network_row = s->row;
@@ -143,7 +150,7 @@ static enum linnet_status search_row(struct linnet_recognizer_stream *s, const f
   if (s->endpoint &&
       linnet_endpoint_step(s->endpoint, log_posteriors, linnet_stream_num_taken(s->audio), ends_word, s->search))
     return end_segment(s);
-  return s->partial_rows > 0 && s->row % s->partial_rows == 0 ? call_hook(s) : LINNET_OK;
+  return s->partial_rows > 0 && s->row % s->partial_rows == 0 ? report_partial(s) : LINNET_OK;
 }
 
 static enum linnet_status search_rows(struct linnet_recognizer_stream *s, const float *log_posteriors, size_t rows) {
@@ -189,7 +196,7 @@ static enum linnet_status after_audio(struct linnet_recognizer_stream *s, enum l
 
 enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_stream *s, enum linnet_status status) {
   LINNET_TRY(after_audio(s, status));
-  return s->partial_rows > 0 ? LINNET_OK : call_hook(s);
+  return s->partial_rows > 0 ? LINNET_OK : report_partial(s);
 }
 
 /* --- what the caller receives ----------------------------------------------------------------------------------- */
@@ -248,7 +255,7 @@ enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stre
   LINNET_TRY(after_audio(s, linnet_stream_finish(s->audio)));
   LINNET_TRY(finish_search(s, UINT64_MAX));
   s->has_new_frames = s->finished = true;
-  return call_hook(s);
+  return report(s);
 }
 
 static enum linnet_status feed(struct linnet_recognizer_stream *s, struct linnet_audio *audio, float *samples) {
@@ -293,6 +300,12 @@ enum linnet_status linnet_recognizer_stream_run_file(struct linnet_recognizer_st
 
 /* --- results ---------------------------------------------------------------------------------------------------- */
 
+void linnet_recognizer_stream_clip(struct linnet_recognizer_stream *s, double seconds) {
+  linnet_search_stream_clip(s->search, seconds);
+  if (s->second)
+    linnet_second_pass_clip(s->second, seconds);
+}
+
 enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stream *s,
                                                    const struct linnet_result **result) {
   const struct linnet_result *found;
@@ -302,8 +315,10 @@ enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stre
   LINNET_TRY(linnet_recognizer_stream_result_by_row(s, &found));
   const struct linnet_result *second = s->second ? linnet_second_pass_result(s->second) : NULL;
   s->result = second ? *second : *found;
-  if (s->finished || !is_by_row(s))
+  if (s->finished || !is_by_row(s)) {
     s->result.seconds = linnet_stream_seconds(s->audio);
+    linnet_recognizer_stream_clip(s, s->result.seconds);
+  }
   if (s->second && !s->result.is_final)
     s->result.num_stable = 0;
   s->result.segment = s->segment;
@@ -413,6 +428,7 @@ void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
   s->searching = LINNET_OK;
   s->has_new_frames = s->finished = false;
   s->num_shown = s->segment = 0;
+  s->has_final = false;
   s->row = s->network_row = 0;
   s->unsearched = 0;
 }

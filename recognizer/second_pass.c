@@ -128,6 +128,11 @@ const struct linnet_result *linnet_second_pass_result(const struct linnet_second
   return p->result;
 }
 
+void linnet_second_pass_clip(struct linnet_second_pass *p, double seconds) {
+  if (p->result)
+    linnet_recognizer_stream_clip(p->stream, seconds);
+}
+
 const struct linnet_search_stream *linnet_second_pass_search(const struct linnet_second_pass *p) {
   return p->result ? linnet_recognizer_stream_search(p->stream) : NULL;
 }

@@ -29,6 +29,9 @@ enum linnet_status linnet_second_pass_run(struct linnet_second_pass *pass, uint6
 /* Its result, with times from the start of the stream, and its search; NULL if it has not run since the segment
  * began. */
 const struct linnet_result *linnet_second_pass_result(const struct linnet_second_pass *pass);
+
+/* Ends the spans of its result, if there is one, at `seconds`. */
+void linnet_second_pass_clip(struct linnet_second_pass *pass, double seconds);
 const struct linnet_search_stream *linnet_second_pass_search(const struct linnet_second_pass *pass);
 
 /* A segment begins with row `row`. The network of the first pass knows the rows from `known` on; the second pass knows

@@ -20,12 +20,17 @@ static struct linnet_span span_of(const struct linnet_aligned_text *t, const cha
                               .gop = gop};
 }
 
+/* A text of phones has a word for each of them, which may be doubtful. */
 static bool make_phones(struct linnet_aligned_text *t) {
+  size_t num_words;
+  const struct linnet_aligned_word *words = linnet_alignment_words(t->alignment, &num_words);
   const struct linnet_aligned_phone *phones = linnet_alignment_phones(t->alignment, &t->num_phone_spans);
   t->phone_spans = linnet_alloc(t->context, t->num_phone_spans, sizeof *t->phone_spans);
-  for (size_t i = 0; t->phone_spans && i < t->num_phone_spans; i++)
+  for (size_t i = 0; t->phone_spans && i < t->num_phone_spans; i++) {
     t->phone_spans[i] = span_of(t, linnet_symbols_name(t->aligner->vocabulary.symbols, phones[i].symbol),
                                 phones[i].start, phones[i].end, phones[i].confidence, phones[i].gop);
+    t->phone_spans[i].doubtful = !t->spoken && i < num_words && words[i].doubtful;
+  }
   return t->phone_spans != NULL;
 }
 

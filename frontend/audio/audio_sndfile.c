@@ -1,6 +1,7 @@
 /* Files with a header, through libsndfile's virtual input. */
 #include "frontend/audio/audio_decoder.h"
 
+#include <pthread.h>
 #include <sndfile.h>
 #include <stdio.h>
 #include <string.h>
@@ -258,9 +259,18 @@ static enum linnet_status check_info(const struct linnet_bytes *bytes, const SF_
                      bytes->name, info->channels);
 }
 
+/* libsndfile writes to variables that all threads share when it opens a file. */
+static SNDFILE *open_locked(struct linnet_decoder *decoder, SF_INFO *found) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  SF_VIRTUAL_IO input = {virtual_length, virtual_seek, virtual_read, virtual_write, virtual_tell};
+  pthread_mutex_lock(&mutex);
+  SNDFILE *file = sf_open_virtual(&input, SFM_READ, found, decoder);
+  pthread_mutex_unlock(&mutex);
+  return file;
+}
+
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info) {
   LINNET_TRY(check_memory(bytes));
-  SF_VIRTUAL_IO input = {virtual_length, virtual_seek, virtual_read, virtual_write, virtual_tell};
   struct linnet_decoder *decoder = linnet_calloc(bytes->context, 1, sizeof *decoder);
   if (!decoder)
     return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory", bytes->name);
@@ -268,7 +278,7 @@ enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struc
   decoder->correction = correct_wav(bytes);
   bytes->position = 0;
   SF_INFO found = {0};
-  decoder->file = sf_open_virtual(&input, SFM_READ, &found, decoder);
+  decoder->file = open_locked(decoder, &found);
   enum linnet_status status = decoder->file ? check_info(bytes, &found) : explain(bytes);
   if (status != LINNET_OK) {
     sndfile_destroy(decoder);

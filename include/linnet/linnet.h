@@ -1,5 +1,5 @@
-/* Linnet: speech to phonemes by linear-attention transformers. This header includes everything that recognition needs;
- * the header of training is <linnet/train.h>. Start reading at <linnet/recognizer.h>.
+/* Linnet: speech to words and phonemes by linear-attention transformers. This header includes everything that
+ * recognition needs; the header of training is <linnet/train.h>. Start reading at <linnet/recognizer.h>.
  *
  * Stability: each header says whether it is stable or experimental. A program that uses only stable headers compiles
  * with every later version that has the same major version (before 1.0: the same minor version). CHANGELOG.md announces

@@ -28,7 +28,7 @@ struct linnet_span {
   float confidence;  /* 0 to 1 */
   int has_gop;       /* 1: JSON contains `gop`, the goodness of pronunciation (align.h) */
   float gop;
-  int doubtful;       /* in JSON: this aligned word was perhaps not spoken (align.h) */
+  int doubtful;       /* in JSON: this aligned word, or phone of a text of phones, was perhaps not spoken (align.h) */
   const char *spoken; /* in JSON: the spoken words of a written word (pronounced_text.h); NULL: the same */
   int guessed;        /* in JSON: the pronunciation was guessed */
   int interpolated;   /* in JSON: the times are interpolated between the neighbours, nothing was recognised */
@@ -57,7 +57,8 @@ struct linnet_output {
   int bare;         /* in the format text: tokens alone, without id or file */
   const char *speaker; /* for STM; NULL: the id */
   int channel;         /* for CTM and STM, from 1; 0 counts as 1 */
-  double offset;       /* seconds: the start of this recording in a longer one, which is added to all times */
+  double offset;       /* seconds: the start of this recording in a longer one, which is added to all times; but a
+                          TextGrid begins at 0 */
   double seconds;      /* its duration */
   const struct linnet_span *words, *phones;
   size_t num_words, num_phones;

@@ -85,8 +85,9 @@ LINNET_API void linnet_search_settings_default(struct linnet_search_settings *se
 
 /* Reads label priors (num_symbols), the mean posteriors of a model's symbols over much speech: a text of one line
  * 'SYMBOL PROBABILITY' per symbol, in the order of the symbols, as 'linnet posteriors --estimate-priors' writes it.
- * LINNET_ERROR_FORMAT if the symbols are not names[0] to names[num_symbols - 1], or for numbers that are negative or
- * not finite. The function takes priors of 0 and any sum; a search does not. */
+ * names[0] may be NULL for the blank "<blk>". LINNET_ERROR_FORMAT if the symbols are not names[0] to
+ * names[num_symbols - 1], or for numbers that are negative or not finite. The function takes priors of 0 and any sum; a
+ * search does not. */
 LINNET_API enum linnet_status linnet_priors_load(struct linnet_context *context, const struct linnet_source *source,
                                                  const char *const *names, size_t num_symbols, float *priors);
 
@@ -124,7 +125,8 @@ struct linnet_result {
                                                     than 5 below the best */
   size_t num_alternatives;                       /* at least 1 */
   double start;   /* where the audio of the result begins, in seconds: 0 before the first endpoint */
-  size_t segment; /* number of segments with a final result before this one */
+  size_t segment; /* number of segments before this one that had a final result: words or phones, or a hook that got a
+                     partial result of them */
 };
 
 /* Sets members of `output` from a result: words and phones of the best alternative and, if `alternatives` is not 0, all

@@ -50,12 +50,13 @@ LINNET_API enum linnet_status linnet_stream_create(struct linnet_context *contex
                                                    struct linnet_stream **stream);
 
 /* Takes samples at the model's rate (fbank.sample_rate of linnet_model_features), mono, int16 scale.
- * LINNET_ERROR_STATE after features and after linnet_stream_finish, until linnet_stream_reset. */
+ * LINNET_ERROR_STATE after features and after linnet_stream_finish, until linnet_stream_reset. LINNET_ERROR_ARGUMENT
+ * if a sample is NaN or its absolute value above 1e13: then it takes none of them. */
 LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream, const float *samples, size_t n);
 
 /* Takes features (frames, dim) instead, as linnet_fbank makes them: not yet normalised; `dim` must be the model's
  * num_mel. An utterance consists of samples or of features, not of both: LINNET_ERROR_STATE after samples and after
- * linnet_stream_finish, until linnet_stream_reset. */
+ * linnet_stream_finish, until linnet_stream_reset. LINNET_ERROR_ARGUMENT for NaN and infinity, as of samples. */
 LINNET_API enum linnet_status linnet_stream_accept_features(struct linnet_stream *stream, const float *features,
                                                             size_t frames, size_t dim);
 

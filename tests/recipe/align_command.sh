@@ -19,7 +19,12 @@ check 2 'has its own texts' "$linnet" align --text a --data .
 check 2 'must be phone or word' "$linnet" align --unit letter --text a one.wav
 check 1 'name a lexicon with --lexicon' "$linnet" align --model "$models/phones.safetensors" --text a no-such-file.wav
 check 1 'no-such-file.wav: ' "$linnet" align --text a no-such-file.wav
-check 1 'cannot read the text' "$linnet" align --text-file no-such-file no-such-file.wav
+check 1 'no-such-file: cannot be read: No such file' "$linnet" align --text-file no-such-file no-such-file.wav
+check 1 'cannot be read: Is a directory' "$linnet" align --text-file / no-such-file.wav
+printf 'the sun\0is' > nul.txt
+check 1 'nul.txt: has a NUL byte after 7 bytes' "$linnet" align --text-file nul.txt no-such-file.wav
+check 2 'only one of text and audio can be standard input' "$linnet" align --text-file - -
+check 1 "'XX1' is not a phone of the model" "$linnet" align --phones 'AH XX1' no-such-file.wav
 check 1 'is not a phone of the model' "$linnet" align --phones 'AH XX' no-such-file.wav
 check 1 'no-such-file.wav' "$linnet" align --phones 'AH' no-such-file.wav
 check 2 '--format docx: must be one of text' "$linnet" align --phones 'AH' --format docx no-such-file.wav
@@ -52,6 +57,9 @@ flite -voice slt -t "$sun" -o sun.wav
 flite -voice slt -t "$birds" -o birds.wav
 flite -voice slt -t "$sun $birds $sun" -o long.wav
 align=("$linnet" align --lexicon lexicon)
+
+# Phones may have stress, and are written as they were given.
+[[ $("$linnet" align --phones 'DH AH0 S AH1 N' sun.wav) == 'DH AH S AH N' ]] || fail 'phones with stress'
 
 # Words are in the order of the text, times in order and within the audio, and words cover most of it.
 "${align[@]}" --text "$sun" --format ctm sun.wav > sun.ctm

@@ -144,6 +144,27 @@ check 2 'only one of --resume and --lattice' "$linnet" transcribe "${raw[@]}" --
 check 0 'skipped 1 of 1 inputs' "$linnet" transcribe "${raw[@]}" --output bare --resume s2.raw
 [[ $(cat bare) == "$("$linnet" transcribe "${raw[@]}" s1.raw)" ]] || fail 'a finished single result was replaced'
 
+# A run without any result leaves an older file as it was, and no file that --resume would take for a result.
+for options in '' '--format textgrid' '--format json'; do
+  # shellcheck disable=SC2086
+  check 1 'nowhere.raw' "$linnet" transcribe "${raw[@]}" $options --output nothing nowhere.raw
+  [[ ! -e nothing && ! -e nothing.partial ]] || fail "$options: a failed run leaves a result"
+done
+"$linnet" transcribe "${raw[@]}" --output older s1.raw && cp older before
+check 1 'nowhere.raw' "$linnet" transcribe "${raw[@]}" --output older nowhere.raw
+same older before 'a failed run'
+
+# Names that are the same in a result; control characters in names; an output that is an input.
+cp s2.raw s_2.raw
+check 2 "two inputs have the name 's_2'" "$linnet" transcribe "${raw[@]}" --format ctm --output parts 's 2.raw' s_2.raw
+tab=$'a\tb.raw'
+cp s2.raw "$tab"
+"$linnet" transcribe "${raw[@]}" --output parts s1.raw "$tab" 2> /dev/null
+check 0 'skipped 2 of 2 inputs' "$linnet" transcribe "${raw[@]}" --output parts --resume s1.raw "$tab"
+check 1 '--output s_2.raw: is an input' "$linnet" transcribe "${raw[@]}" --output s_2.raw s1.raw s_2.raw
+same s_2.raw s2.raw 'an output that is an input'
+check 2 'both name same.txt' "$linnet" transcribe "${raw[@]}" --beam 4 --lattice same.txt --output same.txt s1.raw
+
 # --- a file per input, and folders
 
 mkdir -p in/b/c in/.hidden

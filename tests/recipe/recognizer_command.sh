@@ -72,6 +72,15 @@ same again plain '--blank-penalty 0'
 transcribed again --model penalty
 same again words '"blank_penalty" of a search for words'
 check 2 '--blank-penalty 1: only greedy decoding has it' transcribe --model "$phones" --beam 5 --blank-penalty 1 sound.wav
+check 1 '--ensemble-weight 0.5: folder has no second model' transcribe --model folder --ensemble-weight 0.5 sound.wav
+check 1 'the name is empty' transcribe --model '' sound.wav
+check 2 '--max-seconds -5: must be 0' transcribe --max-seconds -5 sound.wav
+check 2 '--beam -1: must be 1' transcribe --model folder --beam -1 sound.wav
+printf '{"model": "phones.safetensors", "ensemble_wieght": 0.5}' > folder/misspelt.json
+check 1 'do you mean "ensemble_weight"?' transcribe --model folder/misspelt.json sound.wav
+printf '{"model": "phones.safetensors", "search": "words", "lexicon": "nowhere.txt"}' > folder/missing.json
+check 1 'lexicon: folder/nowhere.txt' transcribe --model folder/missing.json sound.wav
+check 1 'is no recognizer' transcribe --model folder --second-pass "$phones" sound.wav
 check 2 '--blank-penalty nan: must be -100 to 100' transcribe --model "$phones" --blank-penalty nan sound.wav
 
 # --- align takes the lexicon that the recognizer names, also from another folder
@@ -82,6 +91,16 @@ for model in folder elsewhere elsewhere/recognizer.json; do
   [[ $model != folder ]] || cp again expected
   same again expected "align with $model"
 done
+
+# The lexicon may have any name; the folder's g2p.bin guesses the words that it lacks.
+mkdir renamed
+cp folder/lexicon.txt renamed/pronunciations.dict
+ln -s "$here/../../models/english/g2p.bin" renamed/
+sed 's|lexicon.txt|pronunciations.dict|; s|: "\(phones\.[a-z]*\)"|: "../folder/\1"|; s|: "words.bin"|: "../folder/words.bin"|' \
+  folder/recognizer.json > renamed/recognizer.json
+"$linnet" align --model renamed --text 'IN OTHER' --format ctm sound.wav > again 2> err || fail "renamed: $(cat err)"
+same again expected 'align with a lexicon of another name'
+check 0 "guessed pronunciations of 1 word: 'BLARK'" align --model renamed --text 'IN BLARK' --format ctm sound.wav
 
 # --- the emission delay of the folder: this one is longer than the recording, so all times are 0, but the last end
 sed -i 's/"blank_penalty": 50/"emission_delay": 9/' penalty/recognizer.json

@@ -21,8 +21,7 @@ struct job {
   const struct linnet_model *model; /* its */
   const char *text;                 /* of the only file, NULL: that of the data folder's utterance */
   bool words;                       /* texts are words, else phones */
-  const char *lexicon;              /* its path, NULL: none is named */
-  char *folder;                     /* of the model, for what the options do not name; NULL: none */
+  struct align_words_source source; /* of their pronunciations */
   struct linnet_text_aligner *aligner;
   struct inputs inputs;
   struct results results;
@@ -74,7 +73,7 @@ static bool read_text(struct item *item, struct linnet_context *context, size_t 
   if ((job->words
            ? linnet_aligned_text_create(context, job->aligner, text, source, &item->text)
            : linnet_aligned_text_create_phones(context, job->aligner, text, item->name, &item->text)) == LINNET_OK)
-    return !job->words || align_text_check(item->text, job->lexicon, options.skip_unknown, item->name, source);
+    return !job->words || align_text_check(item->text, &job->source, options.skip_unknown, item->name, source);
   tool_fail_context(context);
   return false;
 }
@@ -105,39 +104,29 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
 
 /* --- warnings --------------------------------------------------------------------------------------------------- */
 
-static void warn_of_jumps(const struct item *item) {
-  size_t count, num_tokens;
-  const char *const *tokens = linnet_aligned_text_tokens(item->text, &num_tokens);
-  const struct linnet_align_jump *jumps = linnet_alignment_jumps(linnet_aligned_text_alignment(item->text), &count);
-  double frame = linnet_model_frame_seconds(item->job->model);
-  for (size_t i = 0; i < count; i++) {
-    double start = (double)jumps[i].start * frame, end = (double)jumps[i].end * frame;
-    if (jumps[i].kind == LINNET_JUMP_INSERTED) {
-      tool_warn("%s: %.2f to %.2f s: the audio is not in the text", item->name, start, end);
-      continue;
-    }
-    size_t first = linnet_aligned_text_index(item->text, jumps[i].word);
-    size_t last = linnet_aligned_text_index(item->text, jumps[i].word + jumps[i].num_words - 1);
-    tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
-              jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio omits" : "after this the audio repeats", first + 1,
-              last + 1, tokens[first], tokens[last]);
+static void warn_of_jumps(const char *name, const struct linnet_output *output) {
+  for (size_t i = 0; i < output->num_jumps; i++) {
+    const struct linnet_output_jump *jump = &output->jumps[i];
+    if (strcmp(jump->kind, "inserted") == 0)
+      tool_warn("%s: %.2f to %.2f s: the audio is not in the text", name, jump->start, jump->end);
+    else
+      tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", name, jump->start, jump->end,
+                strcmp(jump->kind, "skipped") == 0 ? "the audio omits" : "after this the audio repeats", jump->word + 1,
+                jump->word + jump->num_words, jump->words[0], jump->words[jump->num_words - 1]);
   }
 }
 
-static void warn_of_doubts(const struct item *item) {
-  size_t count, num_tokens, doubtful = 0, first = 0;
-  const char *const *tokens = linnet_aligned_text_tokens(item->text, &num_tokens);
-  const struct linnet_aligned_word *words = linnet_alignment_words(linnet_aligned_text_alignment(item->text), &count);
+static void warn_of_doubts(const char *name, const struct linnet_output *output) {
+  const struct linnet_span *spans = output->words ? output->words : output->phones;
+  size_t count = output->words ? output->num_words : output->num_phones, doubtful = 0, first = 0;
   for (size_t i = count; i-- > 0;)
-    if (words[i].doubtful) {
+    if (spans[i].doubtful) {
       doubtful++;
       first = i;
     }
   if (doubtful > 0)
-    tool_warn("%s: %zu of %zu words are doubtful, the first is '%s' at %.2f s%s", item->name, doubtful, count,
-              tokens[linnet_aligned_text_index(item->text, words[first].word)],
-              (double)words[first].start * linnet_model_frame_seconds(item->job->model),
-              options.jumps ? "" : "; --jumps allows text and audio to differ");
+    tool_warn("%s: %zu of %zu words are doubtful, the first is '%s' at %.2f s%s", name, doubtful, count,
+              spans[first].text, spans[first].start, options.jumps ? "" : "; --jumps allows text and audio to differ");
 }
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
@@ -146,6 +135,8 @@ static void put_result(const struct item *item, size_t index) {
   struct linnet_output output;
   inputs_describe(&item->job->inputs, index, item->stream, &output);
   linnet_aligned_text_describe(item->text, &output);
+  warn_of_jumps(item->name, &output);
+  warn_of_doubts(item->name, &output);
   if (strcmp(options.unit, "word") != 0)
     output.words = NULL, output.num_words = 0;
   results_put(&item->job->results, index, &output);
@@ -164,13 +155,10 @@ static int align_item(void *user, size_t index, unsigned worker, struct linnet_c
     return 0;
   tool_progress_begin(&job->results.progress, &stages);
   bool good = align(&item, context, index), stopped = !good && tool_interrupted();
-  if (good) {
-    warn_of_jumps(&item);
-    warn_of_doubts(&item);
+  if (good)
     put_result(&item, index);
-  } else if (!stopped) {
+  else if (!stopped)
     results_put(&job->results, index, NULL);
-  }
   linnet_aligned_text_destroy(item.text);
   linnet_recognizer_stream_destroy(item.stream);
   free(item.posteriors.values);
@@ -187,37 +175,14 @@ static int align_all(struct linnet_context *context, struct job *job, const char
   return code;
 }
 
-/* Reads a whole text file ("-": standard input); the caller frees the result. */
+/* A text file ("-": standard input); the caller frees the result. NULL after printing why it cannot be aligned. */
 static char *read_text_file(const char *path) {
-  static const size_t max_bytes = (size_t)1 << 28;
-  size_t size = 0, capacity = 1 << 16;
-  if (strcmp(path, "-") == 0) {
-    char *text = tool_read_stdin(max_bytes, &size);
-    char *ended = text ? realloc(text, size + 1) : NULL;
-    if (ended)
-      ended[size] = '\0';
-    return ended;
-  }
-  FILE *file = fopen(path, "rb");
-  char *text = file ? malloc(capacity) : NULL;
-  while (text && size < max_bytes) {
-    size_t got = fread(text + size, 1, capacity - size - 1, file);
-    size += got;
-    if (got == 0)
-      break;
-    char *grown = realloc(text, capacity *= 2);
-    if (!grown)
-      free(text);
-    text = grown;
-  }
-  if (text)
-    text[size] = '\0';
-  bool good = text && !ferror(file) && size < max_bytes;
-  if (file)
-    fclose(file);
-  if (good)
+  size_t bytes;
+  char *text = tool_read_file(path, (size_t)1 << 28, &bytes);
+  if (!text || strlen(text) == bytes)
     return text;
-  tool_fail("%s: cannot read the text", path);
+  tool_fail("%s: has a NUL byte after %zu bytes, so it is no text in UTF-8: convert it, for example with iconv", path,
+            strlen(text));
   free(text);
   return NULL;
 }
@@ -231,12 +196,11 @@ static bool data_has_phones(void) {
 /* Decides whether texts are words, and finds their lexicon. Phones of a data folder come before pronunciations that
  * were not named. False after printing what is missing. */
 static bool choose_words(struct linnet_context *context, struct job *job) {
-  const char *named = word_options_lexicon(options.lexicon);
   const bool wanted = options.text || options.text_file;
-  job->folder = tool_find_folder(context, options.model);
-  job->words = !options.phones && (align_words_pronounced(named, NULL) ||
-                                   (align_words_pronounced(NULL, job->folder) && !data_has_phones()));
-  job->lexicon = job->words ? named : NULL;
+  job->source =
+      (struct align_words_source){word_options_lexicon(options.lexicon), tool_find_word_files(context, options.model)};
+  job->words = !options.phones && (align_words_pronounced(&job->source, false) ||
+                                   (align_words_pronounced(&job->source, true) && !data_has_phones()));
   return !wanted || job->words || align_words_fail() == TOOL_OK;
 }
 
@@ -248,13 +212,14 @@ static int run(struct linnet_context *context, const char *path, const char **pa
     job.recognizer = tool_open_recognizer(context, path, NULL);
   if (job.recognizer) {
     job.model = linnet_recognizer_model(job.recognizer);
-    job.aligner = align_text_open(context, job.recognizer, job.words, job.lexicon, job.folder);
+    job.aligner = align_text_open(context, job.recognizer, job.words ? &job.source : NULL);
   }
   if (job.aligner)
     code = align_all(context, &job, paths, count);
   linnet_text_aligner_destroy(job.aligner);
   linnet_recognizer_destroy(job.recognizer);
-  free(job.folder);
+  free(job.source.files.folder);
+  free(job.source.files.lexicon);
   free(file);
   return code;
 }
@@ -271,6 +236,10 @@ static bool check_texts(const char **paths, size_t count) {
     tool_usage(
         folder ? "--text, --text-file and --phones are for one file: a data folder has its own texts"
                : "give one file, and one of --text, --text-file and --phones; to align many files, make a data folder");
+    return false;
+  }
+  if (paths && !folder && options.text_file && strcmp(options.text_file, "-") == 0 && strcmp(paths[0], "-") == 0) {
+    tool_usage("only one of text and audio can be standard input");
     return false;
   }
   return paths != NULL;

@@ -6,12 +6,11 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "common/default_model.h"
 #include "common/search_options.h"
 
 #define RULES_NAME "english/text.rules"
 
-enum { NAMED_WORDS = 10 }; /* guessed words named in a message */
+enum { NAMED_WORDS = 10 /* guessed words named in a message */, PATH_BYTES = 4096 };
 
 static struct { char *g2p, *rules; } options;
 
@@ -29,12 +28,14 @@ struct poptOption align_words_options[] = {
 /* --- the aligner -------------------------------------------------------------------------------------------------- */
 
 static bool has_file(const char *folder, const char *name) {
-  char path[4096];
+  char path[PATH_BYTES];
   return folder && snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-bool align_words_pronounced(const char *lexicon, const char *folder) {
-  return lexicon || options.g2p || has_file(folder, "lexicon.txt") || has_file(folder, "g2p.bin");
+bool align_words_pronounced(const struct align_words_source *source, bool files) {
+  const char *folder = source->files.folder;
+  return source->named || options.g2p ||
+         (files && (source->files.lexicon || has_file(folder, "lexicon.txt") || has_file(folder, "g2p.bin")));
 }
 
 int align_words_fail(void) {
@@ -61,15 +62,32 @@ static char *choose_rules(const char *folder, struct linnet_source *rules) {
   return shipped;
 }
 
+/* The lexicon and the grapheme-to-phoneme model: those that the options name, else those of the model. `path` keeps the
+ * path of the second. */
+static void choose_pronunciations(const struct align_words_source *words, char path[PATH_BYTES],
+                                  struct linnet_text_aligner_settings *settings) {
+  const struct tool_word_files *files = &words->files;
+  settings->lexicon.path = words->named;
+  settings->g2p.path = options.g2p;
+  if (words->named || options.g2p || !files->lexicon)
+    return; /* the folder's files are found by their names */
+  settings->lexicon.path = files->lexicon;
+  if (has_file(files->folder, "g2p.bin") && snprintf(path, PATH_BYTES, "%s/g2p.bin", files->folder) < PATH_BYTES)
+    settings->g2p.path = path;
+}
+
 struct linnet_text_aligner *align_text_open(struct linnet_context *context, const struct linnet_recognizer *recognizer,
-                                            bool words, const char *lexicon, const char *folder) {
+                                            const struct align_words_source *words) {
   struct linnet_text_aligner_settings settings;
   struct linnet_text_aligner *aligner = NULL;
+  char path[PATH_BYTES], *rules = NULL;
   linnet_text_aligner_settings_default(&settings);
-  char *rules = words ? choose_rules(folder, &settings.rules) : NULL;
-  settings.lexicon.path = lexicon;
-  settings.g2p.path = words ? options.g2p : NULL;
-  if (linnet_recognizer_load_aligner(context, recognizer, words ? folder : NULL, &settings, &aligner) != LINNET_OK)
+  if (words) {
+    rules = choose_rules(words->files.folder, &settings.rules);
+    choose_pronunciations(words, path, &settings);
+  }
+  if (linnet_recognizer_load_aligner(context, recognizer, words ? words->files.folder : NULL, &settings, &aligner) !=
+      LINNET_OK)
     tool_fail_context(context);
   free(rules);
   return aligner;
@@ -143,8 +161,9 @@ static void name_guessed(const struct linnet_written_word *words, size_t count, 
   free(guessed);
 }
 
-bool align_text_check(const struct linnet_aligned_text *text, const char *lexicon, bool skip_unknown, const char *name,
-                      const char *source) {
+bool align_text_check(const struct linnet_aligned_text *text, const struct align_words_source *words, bool skip_unknown,
+                      const char *name, const char *source) {
+  const bool guesses = options.g2p || (!words->named && has_file(words->files.folder, "g2p.bin"));
   size_t count;
   const struct linnet_written_word *written = linnet_aligned_text_words(text, &count);
   size_t unknown = name_all_unknown(skip_unknown, written, count, source);
@@ -152,7 +171,7 @@ bool align_text_check(const struct linnet_aligned_text *text, const char *lexico
   if (unknown > 0 && !skip_unknown)
     tool_fail("%s: %zu word%s not in %s: add lines 'WORD PHONE PHONE ...' to it, %sor interpolate their times with "
               "--skip-unknown",
-              name, unknown, unknown == 1 ? " is" : "s are", lexicon ? lexicon : "a lexicon (--lexicon FILE)",
-              options.g2p ? "" : "guess them with --g2p FILE, ");
+              name, unknown, unknown == 1 ? " is" : "s are", words->named ? words->named : "a lexicon (--lexicon FILE)",
+              guesses ? "" : "guess them with --g2p FILE, ");
   return unknown == 0 || skip_unknown;
 }

@@ -7,25 +7,31 @@
 
 #include <linnet/recognizer.h>
 
+#include "common/default_model.h"
+
 /* --g2p and --text-rules. */
 extern struct poptOption align_words_options[];
 
-/* Whether words can have pronunciations: from `lexicon`, from --g2p, or from a file of `folder` (both may be NULL). */
-bool align_words_pronounced(const char *lexicon, const char *folder);
+/* Where the pronunciations of words come from, beside --g2p. */
+struct align_words_source {
+  const char *named;            /* a lexicon that the user names, NULL: none */
+  struct tool_word_files files; /* of the model, for what the options do not name */
+};
+
+/* Whether words can have pronunciations, with and without the files of the model. */
+bool align_words_pronounced(const struct align_words_source *source, bool files);
 
 /* Prints the remedy if they cannot; returns TOOL_FAILURE. */
 int align_words_fail(void);
 
-/* Creates an aligner for the symbols of a recognizer. Texts of words use the lexicon (may be NULL), the text rules and
- * the grapheme-to-phoneme model that the options name, and for what they do not name the files of `folder` (may be
- * NULL). NULL after printing why it failed. */
+/* Creates an aligner for the symbols of a recognizer. `words`: of the words' source, NULL for texts of phones. NULL
+ * after printing why it failed. */
 struct linnet_text_aligner *align_text_open(struct linnet_context *context, const struct linnet_recognizer *recognizer,
-                                            bool words, const char *lexicon, const char *folder);
+                                            const struct align_words_source *words);
 
 /* Prints the words of a text that have no pronunciation or a guessed one. If this is an error, prints the remedy and
- * returns false. Messages use `name` for the input and `source` for the text. `lexicon` is its path, NULL: none was
- * named. */
-bool align_text_check(const struct linnet_aligned_text *text, const char *lexicon, bool skip_unknown, const char *name,
-                      const char *source);
+ * returns false. Messages use `name` for the input and `source` for the text. */
+bool align_text_check(const struct linnet_aligned_text *text, const struct align_words_source *words, bool skip_unknown,
+                      const char *name, const char *source);
 
 #endif

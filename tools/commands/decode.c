@@ -266,7 +266,7 @@ static bool read_options(struct decoding *d) {
     tool_usage("--format %s writes the best hypothesis only: omit --nbest, or choose text or json", options.format);
     return false;
   }
-  if (options.resume && (!journal_possible(options.output) || lattices_given())) {
+  if (options.resume && (!journal_possible(options.output) || lattices_path())) {
     tool_usage("--resume needs --output FILE, and cannot be used with --lattice");
     return false;
   }

@@ -24,7 +24,8 @@ struct plotting {
   struct linnet_recognizer_stream *stream;
   float *samples;
   struct picture picture;
-  struct linnet_text_aligner *aligner; /* of a known text: */
+  struct align_words_source words; /* of a known text: */
+  struct linnet_text_aligner *aligner;
   struct linnet_aligned_text *text;
 };
 
@@ -76,7 +77,7 @@ static bool read_text(struct plotting *p, struct linnet_context *context) {
   const char *title = p->picture.title;
   if ((options.phones ? linnet_aligned_text_create_phones(context, p->aligner, options.phones, title, &p->text)
                       : linnet_aligned_text_create(context, p->aligner, options.text, "--text", &p->text)) == LINNET_OK)
-    return options.phones || align_text_check(p->text, word_options_lexicon(options.lexicon), false, title, "--text");
+    return options.phones || align_text_check(p->text, &p->words, false, title, "--text");
   tool_fail_context(context);
   return false;
 }
@@ -241,20 +242,20 @@ static bool open_recognizer(struct plotting *p, struct linnet_context *context, 
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
-  struct plotting p = {.model = NULL};
-  const char *lexicon = options.text ? word_options_lexicon(options.lexicon) : NULL;
+  struct plotting p = {.words.named = word_options_lexicon(options.lexicon)};
   const bool known = options.text || options.phones;
   int code = TOOL_FAILURE;
-  char *folder = options.text ? tool_find_folder(context, options.model) : NULL;
-  if (options.text && !align_words_pronounced(lexicon, folder))
+  if (options.text)
+    p.words.files = tool_find_word_files(context, options.model);
+  if (options.text && !align_words_pronounced(&p.words, true))
     code = align_words_fail();
   else if (open_recognizer(&p, context, path) &&
-           (!known ||
-            (p.aligner = align_text_open(context, p.recognizer, options.text != NULL, lexicon, folder)) != NULL))
+           (!known || (p.aligner = align_text_open(context, p.recognizer, options.text ? &p.words : NULL)) != NULL))
     code = plot_input(&p, context, paths, count);
   linnet_text_aligner_destroy(p.aligner);
   linnet_recognizer_destroy(p.recognizer);
-  free(folder);
+  free(p.words.files.folder);
+  free(p.words.files.lexicon);
   return code;
 }
 
@@ -289,7 +290,7 @@ int tool_plot(int argc, const char **argv) {
       {"height", 0, POPT_ARG_INT, &options.height, 0, "height of the picture (default 800)", "PIXELS"},
       TOOL_MODEL_ROW(options.model),
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search for phones (default: greedy):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

@@ -57,7 +57,7 @@ static enum linnet_status load_transcripts(struct linnet_context *context, const
   if (strcmp(path, "-") != 0)
     return linnet_transcripts_load(context, path, transcripts);
   size_t bytes;
-  char *data = tool_read_stdin(MAX_STDIN_BYTES, &bytes);
+  char *data = tool_read_file(path, MAX_STDIN_BYTES, &bytes);
   if (!data)
     return LINNET_ERROR_IO;
   enum linnet_status status = linnet_transcripts_load_memory(context, data, bytes, "standard input", transcripts);

@@ -83,7 +83,7 @@ static bool check_options(const char *path) {
     tool_usage("--live-speed %g: needs --live", speed_option);
     return false;
   }
-  if (endpoints_option && (beam_options_nbest() || lattices_given())) {
+  if (endpoints_option && (beam_options_nbest() || lattices_path())) {
     tool_usage("--endpoints: it joins the best hypotheses of the segments: omit --nbest and --lattice");
     return false;
   }
@@ -144,7 +144,7 @@ static bool check_live_options(size_t count, bool *json) {
     tool_usage("only one of --live and --endpoints: live results always have endpoints");
   else if (speed_option != TOOL_NOT_GIVEN && !(speed_option >= 0))
     tool_usage("--live-speed %g: must be at least 0", speed_option);
-  else if (beam_options_nbest() || lattices_given())
+  else if (beam_options_nbest() || lattices_path())
     tool_usage("--live: results hold only the best hypothesis: omit --nbest and --lattice");
   else
     return true;

@@ -1,15 +1,18 @@
 /* Checks the options of a beam search and opens what they name. */
 #include "search_options.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "tool.h"
+
+enum { NO_BEAM = INT_MIN }; /* --beam is not given */
 
 static struct {
   int beam, nbest, top_symbols;
   double symbol_threshold, score_threshold, insertion_bonus, lm_weight, prior_scale;
   char *lm, *priors;
-} options = {.beam = -1,
+} options = {.beam = NO_BEAM,
              .nbest = 1,
              .symbol_threshold = INFINITY,
              .score_threshold = INFINITY,
@@ -30,7 +33,7 @@ struct poptOption beam_options_table[] = {
     {"insertion-bonus", 0, POPT_ARG_DOUBLE, &options.insertion_bonus, 0,
      "add X to the score for each symbol (default 0)", "X"},
     {"lm", 0, POPT_ARG_STRING, &options.lm, 0,
-     "n-gram model over symbols, or over words with --words: ARPA, ARPA.gz or binary (default: none)", "FILE"},
+     "n-gram model over symbols, or over words in a search for words: ARPA, ARPA.gz or binary (default: none)", "FILE"},
     {"lm-weight", 0, POPT_ARG_DOUBLE, &options.lm_weight, 0,
      "multiply the logarithms of the n-gram model by X (default 1)", "X"},
     {"priors", 0, POPT_ARG_STRING, &options.priors, 0,
@@ -90,7 +93,7 @@ static bool check_pruning(bool optional) {
 }
 
 bool beam_options_check(bool optional, bool recognizer) {
-  if (options.beam != -1 && (options.beam < 1 || options.beam > LINNET_BEAM_MAX)) {
+  if (options.beam != NO_BEAM && (options.beam < 1 || options.beam > LINNET_BEAM_MAX)) {
     tool_usage("--beam %d: must be 1 to %d", options.beam, LINNET_BEAM_MAX);
     return false;
   }
@@ -114,7 +117,7 @@ bool beam_options_check(bool optional, bool recognizer) {
 }
 
 bool beam_options_given(void) {
-  return options.beam != -1 || options.nbest > 1 || options.insertion_bonus != 0;
+  return options.beam != NO_BEAM || options.nbest > 1 || options.insertion_bonus != 0;
 }
 
 bool beam_options_nbest(void) {
@@ -122,7 +125,7 @@ bool beam_options_nbest(void) {
 }
 
 static void read_limits(struct linnet_search_settings *settings) {
-  if (options.beam != -1)
+  if (options.beam != NO_BEAM)
     settings->beam = (size_t)options.beam;
   if (options.nbest > 1)
     settings->num_alternatives = (size_t)options.nbest;

@@ -69,6 +69,10 @@ char *tool_find_second_pass(const char *path) {
 
 char *tool_find_recognizer(const char *named) {
   const char *given = given_model(named);
+  if (named && !*named) {
+    tool_fail("--model: the name is empty: name a recognizer or a model");
+    return NULL;
+  }
   if (given)
     return strdup(given);
   char *shipped = tool_find_shipped(SHIPPED_RECOGNIZER);
@@ -103,18 +107,20 @@ static char *lexicon_of(struct linnet_context *context, const char *path) {
   return lexicon;
 }
 
-char *tool_find_folder(struct linnet_context *context, const char *named) {
+struct tool_word_files tool_find_word_files(struct linnet_context *context, const char *named) {
+  struct tool_word_files files = {NULL, NULL};
   char *path = tool_find_recognizer(named);
   const bool recognizer = path && tool_names_recognizer(path);
   if (path && !recognizer && given_model(named)) {
     free(path);
-    return NULL;
+    return files;
   }
-  char *lexicon = recognizer ? lexicon_of(context, path) : NULL;
-  if (!lexicon)
-    return !path || is_folder(path) ? path : cut_name(path);
-  free(path);
-  return cut_name(lexicon);
+  files.lexicon = recognizer ? lexicon_of(context, path) : NULL;
+  char *copy = files.lexicon ? strdup(files.lexicon) : NULL;
+  files.folder = copy ? cut_name(copy) : !path || is_folder(path) ? path : cut_name(path);
+  if (files.folder != path && copy)
+    free(path);
+  return files;
 }
 
 bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,

@@ -24,9 +24,14 @@ bool tool_names_recognizer(const char *path);
 /* Like tool_find_recognizer, but if it finds a recognizer, returns the path of its model. */
 char *tool_find_model(struct linnet_context *context, const char *named);
 
-/* The folder of the lexicon of the recognizer that tool_find_recognizer finds, or else of the recognizer; release it
- * with free. NULL if it finds only a model that was named. */
-char *tool_find_folder(struct linnet_context *context, const char *named);
+/* Files about words that belong to a recognizer; release both paths with free. */
+struct tool_word_files {
+  char *folder;  /* of the lexicon, or else of the recognizer; NULL: there is only a model that was named */
+  char *lexicon; /* that the recognizer names; NULL: none */
+};
+
+/* Those of the recognizer that tool_find_recognizer finds. */
+struct tool_word_files tool_find_word_files(struct linnet_context *context, const char *named);
 
 /* The path of a file that ships with the models, installed or in the source tree; release it with free. NULL if it is
  * missing. */

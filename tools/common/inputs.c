@@ -15,7 +15,7 @@ static struct {
   struct raw_options raw;
   int recursive, channel;
   double max_seconds;
-} options = {.channel = LINNET_CHANNEL_MIX, .raw = RAW_DEFAULTS, .max_seconds = -1};
+} options = {.channel = LINNET_CHANNEL_MIX, .raw = RAW_DEFAULTS, .max_seconds = TOOL_NOT_GIVEN};
 
 struct poptOption inputs_options[] = {
     {"data", 'd', POPT_ARG_STRING, &options.data, 0,
@@ -65,7 +65,13 @@ static bool read_audio_options(struct linnet_audio_settings *audio, double sampl
   linnet_audio_settings_default(audio);
   audio->sample_rate = sample_rate;
   audio->channel = options.channel;
-  audio->max_seconds = options.max_seconds > 0 ? options.max_seconds : 0;
+  if (options.max_seconds != TOOL_NOT_GIVEN) {
+    if (!(options.max_seconds >= 0)) {
+      tool_usage("--max-seconds %g: must be 0 (no limit) or more", options.max_seconds);
+      return false;
+    }
+    audio->max_seconds = options.max_seconds;
+  }
   if (raw_options_read(&options.raw, audio))
     return true;
   tool_fail("--raw %s: must be " RAW_FORMATS, options.raw.format);
@@ -120,7 +126,7 @@ static bool find_files(struct inputs *inputs, const char **paths, size_t count) 
 
 /* Non-causal models store the whole utterance, and a raw pipe may have no end. */
 static double stream_seconds(const struct linnet_recognizer *recognizer) {
-  return options.max_seconds >= 0                       ? options.max_seconds
+  return options.max_seconds != TOOL_NOT_GIVEN          ? options.max_seconds
          : linnet_recognizer_is_incremental(recognizer) ? 0
                                                         : TOOL_RAW_SECONDS;
 }

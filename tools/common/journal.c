@@ -1,6 +1,8 @@
 /* Appends results to FILE.partial, finds those of an interrupted run, and sorts them at the end. */
 #include "journal.h"
 
+#include <linnet/output.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -34,7 +36,7 @@ static struct journal_piece *append(struct journal *journal) {
 
 struct journal_form journal_form(const char *format, bool files, bool ranks) {
   bool json = strcmp(format, "json") == 0, text = strcmp(format, "text") == 0;
-  struct journal_form form = {.name = format, .begin = "", .end = ' '};
+  struct journal_form form = {.name = format, .begin = "", .end = ' ', .files = files};
   form.ranks = text && ranks;
   form.lines = form.ranks || strcmp(format, "ctm") == 0;
   if (json)
@@ -43,31 +45,6 @@ struct journal_form journal_form(const char *format, bool files, bool ranks) {
     form.end = json ? '"' : '\t';
   return form;
 }
-
-/* Writes a key as linnet_output_write does: fields contain no space, JSON strings are escaped, paths are unchanged. */
-char *journal_key(const struct journal *journal, const char *name) {
-  char *key = NULL;
-  size_t bytes = 0;
-  FILE *stream = open_memstream(&key, &bytes);
-  if (stream && journal->form.end == '"')
-    tool_write_json_string(stream, name);
-  else if (stream)
-    fputs(*name || journal->form.end != ' ' ? name : "_", stream);
-  if (!stream || fclose(stream) != 0) {
-    free(key);
-    out_of_memory(journal);
-    return NULL;
-  }
-  if (journal->form.end == '"') { /* without the quotes */
-    memmove(key, key + 1, bytes - 2);
-    key[bytes - 2] = '\0';
-  }
-  for (char *c = key; journal->form.end == ' ' && *(c += strcspn(c, " \t\r\n\v\f"));)
-    *c = '_';
-  return key;
-}
-
-/* --- an earlier run ----------------------------------------------------------------------------------------------- */
 
 /* Removes "-RANK" from the end of a key; 0: there is none. */
 static unsigned long cut_rank(char *key) {
@@ -98,6 +75,40 @@ static char *find_key(const struct journal_form *form, char *line, const char *l
   *first = rank == 1 && (form->ranks || !form->lines || !last || strcmp(last, key) != 0);
   return rank > 0 ? key : NULL;
 }
+
+/* A result with one symbol, as linnet_output_write writes it; the caller frees it. NULL without memory. */
+static char *write_example(const struct journal_form *form, const char *name) {
+  const struct linnet_span span = {.text = "-"};
+  const struct linnet_alternative alternative = {.phones = &span, .num_phones = 1};
+  const struct linnet_output output = {.size = sizeof output,
+                                       .id = name,
+                                       .file = form->files ? name : NULL,
+                                       .phones = &span,
+                                       .num_phones = 1,
+                                       .alternatives = &alternative,
+                                       .num_alternatives = form->ranks};
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *stream = open_memstream(&text, &bytes);
+  bool good = stream && linnet_output_write(linnet_output_format_find(form->name), &output, tool_write_piece, stream) ==
+                            LINNET_OK;
+  if (stream && fclose(stream) == 0 && good)
+    return text;
+  free(text);
+  return NULL;
+}
+
+char *journal_key(const struct journal *journal, const char *name) {
+  bool first;
+  char *text = write_example(&journal->form, name), *key = text ? find_key(&journal->form, text, NULL, &first) : NULL;
+  if (key)
+    memmove(text, key, strlen(key) + 1);
+  else
+    out_of_memory(journal);
+  return text;
+}
+
+/* --- an earlier run ----------------------------------------------------------------------------------------------- */
 
 /* Registers a line of `bytes` bytes. */
 static bool note_line(struct journal *journal, char *line, size_t bytes) {

@@ -16,6 +16,7 @@ struct journal_form {
   const char *name;  /* of the format, for messages */
   const char *begin; /* of a line; may be empty */
   char end;          /* the first character behind the key */
+  bool files;        /* keys are paths, not ids */
   bool ranks;        /* "-1", "-2" ... follow the key: a new result begins with "-1" */
   bool lines;        /* a result may have several lines, so the last one in a partial file may be incomplete */
 };
@@ -40,7 +41,7 @@ struct journal {
   long end;
 };
 
-/* The journal format for a format of linnet_output_format_find. `files`: keys are paths, not ids. */
+/* The journal format for a format of linnet_output_format_find. */
 struct journal_form journal_form(const char *format, bool files, bool ranks);
 
 /* Whether a target can have a partial file beside it: it is a regular file, or will be one. */
@@ -50,7 +51,7 @@ bool journal_possible(const char *target);
  * those in the partial file, or those in TARGET if that run was completed. False after printing why it failed. */
 bool journal_open(struct journal *journal, const char *target, const struct journal_form *form, bool resume);
 
-/* The key for `name`; the caller frees it. NULL without memory, after printing so. */
+/* The key of the results of `name`, an id or a path; the caller frees it. NULL without memory, after printing so. */
 char *journal_key(const struct journal *journal, const char *name);
 
 /* Whether an earlier run wrote a result with this key; if so, it becomes the result of the item. From any thread, once

@@ -15,8 +15,8 @@ struct poptOption lattices_options[] = {
      "write the table of these numbers, lines 'NAME NUMBER' (default: no table)", "FILE"},
     POPT_TABLEEND};
 
-bool lattices_given(void) {
-  return options.path != NULL;
+const char *lattices_path(void) {
+  return options.path;
 }
 
 bool lattices_check(void) {

@@ -10,8 +10,8 @@
 /* --lattice, --lattice-format, --lattice-symbols; include it as the common options. */
 extern struct poptOption lattices_options[];
 
-/* Whether lattices are wanted. */
-bool lattices_given(void);
+/* Where lattices are wanted; NULL: nowhere. */
+const char *lattices_path(void);
 
 /* False after printing what is wrong with the options. */
 bool lattices_check(void);

@@ -71,8 +71,16 @@ static bool names_by_id(void) {
   return strcmp(format_name, "text") != 0 && strcmp(format_name, "json") != 0;
 }
 
+/* A character of an id in a line of results, where it is one field. */
+static int field_character(char c) {
+  return c && strchr(" \t\r\n\v\f", c) ? '_' : (unsigned char)c;
+}
+
 static int compare(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
+  const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+  while (*x && field_character(*x) == field_character(*y))
+    x++, y++;
+  return field_character(*x) - field_character(*y);
 }
 
 /* Refuses two inputs with the same name, because the name identifies the result. */
@@ -86,7 +94,7 @@ static bool check_ids(const struct inputs *inputs) {
   else
     tool_fail("out of memory for the names of %zu inputs", inputs->count);
   for (size_t i = 1; good && i < inputs->count; i++)
-    if (!(good = strcmp(ids[i - 1], ids[i]) != 0))
+    if (!(good = compare(&ids[i - 1], &ids[i]) != 0))
       tool_fail(
           "two inputs have the name '%s', so --format %s%s cannot distinguish their results: process them separately",
           ids[i], format_name, output_folder ? " in --output-dir" : "");
@@ -99,7 +107,8 @@ static bool check_file_names(const struct inputs *inputs) {
   for (size_t i = 0; i < inputs->count; i++) {
     const char *id = inputs_id(inputs, i);
     if (*id == '.' || *id == '\0' || (strchr(id, '/') && !inputs_is_walked(inputs, i))) {
-      tool_fail("utterance '%s': a file cannot have this name", id);
+      tool_fail("%s: its result cannot be a file called '%s': rename the input, or use --output FILE",
+                inputs_name(inputs, i), id);
       return false;
     }
   }
@@ -258,23 +267,40 @@ void results_put(struct results *results, size_t item, const struct linnet_outpu
   tool_progress_add(&results->progress, 1);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------ */
+/* --- begin and end -------------------------------------------------------------------------------------------------
+ */
 
 /* False after printing what is wrong with the options. */
 static bool check_output(void) {
   if (output_folder && output_path)
     tool_usage("only one of --output and --output-dir");
   else if (resume && !output_folder && (!output_path || !journal_possible(output_path)))
-    tool_usage("--resume needs --output FILE or --output-dir DIR: %s holds no results of an earlier run",
+    tool_usage("--resume needs --output FILE or --output-dir DIR: %s is no regular file",
                output_path && strcmp(output_path, "-") != 0 ? output_path : "standard output");
-  else if (resume && lattices_given())
+  else if (resume && lattices_path())
     tool_usage("only one of --resume and --lattice");
+  else if (lattices_path() && output_path && strcmp(lattices_path(), output_path) == 0)
+    tool_usage("--lattice and --output both name %s: name two files", output_path);
   else
     return true;
   return false;
 }
 
+/* Refuses an output that would replace an input. */
+static bool is_separate(const struct results *results) {
+  struct stat output, input;
+  const struct inputs *inputs = results->inputs;
+  if (!output_path || inputs->folder || stat(output_path, &output) != 0 || !S_ISREG(output.st_mode))
+    return true;
+  for (size_t i = 0; i < inputs->count; i++)
+    if (stat(inputs_name(inputs, i), &input) == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+      return tool_fail("--output %s: is an input, which it would replace: name another file", output_path) == TOOL_OK;
+  return true;
+}
+
 static bool open_output(struct results *results, bool folder) {
+  if (!is_separate(results))
+    return false;
   if (folder)
     return find_files(results);
   if (output_path && journal_possible(output_path))
@@ -336,15 +362,19 @@ static int report(const struct results *results, int parallel) {
   return results->failures > 0 ? tool_fail("%zu of %zu files failed", results->failures, count) : TOOL_OK;
 }
 
-/* The failed inputs have been reported; the other results are worth keeping. */
+/* The failed inputs have been reported; the other results are worth keeping. Without any, an older file stays. */
 static bool close_output(struct results *results, int code) {
+  const bool empty = code != TOOL_OK && results->done + results->skipped == 0;
   if (results->folder || results->complete)
     return true;
-  if (!results->journalled)
+  if (!results->journalled && !empty)
     return tool_output_commit(&results->output);
-  if (code != TOOL_INTERRUPTED)
+  if (!results->journalled)
+    tool_output_abandon(&results->output);
+  else if (code != TOOL_INTERRUPTED && !empty)
     return journal_commit(&results->journal);
-  journal_keep(&results->journal);
+  else
+    journal_keep(&results->journal);
   return true;
 }
 

@@ -9,17 +9,17 @@
 #include "tool.h"
 
 bool search_options_given(void) {
-  return beam_options_given() || word_options_given() || lattices_given();
+  return beam_options_given() || word_options_given() || lattices_path();
 }
 
 bool search_options_check(bool optional, bool recognizer) {
-  const bool none = optional && !recognizer && !word_options_given() && !lattices_given();
+  const bool none = optional && !recognizer && !word_options_given() && !lattices_path();
   return beam_options_check(none, recognizer) && word_options_check(recognizer) && lattices_check();
 }
 
 bool search_options_read(struct linnet_search_settings *settings, bool optional) {
   const bool greedy = settings->kind == LINNET_SEARCH_GREEDY;
-  settings->lattice = lattices_given();
+  settings->lattice = lattices_path() != NULL;
   if (word_options_given())
     settings->kind = LINNET_SEARCH_WORDS;
   else if (greedy && (!optional || search_options_given()))
@@ -104,8 +104,11 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
     linnet_recognizer_file_search_settings(options->file, &options->search);
   read_model_settings(options);
   options->settings.search = &options->search;
-  if (ensemble_weight != TOOL_NOT_GIVEN)
+  if (ensemble_weight != TOOL_NOT_GIVEN) {
+    if (ensemble_weight != 0 && !options->settings.ensemble_model.path)
+      return tool_fail("--ensemble-weight %g: %s has no second model", ensemble_weight, path) == TOOL_OK;
     options->settings.ensemble_weight = ensemble_weight;
+  }
   if (second_pass_option)
     options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
   return search_options_read(&options->search, true);

@@ -566,23 +566,37 @@ bool tool_flush_stdout(void) {
   return !stdout_failed;
 }
 
-char *tool_read_stdin(size_t max_bytes, size_t *bytes) {
+/* Reads a stream to its end; NULL with errno set. */
+static char *read_all(FILE *stream, size_t max_bytes, size_t *bytes) {
   size_t size = 0, capacity = 65536;
   char *data = malloc(capacity);
-  while (data && size <= max_bytes) {
-    size += fread(data + size, 1, capacity - size, stdin);
-    if (size < capacity)
+  while (data) {
+    size += fread(data + size, 1, capacity - size - 1, stream);
+    if (size < capacity - 1)
       break;
-    char *grown = realloc(data, capacity *= 2);
+    errno = EFBIG;
+    char *grown = size > max_bytes ? NULL : realloc(data, capacity *= 2);
     if (!grown)
       free(data);
     data = grown;
   }
-  if (data && size <= max_bytes && !ferror(stdin)) {
+  if (!data || !ferror(stream)) {
     *bytes = size;
     return data;
   }
-  tool_fail("standard input: %s", !data ? "out of memory" : size > max_bytes ? "too large" : strerror(errno));
   free(data);
   return NULL;
+}
+
+char *tool_read_file(const char *path, size_t max_bytes, size_t *bytes) {
+  const bool standard = strcmp(path, "-") == 0;
+  FILE *stream = standard ? stdin : fopen(path, "rb");
+  char *data = stream ? read_all(stream, max_bytes, bytes) : NULL;
+  if (data)
+    data[*bytes] = '\0';
+  else
+    tool_fail("%s: cannot be read: %s", standard ? "standard input" : path, strerror(errno));
+  if (stream && !standard)
+    fclose(stream);
+  return data;
 }

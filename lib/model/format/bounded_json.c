@@ -2,6 +2,7 @@
 #include "model/format/bounded_json.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,16 +141,50 @@ static bool is_known(const char *key, const char *const *keys) {
   return false;
 }
 
+/* The number of insertions, deletions and substitutions between two keys, of which only the first 63 bytes count. */
+static unsigned edit_distance(const char *a, const char *b) {
+  unsigned row[64];
+  const size_t length = strnlen(b, 63);
+  for (size_t j = 0; j <= length; j++)
+    row[j] = (unsigned)j;
+  for (size_t i = 0; a[i] && i < 63; i++) {
+    unsigned diagonal = row[0];
+    row[0]++;
+    for (size_t j = 0; j < length; j++) {
+      const unsigned replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      const unsigned shorter = 1 + (row[j] < diagonal ? row[j] : diagonal);
+      row[j + 1] = replaced < shorter ? replaced : shorter;
+    }
+  }
+  return row[length];
+}
+
+static const char *nearest(const char *key, const char *const *keys, size_t count) {
+  const char *best = "";
+  unsigned least = UINT_MAX;
+  for (size_t i = 0; i < count; i++) {
+    const unsigned distance = edit_distance(key, keys[i]);
+    if (distance < least) {
+      least = distance;
+      best = keys[i];
+    }
+  }
+  return best;
+}
+
 static enum linnet_status check_unknown_keys(const struct linnet_json_object *object, const char *const *keys) {
   const char *key;
   json_t *value;
-  char known[256];
+  char known[LINNET_ERROR_BYTES];
   json_object_foreach((json_t *)object->value, key, value) {
     if (is_known(key, keys))
       continue;
-    join_names(known, sizeof known, keys, count_keys(keys));
-    return linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: unknown key \"%s\"; known are: %s", object->name,
-                       object->what, linnet_excerpt(key).text, known);
+    const size_t count = count_keys(keys);
+    join_names(known, sizeof known, keys, count);
+    return linnet_fail(object->context, LINNET_ERROR_FORMAT,
+                       "%s: %s: unknown key \"%s\"; do you mean \"%s\"? Known are: %s", object->name, object->what,
+                       linnet_excerpt(key).text, nearest(key, keys, count), known);
   }
   return LINNET_OK;
 }

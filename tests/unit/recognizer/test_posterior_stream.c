@@ -209,7 +209,26 @@ static void test_order(struct linnet_stream *stream, const float *samples) {
   CHECK(linnet_stream_finish(stream) == LINNET_ERROR_STATE, "finished twice");
   linnet_stream_reset(stream);
   CHECK(linnet_stream_accept(stream, NULL, 10) == LINNET_ERROR_ARGUMENT, "NULL samples");
+  for (size_t i = 0; i < 3; i++) {
+    const float wrong[3] = {1, (float[]){NAN, -INFINITY, 2e13f}[i], 1};
+    CHECK(linnet_stream_accept(stream, wrong, 3) == LINNET_ERROR_ARGUMENT, "the sample %g", (double)wrong[1]);
+    CHECK(linnet_stream_seconds(stream) == 0, "refused samples were taken");
+  }
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish without samples");
+}
+
+static void test_no_number(struct linnet_context *context, const struct linnet_model *model) {
+  struct linnet_feature_config config;
+  struct linnet_stream *stream;
+  linnet_model_features(model, &config);
+  const size_t dim = config.fbank.num_mel;
+  float *features = calloc(2 * dim, sizeof *features);
+  REQUIRE(features && linnet_stream_create(context, model, &stream) == LINNET_OK, "create");
+  features[2 * dim - 1] = NAN;
+  CHECK(linnet_stream_accept_features(stream, features, 2, dim) == LINNET_ERROR_ARGUMENT, "a feature that is NaN");
+  CHECK(strstr(linnet_context_error(context), "not audio"), "%s", linnet_context_error(context));
+  linnet_stream_destroy(stream);
+  free(features);
 }
 
 /* Before the end, all segments except the last equal those at the end. */
@@ -318,6 +337,7 @@ static void test_scenario(struct linnet_context *context, const struct scenario 
   test_parallel(context, model, samples, segments, count);
   test_along(other, samples, segments, count, scenario->along);
   test_order(other, samples);
+  test_no_number(context, model);
   test_sink(context, other, samples);
   test_features(context, model, other, samples, segments, count);
   test_posteriors(context, model, other, samples);

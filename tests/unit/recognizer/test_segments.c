@@ -54,11 +54,27 @@ static enum linnet_status feed(struct linnet_recognizer_stream *stream, size_t c
   return feed_stream(stream, samples, SAMPLES, chunk);
 }
 
+/* The last result has the number that the hook saw, and the same without a hook. */
+static void check_last(struct linnet_recognizer_stream *stream, const struct events *e) {
+  const struct linnet_result *result;
+  REQUIRE(linnet_recognizer_stream_result(stream, &result) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(result->segment == e->finals - 1, "the last result is of segment %zu of %zu", result->segment, e->finals);
+  const struct linnet_alternative *best = result->alternatives;
+  for (size_t i = 0; i < best->num_words; i++)
+    CHECK(best->words[i].end <= result->seconds, "'%s' ends at %g of %g", best->words[i].text, best->words[i].end,
+          result->seconds);
+}
+
 static void watch(const struct linnet_recognizer *recognizer, size_t chunk, struct events *e) {
   struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   *e = (struct events){.partials = 0};
   CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK, "hook");
   CHECK(feed(stream, chunk) == LINNET_OK, "%s", linnet_context_error(context));
+  check_last(stream, e);
+  linnet_recognizer_stream_reset(stream);
+  linnet_recognizer_stream_set_hook(stream, NULL, NULL);
+  CHECK(feed(stream, chunk) == LINNET_OK, "%s", linnet_context_error(context));
+  check_last(stream, e);
   linnet_recognizer_stream_destroy(stream);
 }
 
@@ -106,7 +122,7 @@ static void test_alone(const char *name, size_t count) {
     const size_t from = (size_t)lround(first.starts[i] / shift);
     const size_t end = (size_t)lround(first.ends[i] / shift), to = end < frames ? end : frames;
     char alone[2048];
-    if (from >= to)
+    if (from >= to || (to - from) % linnet_model_stride(model) != 0) /* the end of features cuts its last row short */
       continue;
     linnet_recognizer_stream_reset(stream);
     CHECK(linnet_recognizer_stream_accept_features(stream, features + from * dim, to - from, dim) == LINNET_OK &&

@@ -194,6 +194,24 @@ static void test_share(struct linnet_context *context) {
 
 /* --- files and arguments ------------------------------------------------------------------------------------------ */
 
+/* The blank needs no name. */
+static void test_unnamed_blank(struct linnet_context *context) {
+  const char *unnamed[SYMBOLS] = {NULL, "A", "B", "C", "SIL"};
+  const struct linnet_source source = {"memory", lines, sizeof lines - 1};
+  struct linnet_search_settings settings;
+  struct linnet_search *search = NULL;
+  float priors[SYMBOLS];
+  linnet_search_settings_default(&settings);
+  settings.kind = LINNET_SEARCH_SYMBOLS;
+  settings.priors = source;
+  CHECK(linnet_search_create(context, unnamed, SYMBOLS, &settings, &search) == LINNET_OK, "%s",
+        linnet_context_error(context));
+  linnet_search_destroy(search);
+  unnamed[2] = NULL;
+  CHECK(linnet_priors_load(context, &source, unnamed, SYMBOLS, priors) == LINNET_ERROR_ARGUMENT,
+        "a symbol without name");
+}
+
 static void test_load(struct linnet_context *context) {
   static const struct {
     const char *text, *message;
@@ -277,6 +295,7 @@ int main(void) {
   test_searches(context);
   test_share(context);
   test_load(context);
+  test_unnamed_blank(context);
   test_refused(context);
   linnet_context_destroy(context);
   torture("priors", scenario);
