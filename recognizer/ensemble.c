@@ -130,6 +130,7 @@ enum linnet_status linnet_companion_run(struct linnet_companion *c, const float 
   LINNET_TRY(reserve(c, &c->features, &c->features_capacity, frames * mel));
   memcpy(c->features, features, frames * mel * sizeof *features);
   linnet_normalizer_reset(&c->normalizer);
+  linnet_normalizer_set_level(&c->normalizer, c->features, frames);
   linnet_normalizer_apply(&c->normalizer, c->features, frames);
   if (silence)
     frames = linnet_silence_remove(silence, c->features, frames, mel);

@@ -14,6 +14,30 @@ void linnet_normalizer_reset(struct linnet_normalizer *n) {
   linnet_cmvn_scale(&n->running, n->config.cmvn_prior);
 }
 
+static double mean_of(const struct linnet_cmvn *cmvn) {
+  double sum = 0;
+  for (size_t i = 0; i < cmvn->dim; i++)
+    sum += cmvn->sum[i] / cmvn->count;
+  return sum / (double)cmvn->dim;
+}
+
+/* Adds `shift` to all values that were counted. */
+static void shift_values(struct linnet_cmvn *cmvn, double shift) {
+  for (size_t i = 0; i < cmvn->dim; i++) {
+    cmvn->square[i] += shift * (2 * cmvn->sum[i] + shift * cmvn->count);
+    cmvn->sum[i] += shift * cmvn->count;
+  }
+}
+
+void linnet_normalizer_set_level(struct linnet_normalizer *n, const float *features, size_t frames) {
+  struct linnet_cmvn own;
+  if (n->config.cmvn != LINNET_CMVN_RUNNING || frames == 0)
+    return;
+  linnet_cmvn_reset(&own, n->config.fbank.num_mel);
+  linnet_cmvn_accumulate_frames(&own, LINNET_CMVN_SPEECH_FRAMES, features, frames);
+  shift_values(&n->running, mean_of(&own) - mean_of(&n->running));
+}
+
 void linnet_normalizer_apply(struct linnet_normalizer *n, float *features, size_t frames) {
   const struct linnet_feature_config *config = &n->config;
   struct linnet_cmvn own;

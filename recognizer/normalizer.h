@@ -17,6 +17,10 @@ void linnet_normalizer_init(struct linnet_normalizer *normalizer, const struct l
 /* The next utterance; the speaker stays. */
 void linnet_normalizer_reset(struct linnet_normalizer *normalizer);
 
+/* Running statistics begin at the level of these frames (frames, num_mel), which are those of the utterance before its
+ * normalisation: the mean over bands and frames with speech. So the level of a recording changes nothing. */
+void linnet_normalizer_set_level(struct linnet_normalizer *normalizer, const float *features, size_t frames);
+
 /* Normalises features (frames, num_mel) in place. CMVN by utterance takes them for the whole utterance; so does CMVN by
  * speaker if no statistics of the speaker were set. */
 void linnet_normalizer_apply(struct linnet_normalizer *normalizer, float *features, size_t frames);

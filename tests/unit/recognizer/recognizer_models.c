@@ -58,6 +58,10 @@ bool write_speaker_model(const char *path) {
   return write_model(path, false, LINNET_CMVN_SPEAKER, 0, 0, 0);
 }
 
+bool write_running_model(const char *path) {
+  return write_model(path, true, LINNET_CMVN_RUNNING, 1, 0, 0);
+}
+
 bool write_whole_model(const char *path) {
   return write_model(path, true, LINNET_CMVN_UTTERANCE, 1, 0, 0);
 }

@@ -21,6 +21,9 @@ bool write_silence_model(const char *path);
 /* One that is not causal, with CMVN by speaker. */
 bool write_speaker_model(const char *path);
 
+/* A causal one with running statistics. */
+bool write_running_model(const char *path);
+
 /* A causal one whose features need statistics of the whole utterance. */
 bool write_whole_model(const char *path);
 

@@ -1,6 +1,6 @@
 /* Recognizers with an ensemble of two models: posteriors are the averages of those of each model alone, with the delay
  * of the second; a model with itself gives its own posteriors, also where silences are removed and with statistics of
- * the speaker; chunks and further utterances change nothing; models that do not fit are refused. */
+ * the speaker; chunks, further utterances and the level change nothing; models that do not fit are refused. */
 #include <linnet/recognizer.h>
 #include <linnet/stream.h>
 
@@ -22,6 +22,7 @@ static void prepare(void) {
   REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
   REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
   REQUIRE(write_silence_model(FOLDER "/silence.safetensors"), "no model that removes silence");
+  REQUIRE(write_running_model(FOLDER "/running.safetensors"), "no model with running statistics");
   REQUIRE(write_speaker_model(FOLDER "/speaker.safetensors"), "no model with statistics of speakers");
   REQUIRE(write_other_model(FOLDER "/stack.safetensors", 2, 0), "no model that stacks two frames");
   REQUIRE(write_other_model(FOLDER "/band.safetensors", 3, 4000), "no model with another filterbank");
@@ -129,6 +130,22 @@ static void test_itself(void) {
   CHECK(memcmp(first.values, both.values, sizeof *first.values * SYMBOLS * first.count) != 0, "no speaker was set");
 }
 
+/* The running statistics of the second model begin at the level of the recording: softer samples change nothing. */
+static void test_level(void) {
+  const size_t begin = SAMPLES / 5; /* without digital silence, which has no level */
+  recognise(PAIR("running", "0.5", "0"), begin, SAMPLES, NULL, &wanted);
+  for (size_t i = 0; i < SAMPLES; i++)
+    samples[i] /= 32;
+  recognise(PAIR("running", "0.5", "0"), begin, SAMPLES, NULL, &both);
+  compare(&wanted, &both, 1e-3, "30 dB softer");
+  recognise("{\"model\": \"model.safetensors\"}", begin, SAMPLES, NULL, &first);
+  recognise(PAIR("running", "0.5", "0"), begin, 997, NULL, &wanted);
+  compare(&wanted, &both, 0, "30 dB softer, chunks");
+  CHECK(memcmp(first.values, both.values, sizeof *first.values * SYMBOLS * first.count) != 0, "no second model");
+  for (size_t i = 0; i < SAMPLES; i++)
+    samples[i] *= 32;
+}
+
 /* A stream forgets an utterance. */
 static void test_reset(void) {
   struct linnet_recognizer *recognizer = open_recognizer(PAIR("causal", "0.5", "0.06"));
@@ -180,6 +197,7 @@ int main(void) {
   prepare();
   test_averages();
   test_itself();
+  test_level();
   test_reset();
   test_refused();
   linnet_context_destroy(context);
