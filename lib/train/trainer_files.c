@@ -79,16 +79,20 @@ static void remove_temporary_files(const struct linnet_trainer *t) {
     closedir(folder);
 }
 
-/* Replaces a damaged or missing checkpoint by the previous one, if that is valid. `why` says what is wrong. */
+/* Replaces a damaged or missing checkpoint by the previous one, if there is one. `why` says what is wrong. */
 static enum linnet_status fall_back(const struct linnet_trainer *t, const struct path *path, const char *why,
                                     bool *fell_back) {
   struct path previous, damaged;
-  bool found;
-  LINNET_TRY(find_file(t, PREVIOUS, &previous, &found));
+  LINNET_TRY(find_file(t, PREVIOUS, &previous, fell_back));
   LINNET_TRY(make_path(t, DAMAGED, &damaged));
-  *fell_back = found && linnet_checkpoint_check(t->context, previous.text, t->parameters->size) == LINNET_OK;
   if (!*fell_back)
     return LINNET_OK;
+  const enum linnet_status status = linnet_checkpoint_check(t->context, previous.text, t->parameters->size);
+  if (status != LINNET_OK) {
+    char error[600];
+    snprintf(error, sizeof error, "%s", linnet_context_error(t->context));
+    return linnet_fail(t->context, status, "%s, and %s", why, error);
+  }
   if ((rename(path->text, damaged.text) != 0 && errno != ENOENT) || rename(previous.text, path->text) != 0)
     return linnet_fail(t->context, LINNET_ERROR_IO, "%s: %s", path->text, strerror(errno));
   linnet_log(t->context, LINNET_LOG_WARNING, "%s: training continues from the previous checkpoint, " PREVIOUS, why);

@@ -113,7 +113,7 @@ static void test_fall_back(const char *whole, bool missing) {
 }
 
 /* Without a complete checkpoint, training does not start again. */
-static void test_both_damaged(void) {
+static void test_both_damaged(bool missing) {
   static const char *const names[] = {"checkpoint.safetensors", "checkpoint-previous.safetensors"};
   char folder[64];
   struct run run = begin(folder);
@@ -121,12 +121,16 @@ static void test_both_damaged(void) {
     struct file file = read_file(folder, names[i]);
     file.data[file.bytes - 40] ^= 0x80;
     write_file(&file, file.bytes);
+    if (missing && i == 0)
+      remove(file.path);
     release(&file);
   }
   train(&run, folder);
-  CHECK(run.status == LINNET_ERROR_FORMAT && strstr(run.error, "checkpoint.safetensors: damaged"), "status %d: %s",
-        (int)run.status, run.error);
-  CHECK(exists(folder, names[0]) && exists(folder, names[1]), "files were removed");
+  CHECK(run.status == LINNET_ERROR_FORMAT &&
+            strstr(run.error, missing ? "checkpoint.safetensors: is missing" : "checkpoint.safetensors: damaged") &&
+            strstr(run.error, "checkpoint-previous.safetensors: damaged"),
+        "status %d: %s", (int)run.status, run.error);
+  CHECK(exists(folder, names[0]) == !missing && exists(folder, names[1]), "files were removed");
   remove_folder(folder);
 }
 
@@ -241,7 +245,8 @@ int main(void) {
   test_fall_back(whole, false);
   test_fall_back(whole, true);
   remove_folder(whole);
-  test_both_damaged();
+  test_both_damaged(false);
+  test_both_damaged(true);
   test_versions();
   test_kept();
   test_temporary_files();
