@@ -10,24 +10,49 @@
 
 /* --- noise -------------------------------------------------------------------------------------------------------- */
 
+/* The path in a line "name path", whose words are tokens; "" if it is too long. */
+static void join_path(const char *const *tokens, size_t count, char *path, size_t bytes) {
+  size_t used = 0;
+  path[0] = '\0';
+  for (size_t i = 0; i < count; i++) {
+    const int n = snprintf(path + used, bytes - used, "%s%s", i > 0 ? " " : "", tokens[i]);
+    if (n < 0 || (size_t)n >= bytes - used) {
+      path[0] = '\0';
+      return;
+    }
+    used += (size_t)n;
+  }
+}
+
+static bool load_clip(struct linnet_context *context, struct train_corpus *corpus,
+                      const struct linnet_transcripts *list, size_t i) {
+  size_t count;
+  const char *const *tokens = linnet_transcripts_tokens(list, i, &count);
+  char path[4096];
+  struct clip clip = {0};
+  join_path(tokens, count, path, sizeof path);
+  const bool good = path[0] && clip_read(context, path, corpus_sample_rate(corpus), &clip) == LINNET_OK;
+  corpus->noise[corpus->num_noise++] = (struct linnet_noise_clip){clip.samples, clip.count};
+  if (!good && !tool_interrupted())
+    tool_fail("%s: %s: %s", corpus->config->noise, linnet_transcripts_id(list, i),
+              path[0] ? linnet_context_error(context) : "has no path, or a path that is too long");
+  return good;
+}
+
 static bool load_noise(struct linnet_context *context, struct train_corpus *corpus) {
   struct linnet_transcripts *list = NULL;
   if (linnet_transcripts_load(context, corpus->config->noise, &list) != LINNET_OK) {
     tool_fail_context(context);
     return false;
   }
-  size_t total = linnet_transcripts_num_utterances(list), tokens = 0;
-  bool good = true;
+  const size_t total = linnet_transcripts_num_utterances(list);
+  bool good = total > 0;
+  if (!good)
+    tool_fail("%s: the list of augment.noise.scp is empty: add lines \"name path\", or remove augment.noise",
+              corpus->config->noise);
   corpus->noise = calloc(total + 1, sizeof *corpus->noise);
-  for (size_t i = 0; good && corpus->noise && i < total && !tool_interrupted(); i++) {
-    const char *const *path = linnet_transcripts_tokens(list, i, &tokens);
-    struct clip clip = {0};
-    good = tokens == 1 && clip_read(context, path[0], corpus_sample_rate(corpus), &clip) == LINNET_OK;
-    corpus->noise[corpus->num_noise++] = (struct linnet_noise_clip){clip.samples, clip.count};
-    if (!good && !tool_interrupted())
-      tool_fail("%s: %s: %s", corpus->config->noise, linnet_transcripts_id(list, i),
-                tokens == 1 ? linnet_context_error(context) : "expected one path");
-  }
+  for (size_t i = 0; good && corpus->noise && i < total && !tool_interrupted(); i++)
+    good = load_clip(context, corpus, list, i);
   linnet_transcripts_destroy(list);
   return good && corpus->noise && !tool_interrupted();
 }

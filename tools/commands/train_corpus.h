@@ -25,18 +25,20 @@ bool cache_share(struct train_ranks *ranks, const char *folder, const char *name
 void cache_write(const char *folder, const char *name, uint64_t key, const void *data, size_t bytes);
 
 /* How to find the lengths of the utterances of a folder, which are zeros at first. */
+#define LENGTH_FAILED SIZE_MAX
 struct lengths {
   const char *folder, *file; /* where they are saved */
   uint64_t key;
   size_t count;
   size_t *lengths;
-  /* Sets those of the utterances begin ... end - 1; what cannot be read stays at 0. */
+  /* Sets those of the utterances begin ... end - 1; LENGTH_FAILED: it cannot be read. */
   void (*measure)(const struct lengths *lengths, struct linnet_context *context, size_t begin, size_t end);
   void *user;
 };
 
 /* Takes them from the file that an earlier training left in the folder, if it is of the same key; else each rank
- * measures a part, and rank 0 writes the file. Collective; false after printing why. */
+ * measures a part, and rank 0 writes the file unless a length failed. Failed lengths are 0 then: if such an utterance
+ * has labels, reading it fails with a message. Collective; false after printing why. */
 bool lengths_find(struct linnet_context *context, struct train_ranks *ranks, const struct lengths *lengths);
 
 /* --- stored features (train_stored.c) ----------------------------------------------------------------------------- */

@@ -39,7 +39,7 @@ static void measure(const struct lengths *lengths, struct linnet_context *contex
   for (size_t i = begin; i < end && !tool_interrupted(); i++) {
     size_t entry = linnet_scp_find(s->scp, linnet_data_folder_id(s->folder, i));
     if (entry != LINNET_NOT_FOUND && linnet_scp_size(s->scp, context, entry, &s->frames[i], &columns) != LINNET_OK)
-      s->frames[i] = 0;
+      s->frames[i] = LENGTH_FAILED;
   }
 }
 
