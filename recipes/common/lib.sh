@@ -136,12 +136,16 @@ processor() {
 }
 
 # into FILE COMMAND...: runs a command and writes its output to a file, which appears only if the command succeeds. A
-# subshell runs it, so that an interrupt removes the temporary file too; variables that the command sets are lost.
+# subshell runs it, so that an interrupt removes the temporary file too; variables that the command sets are lost. A
+# function fails at its first command that fails, unless `into` itself stands in a condition.
 into() (
 	_file=$1 _temporary=$1.tmp.$BASHPID
 	shift
 	trap 'rm -f "$_temporary"' EXIT
-	"$@" >"$_temporary" && mv "$_temporary" "$_file"
+	"$@" >"$_temporary"
+	_status=$?
+	[ "$_status" = 0 ] || exit "$_status"
+	mv "$_temporary" "$_file"
 )
 
 # spk2utt from utt2spk.
