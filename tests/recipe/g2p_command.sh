@@ -83,6 +83,10 @@ cmp new.dict newer.dict || fail 'a complete lexicon was changed'
 printf 'tap T AE P' > short.dict # no newline at the end
 check 0 "the model has the phone 'F', which the lexicon does not use" \
 	"$linnet" g2p --model m --complete short.dict --text text --output new.dict
+printf 'tap 0.8 T AE P\nhat 1.0 HH AE T\n' > weighted.dict
+check 0 '3 words added' "$linnet" g2p --model m --complete weighted.dict --text <(echo 'u1 tape photap fix tap') --output new.dict
+grep -qxF $'photap\t1.0 F OW T AE P' new.dict || fail "a lexicon with probabilities: $(cat new.dict)"
+check 0 '0 words added' "$linnet" g2p --model m --complete new.dict --text <(echo 'u1 photap') --output newer.dict
 check 1 'no-such-file: No such file' "$linnet" g2p --model m --complete words.dict --text no-such-file --output x
 [[ ! -e x ]] || fail 'a lexicon was written without transcripts'
 
@@ -95,6 +99,9 @@ done
 grep -qx 'PHOTAP F OW T AE P' lang-39/lexicon.txt || fail 'PHOTAP without stress'
 grep -qx 'PHOTAP F OW1 T AE1 P' lang-stress/lexicon.txt || fail 'PHOTAP with stress'
 grep -q '^77 1 SPN$' lang-39/oov || fail 'a word without letters is not SPN'
+sed 's/ /\t/' text > text-tabs
+check 0 'a model of the dictionary' "$make_dictionary" --out lang-tabs --dict words.dict --oov g2p text-tabs
+cmp lang-39/lexicon.txt lang-tabs/lexicon.txt || fail 'a text with tabs has other words'
 check 1 '--oov x: must be map, flite or g2p' "$make_dictionary" --out lang --dict words.dict --oov x text
 
 # The seeds of the fuzz target must be models of this version.
