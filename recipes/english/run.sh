@@ -96,7 +96,7 @@ prepare() {
 
 # The n-gram of phones whose sequences CTC-CRF compares with the transcripts. 39 phones have no counts of 1 and 2.
 phone_ngram() {
-	"$linnet" ngram --order 3 --discount-fallback --text <(cut -s -d ' ' -f 2- "$prepared/train/phones") \
+	"$linnet" ngram --order 3 --discount-fallback --text <(phone_sentences "$prepared/train") \
 		--binary "$exp/train/phones.bin"
 }
 

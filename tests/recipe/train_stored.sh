@@ -86,11 +86,25 @@ mv feats-0.9.scp feats
 
 awk '{utts[$2] = utts[$2] " " $1} END {for (s in utts) print s utts[s]}' audio/utt2spk | sort > audio/spk2utt
 check 0 'good: 12 utterances of 2 speakers' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
-  --out made/train --parts 2 --speeds 0.9 -- "${bands[@]}"
+  --out made/train --parts 2 --speeds 0.90 -- "${bands[@]}"
 cmp frames made/train/utt2num_frames || fail 'utt2num_frames differs'
 train 0 'training on 0.0' compressed made/train
 ! grep -q 'speeds are missing' out || fail "$(cat out)"
 [[ ! -e made/train/.linnet-lengths ]] || fail 'an index in spite of utt2num_frames'
+
+check 0 'good: 12 utterances of 2 speakers' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
+  --out made/train --parts 2 -- "${bands[@]}" --low-frequency 100
+[[ ! -e made/train/feats-0.9.scp ]] || fail "a list without its archives: $(head -n 1 made/train/feats-0.9.scp)"
+check 1 '--speeds fast: must be a number' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
+  --out made/fast --speeds fast
+mkdir empty
+: > empty/utt2spk
+: > empty/spk2utt
+: > empty/wav.scp
+: > empty/phones
+check 1 'empty: has no utterances: utt2spk is empty' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data empty \
+  --out made/empty
+train 1 'empty: no utterance has labels' nothing empty
 
 # --- blocks follow the archives, whatever the ids
 

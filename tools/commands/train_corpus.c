@@ -173,6 +173,11 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
   if (corpus->missing + corpus->unknown > 0)
     tool_warn("%s: %zu utterances without labels and %zu with unknown words are ignored", folders[0], corpus->missing,
               corpus->unknown);
+  if (corpus->count == 0) {
+    tool_fail("%s%s: no utterance has labels: utt2spk and %s must name the same utterances", folders[0],
+              count > 1 ? " and the other folders" : "", labels->file);
+    return false;
+  }
   if (corpus->augmented && corpus->config->noise && !load_noise(context, corpus))
     return false;
   const bool blocks = corpus->augmented && corpus->config->training.num_block_utterances > 0;
