@@ -43,7 +43,7 @@ struct linnet_corpus {
   /* Writes normalised features (*frames, num_mel) into `features`, which can hold `capacity` frames: at least 1.25
    * times frames() + 8 + extra_frames. `epoch` begins at 1, and is 0 in validation. Augmentation may depend only on
    * `epoch` and `utterance`. On failure the function stores a sentence in `context`, which belongs to the calling
-   * worker. */
+   * worker (linnet_context_fail). */
   enum linnet_status (*features)(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
                                  float *features, size_t capacity, size_t *frames);
 

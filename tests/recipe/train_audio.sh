@@ -103,6 +103,11 @@ grep -q 'u05.flac' out || fail "the file has no name: $(cat out)"
 [[ ! -e audio/.linnet-audio-lengths ]] || fail 'an index with the length of a file that could not be read'
 cp whole.flac audio/u05.flac
 
+# --- long windows at a slower speed
+
+train 0 'training on 0.0' window.exp --set features.frame_length=250 --set features.frame_shift=5 \
+  --set augment.speeds=[0.8] --set augment.padding.probability=0 --set augment.padding.max_seconds=0
+
 # --- settings out of range, and lists of noises
 
 for wrong in specaugment.time_masks=2000 specaugment.max_time_part=1.5 noise.snr_low=-150 noise.probability=2; do

@@ -68,6 +68,7 @@ same audio.exp listed
 [[ ! -e feats/.linnet-lengths ]] || fail 'an index although there is utt2num_frames'
 sed -i 's/^u03 .*/u03 41/' feats/utt2num_frames
 train 1 'u03: its stored features have 58 frames, but utt2num_frames has 41' wrong feats --set features.cmvn=utterance
+[[ $(grep -c 'but utt2num_frames has 41' out) -eq 1 ]] && ! grep -q 'unknown reason' out || fail "the message: $(cat out)"
 rm feats/utt2num_frames
 
 # --- a folder that cannot be written to, and missing speeds

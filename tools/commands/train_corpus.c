@@ -1,12 +1,22 @@
 /* Loads the corpus of a training and gives the trainer features, augmentation, labels and error counts. */
 #include "train_corpus.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <linnet/greedy.h>
 #include <linnet/score.h>
+
+enum linnet_status corpus_fail(struct linnet_context *context, const char *format, ...) {
+  char sentence[LINNET_ERROR_BYTES];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  return linnet_context_fail(context, LINNET_ERROR_FORMAT, sentence);
+}
 
 /* --- noise -------------------------------------------------------------------------------------------------------- */
 
@@ -342,10 +352,19 @@ static enum linnet_status count_errors(void *user, struct linnet_context *contex
   return status;
 }
 
+/* The samples that augmentation may add to an utterance, besides the frames that a slower speed adds to its frames: the
+ * first window becomes longer, too. */
+static size_t added_samples(const struct train_corpus *corpus) {
+  const struct train_config *config = corpus->config;
+  if (!corpus->augmented)
+    return 0;
+  return linnet_padding_max(&config->padding, corpus_sample_rate(corpus)) +
+         (config->num_speeds > 0 ? linnet_fbank_window(corpus->fbank) / 4 : 0);
+}
+
 struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
   const struct train_config *config = corpus->config;
   bool masked = corpus->augmented && config->specaugment;
-  size_t padding = corpus->augmented ? linnet_padding_max(&config->padding, corpus_sample_rate(corpus)) : 0;
   return (struct linnet_corpus){.size = sizeof(struct linnet_corpus),
                                 .user = corpus,
                                 .num_utterances = corpus->count,
@@ -359,5 +378,5 @@ struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
                                 .num_masks = masked ? linnet_specaugment_num_masks(&config->masks) : 0,
                                 .masks = corpus_masks,
                                 .prefetch = corpus_prefetch,
-                                .extra_frames = padding / linnet_fbank_shift(corpus->fbank) + 1};
+                                .extra_frames = added_samples(corpus) / linnet_fbank_shift(corpus->fbank) + 1};
 }

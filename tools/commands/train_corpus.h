@@ -195,4 +195,11 @@ enum linnet_status corpus_features(void *user, struct linnet_context *context, s
 enum linnet_status corpus_both_features(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
                                         float *features, float *teacher, size_t capacity, size_t *frames);
 
+/* --- failures in callbacks ---------------------------------------------------------------------------------------- */
+
+/* Stores a sentence in the context of a callback, and returns LINNET_ERROR_FORMAT. Who called it prints the sentence.
+ */
+enum linnet_status corpus_fail(struct linnet_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #endif
