@@ -30,7 +30,17 @@ check 2 '--complete: name transcripts' "$linnet" g2p --model m --complete words.
 check 2 '--nbest 0: must be 1 to' "$linnet" g2p --model m --nbest 0 word
 check 2 '--hold-out 1: must be 2 or more' "$linnet" g2p --train words.dict --hold-out 1
 check 1 'the order of a model of pronunciations must be 1 to 8' "$linnet" g2p --train words.dict --output m --order 9
-check 1 'the threshold of pruning must be 0 to 1' "$linnet" g2p --train words.dict --output m --prune 2
+for order in 0 -3; do
+	check 1 'the order of a model of pronunciations must be 1 to 8' "$linnet" g2p --train words.dict --output m --order $order
+done
+for number in 0 -1; do
+	check 1 'the number of iterations must be 1 to 100' "$linnet" g2p --train words.dict --output m --iterations $number
+done
+for threshold in 2 -0.5 -1 nan; do
+	check 1 'the threshold of pruning must be 0 to 1' "$linnet" g2p --train words.dict --output m --prune $threshold
+done
+check 2 '--output f: needs --train or --complete' "$linnet" g2p --model m --output f word
+check 2 'need --train' "$linnet" g2p --model m --order 3 word
 check 1 'no-such-file: No such file' "$linnet" g2p --train no-such-file --output m
 check 1 'no-such-file: No such file' "$linnet" g2p --model no-such-file word
 check 1 'words.dict: not a model of pronunciations; make one with' "$linnet" g2p --model words.dict word

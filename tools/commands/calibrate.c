@@ -239,10 +239,12 @@ static int fit(struct linnet_context *context, const char *model, const struct t
   print_curve("calibrated", tokens, &calibration);
   snprintf(text, sizeof text, "{\"slope\": %.4f, \"offset\": %.4f}", calibration.slope, calibration.offset);
   printf("%s\n", text);
-  if (options.output &&
-      linnet_model_annotate(context, model, unit()->key, text, options.half, options.output) != LINNET_OK)
+  if (!options.output)
+    return TOOL_OK;
+  tool_catch_interrupt();
+  if (linnet_model_annotate(context, model, unit()->key, text, options.half, options.output) != LINNET_OK)
     return tool_fail_context(context);
-  return TOOL_OK;
+  return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_OK;
 }
 
 static int calibrate(struct linnet_context *context, const char *path, const char *model, const char **paths) {

@@ -123,9 +123,9 @@ static bool write_lexicon(struct completion *c, const char *path, const char *ou
     return false;
   c->output = file.stream;
   bool good = copy_lexicon(file.stream, path);
-  for (int i = 1; good && (size_t)i < linnet_symbols_num_symbols(c->words); i++)
+  for (int i = 1; good && !tool_interrupted() && (size_t)i < linnet_symbols_num_symbols(c->words); i++)
     good = add_word(c, linnet_symbols_name(c->words, i));
-  good = good && tool_output_commit(&file);
+  good = good && !tool_interrupted() && tool_output_commit(&file);
   tool_output_abandon(&file);
   return good;
 }
@@ -139,6 +139,7 @@ bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, 
     c.probabilities = linnet_lexicon_has_probabilities(lexicon);
     compare_phones(&c, lexicon);
   }
+  tool_catch_interrupt();
   good = good && write_lexicon(&c, path, output);
   if (good)
     fprintf(stderr, "%zu words added, %zu of them without letters that the model does not know, %zu ignored\n", c.added,
