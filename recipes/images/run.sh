@@ -130,11 +130,11 @@ attention_of() {
 	esac
 }
 
-# check_settings NAME SETTINGS: fails if EXP/NAME.settings, those of results that are there, are others
+# check_settings RESULT SETTINGS: fails if EXP/RESULT is there and has other settings
 check_settings() {
-	local file=$exp/$1.settings
-	[ ! -e "$file" ] || [ "$(<"$file")" = "$2" ] ||
-		die "$exp/$1.* are results of other settings: $(<"$file"); not: $2; give the same, remove these files, or choose another --exp"
+	local file=$exp/${1%.*}.settings
+	[ ! -s "$exp/$1" ] || [ ! -e "$file" ] || [ "$(<"$file")" = "$2" ] ||
+		die "$exp/$1 is of other settings: $(<"$file"); not: $2; give the same, remove $exp/${1%.*}.*, or choose another --exp"
 }
 
 # The settings that the results of a training depend on, besides its length
@@ -390,7 +390,7 @@ if runs 2; then
 	build_experiment images-train && trainer=$experiment
 	need_file "$exp/data/train" "run stage 1 first"
 	for kind in "${kinds[@]}"; do
-		check_settings "$kind" "$(training_settings)"
+		check_settings "$kind.result" "$(training_settings)"
 		trained "$kind" || train "$kind"
 	done
 fi
@@ -403,16 +403,16 @@ if runs 3; then
 fi
 if runs 4; then
 	build_experiment images-speed && meter=$experiment
-	check_settings speed "$(speed_settings)"
+	check_settings speed.tsv "$(speed_settings)"
 	measure_all
 fi
 if runs 5; then
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.bits" "run stage 2 first"
-		check_settings "$kind" "$(training_settings)"
+		check_settings "$kind.result" "$(training_settings)"
 	done
 	need_file "$exp/speed.tsv" "run stage 4 first"
-	check_settings speed "$(speed_settings)"
+	check_settings speed.tsv "$(speed_settings)"
 	plot_bits | draw "$exp/bits" 1200,500
 	[[ $speed != *length* ]] || plot_lengths | draw "$exp/length" 900,600
 	into "$exp/RESULTS.md" write_results

@@ -104,9 +104,9 @@ images 20 | head -c 500 > short || true
 refused 'not that of' "$LINNET_EXPERIMENTS/linnet-images-train" --train short \
   --test exp/data/t10k-images-idx3-ubyte --out x
 refused 'of other settings' run --updates 50 --kinds linear --seed 2 --stop-stage 2
-refused 'linear.\* are results of other settings: --batch 10 --rate 1e-2 .* not: --batch 10 --rate 1e-3 ' \
+refused 'linear.result is of other settings: --batch 10 --rate 1e-2 .* not: --batch 10 --rate 1e-3 ' \
   run --updates 40 --kinds linear --rate 1e-3 --stop-stage 2
-refused 'linear.\* are results of other settings' run --kinds linear --batch 5 --stage 5
+refused 'linear.result is of other settings' run --kinds linear --batch 5 --stage 5
 sed -i 's/side 4/side 28/' exp/speed.settings
-refused 'speed.\* are results of other settings: .* side 28' run --kinds linear --speed mnist --stage 4 --stop-stage 4
+refused 'speed.tsv is of other settings: .* side 28' run --kinds linear --speed mnist --stage 4 --stop-stage 4
 echo 'the recipe runs to the end'
