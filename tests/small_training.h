@@ -177,8 +177,12 @@ struct run {
   size_t cancel_at;    /* the poll at which the context's hook cancels; 0: never */
   size_t polls;        /* atomic */
   uint64_t model_seed;
-  const char *initial;  /* path of a model with the initial weights, or NULL */
-  double learning_rate; /* 0: 1e-2 */
+  const char *const *symbols;     /* NULL: those below */
+  const char *features;           /* NULL: those below */
+  const struct linnet_cmvn *cmvn; /* NULL: none */
+  const char *const *metadata;    /* NULL: none */
+  const char *initial;            /* path of a model with the initial weights, or NULL */
+  double learning_rate;           /* 0: 1e-2 */
   struct corpus train, dev;
   double consistency, average_decay, ctc_weight;
   const struct linnet_language_model *denominator; /* NULL: CTC */
@@ -258,9 +262,11 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.group = run->group;
   struct linnet_train_model model = {.size = sizeof model,
                                      .config = run->config,
-                                     .features = features,
-                                     .symbols = symbols,
+                                     .features = run->features ? run->features : features,
+                                     .symbols = run->symbols ? run->symbols : symbols,
                                      .num_symbols = SYMBOLS,
+                                     .cmvn = run->cmvn,
+                                     .metadata = run->metadata,
                                      .initial = run->initial};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
   run->log[0] = '\0';

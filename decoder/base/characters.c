@@ -9,19 +9,6 @@
 
 /* --- decoding ----------------------------------------------------------------------------------------------------- */
 
-size_t linnet_utf8_length(const char *text) {
-  const unsigned char *s = (const unsigned char *)text;
-  size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : 4;
-  if (length == 4 && (s[0] < 0xF0 || s[0] > 0xF4))
-    return 0;
-  for (size_t i = 1; i < length; i++)
-    if ((s[i] & 0xC0) != 0x80)
-      return 0;
-  bool bad = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) || (s[0] == 0xF0 && s[1] < 0x90) ||
-             (s[0] == 0xF4 && s[1] > 0x8F);
-  return bad ? 0 : length;
-}
-
 uint32_t linnet_utf8_decode(const char *text, size_t *bytes) {
   static const unsigned char first_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
   size_t length = linnet_utf8_length(text);

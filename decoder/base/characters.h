@@ -6,13 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/utf8.h"
+
 /* --- characters --------------------------------------------------------------------------------------------------- */
 
 /* Unicode text in UTF-8: decoding that trusts nothing, and the few properties of characters that text needs. */
-
-/* Number of bytes of the character at `text`, which ends in NUL. 0 if it is invalid: an overlong form, a surrogate, a
- * code point above U+10FFFF, or a truncated character. */
-size_t linnet_utf8_length(const char *text);
 
 /* The code point at `text`; U+FFFD for a byte that begins no character. *bytes, at least 1, is its length. */
 uint32_t linnet_utf8_decode(const char *text, size_t *bytes);

@@ -116,6 +116,11 @@ LINNET_API void linnet_context_destroy(struct linnet_context *context);
 /* The sentence of the last call on this handle that failed; "" if none did. Valid until the next call on the handle. */
 LINNET_API const char *linnet_context_error(const struct linnet_context *context);
 
+/* Stores a sentence for linnet_context_error, of which LINNET_ERROR_BYTES - 1 bytes are kept, and returns `status`. For
+ * callbacks that must do so, such as linnet_corpus.features. */
+LINNET_API enum linnet_status linnet_context_fail(struct linnet_context *context, enum linnet_status status,
+                                                  const char *sentence);
+
 /* The name of the device, such as "cpu" or "cuda:0 NVIDIA H200, 139 GiB". */
 LINNET_API const char *linnet_context_device(const struct linnet_context *context);
 

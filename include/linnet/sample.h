@@ -45,10 +45,10 @@ LINNET_API void linnet_sample_settings_default(struct linnet_sample_settings *se
 #define linnet_sample_settings_default(settings) linnet_sample_settings_default(settings, sizeof *(settings))
 
 /* Fills values (count, steps), whose first `given` columns the caller has set; other columns need not be. `settings`
- * NULL means the defaults. LINNET_ERROR_UNSUPPORTED: the model is not causal or not of this form.
- * LINNET_ERROR_LIMIT: the batch is too large. LINNET_ERROR_ARGUMENT: a setting or a given value is not possible, such
- * as more steps than the model has positions. LINNET_ERROR_CANCELLED, as for linnet_encoder_run. After a failure the
- * values are undefined. */
+ * NULL means the defaults. LINNET_ERROR_UNSUPPORTED: the model is not causal, looks ahead (linnet_model_lookahead) or
+ * is not of this form. LINNET_ERROR_LIMIT: the batch is too large. LINNET_ERROR_ARGUMENT: a setting or a given value is
+ * not possible, such as more steps than the model has positions. LINNET_ERROR_CANCELLED, as for linnet_encoder_run.
+ * After a failure the values are undefined. */
 LINNET_API enum linnet_status linnet_sample(struct linnet_context *context, const struct linnet_model *model,
                                             const struct linnet_sample_settings *settings, int *values);
 

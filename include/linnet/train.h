@@ -43,7 +43,7 @@ struct linnet_corpus {
   /* Writes normalised features (*frames, num_mel) into `features`, which can hold `capacity` frames: at least 1.25
    * times frames() + 8 + extra_frames. `epoch` begins at 1, and is 0 in validation. Augmentation may depend only on
    * `epoch` and `utterance`. On failure the function stores a sentence in `context`, which belongs to the calling
-   * worker. */
+   * worker (linnet_context_fail). */
   enum linnet_status (*features)(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
                                  float *features, size_t capacity, size_t *frames);
 
@@ -249,7 +249,8 @@ LINNET_API uint64_t linnet_trainer_num_steps(const struct linnet_trainer *traine
 LINNET_API const char *linnet_trainer_exchange(const struct linnet_trainer *trainer);
 
 /* Trains to the end. It writes checkpoint.safetensors, checkpoint-previous.safetensors (the checkpoint before),
- * model.safetensors (the model of the best epoch) and epoch-NNN.safetensors into the folder. LINNET_ERROR_NUMERIC,
+ * model.safetensors (the model of the best epoch) and epoch-NNN.safetensors into the folder. After the first epoch it
+ * removes the epoch-NNN.safetensors of a training that was there before. LINNET_ERROR_NUMERIC,
  * which names the utterances, if a loss or gradient is not finite; weights and checkpoint are then those before that
  * step. If an event or the context's hook cancels the call, it saves a checkpoint of the last complete step. This
  * trainer or another one can continue from it and ends with the same bytes. */
@@ -266,8 +267,10 @@ LINNET_API void linnet_trainer_destroy(struct linnet_trainer *trainer);
 LINNET_API enum linnet_status linnet_train_measure_chunk(struct linnet_context *context, const char *config,
                                                          size_t *chunk);
 
-/* Writes a model whose weights are the mean of those of several models of the same shape. Everything else comes from
- * the first. If `half` is not 0, weights are stored as float16. A single model is copied or converted. */
+/* Writes a model whose weights are the mean of those of several models of one training. Everything else comes from the
+ * first. If `half` is not 0, weights are stored as float16. A single model is copied or converted.
+ * LINNET_ERROR_ARGUMENT, which names the file and the difference, if a model has another network than the first, other
+ * symbols, other features or other statistics for CMVN. */
 LINNET_API enum linnet_status linnet_model_average(struct linnet_context *context, const char *const *paths,
                                                    size_t count, int half, const char *output);
 

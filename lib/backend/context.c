@@ -254,6 +254,13 @@ enum linnet_status(linnet_fail)(struct linnet_context *context, enum linnet_stat
   return status;
 }
 
+enum linnet_status linnet_context_fail(struct linnet_context *context, enum linnet_status status,
+                                       const char *sentence) {
+  if (!context || !sentence)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_context_fail: an argument is NULL");
+  return linnet_fail(context, status, "%s", sentence);
+}
+
 void linnet_copy_error(struct linnet_context *to, const struct linnet_context *from) {
   memcpy(to->error, from->error, sizeof to->error);
 }

@@ -124,15 +124,17 @@ enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const 
   return status;
 }
 
-static enum linnet_status check_fingerprint(struct linnet_context *context, const char *path, const char *ours,
-                                            const char *theirs) {
-  char sentence[LINNET_DIFFERENCE_BYTES];
-  if (!linnet_fingerprint_differs(theirs, ours, sentence))
-    return LINNET_OK;
+static enum linnet_status fail_other(struct linnet_context *context, const char *path, const char *difference) {
   return linnet_fail(context, LINNET_ERROR_STATE,
                      "%s: was made with other settings, %s: use the same settings and data to continue, or another "
                      "folder to start anew",
-                     path, sentence);
+                     path, difference);
+}
+
+static enum linnet_status check_fingerprint(struct linnet_context *context, const char *path, const char *ours,
+                                            const char *theirs) {
+  char sentence[LINNET_DIFFERENCE_BYTES];
+  return linnet_fingerprint_differs(theirs, ours, sentence) ? fail_other(context, path, sentence) : LINNET_OK;
 }
 
 static enum linnet_status check_vectors(const struct linnet_safetensors *file, const char *path,
@@ -206,11 +208,14 @@ static enum linnet_status open_file(struct linnet_context *context, const char *
                                     struct linnet_checkpoint_file *f) {
   size_t bytes = 0, header = (size_t)16 << 20;
   *f = (struct linnet_checkpoint_file){0};
-  LINNET_TRY(
-      linnet_file_read(context, path, size * LINNET_CHECKPOINT_VECTORS * sizeof(float) + header, &f->data, &bytes));
+  enum linnet_status status =
+      linnet_file_read(context, path, size * LINNET_CHECKPOINT_VECTORS * sizeof(float) + header, &f->data, &bytes);
+  if (status == LINNET_ERROR_LIMIT)
+    return fail_other(context, path, "a larger network");
+  LINNET_TRY(status);
   f->context = context;
   bool agrees = checksum_agrees(f->data, bytes);
-  enum linnet_status status = linnet_safetensors_open(context, f->data, bytes, path, &f->file);
+  status = linnet_safetensors_open(context, f->data, bytes, path, &f->file);
   if (status == LINNET_OK)
     status = check_format(&f->file, path, agrees);
   if (status != LINNET_OK)

@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/c_locale.h"
@@ -29,6 +30,13 @@ static void append_method(char *text, size_t bytes, bool on, const char *key, do
     linnet_format(text + used, bytes - used, "%s=%.9g\n", key, value);
 }
 
+/* Appends "key=hash". */
+static void append_hash(char *text, size_t bytes, bool on, const char *key, uint64_t hash) {
+  const size_t used = strlen(text);
+  if (on)
+    linnet_format(text + used, bytes - used, "%s=%016" PRIx64 "\n", key, hash);
+}
+
 /* Of all probabilities and successors. */
 static uint64_t hash_graph(const struct linnet_denominator_graph *g) {
   uint64_t hash = linnet_hash(LINNET_HASH_START, g->weight, g->states * g->columns * sizeof *g->weight);
@@ -53,17 +61,49 @@ static void append_methods(const struct linnet_trainer *t, char *text, size_t by
   size_t used = strlen(text);
   if (s->wire_precision == LINNET_BFLOAT16)
     linnet_format(text + used, bytes - used, "wire_precision=bfloat16\n");
-  used = strlen(text);
-  if (s->teacher)
-    linnet_format(text + used, bytes - used, "teacher=%016" PRIx64 "\n", linnet_teacher_hash(s->teacher));
-  used = strlen(text);
-  if (s->frame_weight > 0)
-    linnet_format(text + used, bytes - used, "frame_targets=%016" PRIx64 "\n", t->targets_hash);
+  append_hash(text, bytes, s->teacher, "teacher", s->teacher ? linnet_teacher_hash(s->teacher) : 0);
+  append_hash(text, bytes, s->frame_weight > 0, "frame_targets", t->targets_hash);
   used = strlen(text);
   if (t->denominator)
     linnet_format(text + used, bytes - used, "denominator=%zu arcs, %016" PRIx64 "\n", t->denominator->arcs,
                   hash_graph(t->denominator));
 }
+
+/* --- what checkpoints of earlier versions lack -------------------------------------------------------------------- */
+
+static const char first_new_key[] = "symbols=";
+
+static uint64_t hash_symbols(const struct linnet_trainer *t) {
+  uint64_t hash = LINNET_HASH_START;
+  for (size_t i = 0; i < t->config.outputs; i++)
+    hash = linnet_hash(hash, t->symbols[i], strlen(t->symbols[i]) + 1);
+  return hash;
+}
+
+uint64_t linnet_hash_cmvn(const struct linnet_cmvn *cmvn) {
+  uint64_t hash = LINNET_HASH_START;
+  for (size_t i = 0; i < cmvn->dim && cmvn->count > 0; i++) {
+    const double mean = cmvn->sum[i] / cmvn->count, variance = cmvn->square[i] / cmvn->count - mean * mean;
+    const double values[2] = {mean, log(fmax(variance, 1e-10))};
+    for (int k = 0; k < 2; k++) {
+      const int64_t step = (int64_t)round(256 * fmin(fmax(values[k], -1e6), 1e6));
+      hash = linnet_hash(hash, &step, sizeof step);
+    }
+  }
+  return hash;
+}
+
+static void append_model(const struct linnet_trainer *t, char *text, size_t bytes) {
+  append_hash(text, bytes, true, "symbols", hash_symbols(t));
+  append_hash(text, bytes, t->cmvn, "cmvn", t->cmvn ? linnet_hash_cmvn(t->cmvn) : 0);
+}
+
+/* Whether one ends where the other has the keys that are new. */
+static bool is_earlier(const char *a, const char *b) {
+  return !*a && strncmp(b, first_new_key, sizeof first_new_key - 1) == 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text) {
   const struct linnet_train_settings *s = &t->settings;
@@ -86,6 +126,7 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
         s->min_learning_rate, s->clip_norm, s->num_batch_frames, s->num_warmup_steps, s->plateau_factor,
         s->plateau_patience, s->seed, s->schedule == LINNET_TRAIN_COSINE ? s->num_epochs : (size_t)0);
     append_methods(t, *text, BYTES);
+    append_model(t, *text, BYTES);
   }
   linnet_free(t->context, config);
   linnet_free(t->context, features);
@@ -104,7 +145,7 @@ static size_t first_difference(const char *a, const char *b, size_t length) {
 }
 
 bool linnet_fingerprint_differs(const char *ours, const char *theirs, char sentence[LINNET_DIFFERENCE_BYTES]) {
-  while (*ours || *theirs) {
+  while ((*ours || *theirs) && !is_earlier(ours, theirs) && !is_earlier(theirs, ours)) {
     int a = (int)strcspn(ours, "\n"), b = (int)strcspn(theirs, "\n");
     if (a != b || strncmp(ours, theirs, (size_t)a) != 0) {
       int same = (int)first_difference(ours, theirs, (size_t)(a < b ? a : b)), key = (int)strcspn(theirs, "=");

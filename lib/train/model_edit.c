@@ -4,7 +4,9 @@
 
 #include <linnet/train.h>
 
+#include "model/format/feature_config.h"
 #include "model/format/model.h"
+#include "train/trainer.h"
 
 /* --- another entry ------------------------------------------------------------------------------------------------ */
 
@@ -50,6 +52,35 @@ enum linnet_status linnet_model_annotate(struct linnet_context *context, const c
 
 /* The mean of several models' weights. */
 
+/* What the outputs mean. */
+static enum linnet_status check_symbols(struct linnet_context *context, const struct linnet_model *first,
+                                        const struct linnet_model *model, const char *path) {
+  for (size_t i = 0; i < first->config.outputs; i++)
+    if (strcmp(first->symbols[i], model->symbols[i]) != 0)
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                         "%s: its symbol %zu is %.60s, but %.60s in the first model: average models of one training",
+                         path, i, model->symbols[i], first->symbols[i]);
+  return LINNET_OK;
+}
+
+/* What the network reads. */
+static enum linnet_status check_features(struct linnet_context *context, const struct linnet_model *first,
+                                         const struct linnet_model *model, const char *path) {
+  char *theirs = NULL, *own = NULL;
+  enum linnet_status status = linnet_feature_config_format(context, &first->features, &theirs);
+  if (status == LINNET_OK)
+    status = linnet_feature_config_format(context, &model->features, &own);
+  const char *difference = status == LINNET_OK && strcmp(own, theirs) != 0 ? "features differ" : NULL;
+  if (first->cmvn && model->cmvn && linnet_hash_cmvn(first->cmvn) != linnet_hash_cmvn(model->cmvn))
+    difference = "statistics for CMVN differ";
+  if (status == LINNET_OK && difference)
+    status = linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                         "%s: its %s from those of the first model: average models of one training", path, difference);
+  linnet_free(context, theirs);
+  linnet_free(context, own);
+  return status;
+}
+
 /* Weights that were trained with different random features cannot be averaged. */
 static enum linnet_status check_fixed(struct linnet_context *context, const struct linnet_model *first,
                                       const struct linnet_model *model, const char *path) {
@@ -73,6 +104,10 @@ static enum linnet_status add_model(struct linnet_context *context, const struct
   if (!linnet_config_same_network(&model->config, &first->config))
     status = linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: its config differs from that of the first model", path);
   else
+    status = check_symbols(context, first, model, path);
+  if (status == LINNET_OK)
+    status = check_features(context, first, model, path);
+  if (status == LINNET_OK)
     status = check_fixed(context, first, model, path);
   for (size_t i = 0; status == LINNET_OK && i < model->parameters->size; i++)
     sums[i] += model->weights[i];

@@ -6,6 +6,7 @@
 
 #include "base/c_locale.h"
 #include "base/settings.h"
+#include "base/utf8.h"
 #include "model/format/feature_config.h"
 #include "ops/ctc.h"
 
@@ -84,8 +85,13 @@ static enum linnet_status copy_metadata(struct linnet_trainer *t, const char *co
   size_t count = 0;
   while (pairs && pairs[2 * count])
     count++;
+  for (size_t i = 0; i < 2 * count; i++)
+    if (!linnet_is_utf8(pairs[i]))
+      return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "training: the metadata \"%.60s\" is not UTF-8: convert it",
+                         pairs[i / 2 * 2]);
   t->metadata = linnet_calloc(t->context, count, sizeof *t->metadata);
-  for (size_t i = 0; t->metadata && i < count; i++, t->num_metadata++) {
+  t->num_metadata = t->metadata ? count : 0;
+  for (size_t i = 0; i < t->num_metadata; i++) {
     t->metadata[i].key = linnet_strdup(t->context, pairs[2 * i]);
     t->metadata[i].value = linnet_strdup(t->context, pairs[2 * i + 1]);
     if (!t->metadata[i].key || !t->metadata[i].value)

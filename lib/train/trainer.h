@@ -139,7 +139,11 @@ void linnet_trainer_prune_models(struct linnet_trainer *t, unsigned epoch);
 /* One "key=value" a line; *text is released with linnet_free. `recipe` may be NULL. */
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text);
 
-/* Whether two fingerprints differ; the sentence then says in which key, "key= ...ours, not ...theirs". */
+/* Of the mean and variance of each band, rounded so that their last digits on another machine make no difference. */
+uint64_t linnet_hash_cmvn(const struct linnet_cmvn *cmvn);
+
+/* Whether two fingerprints differ; the sentence then says in which key, "key= ...ours, not ...theirs". Those of earlier
+ * versions lack symbols and CMVN, and do not differ therefore. */
 enum { LINNET_DIFFERENCE_BYTES = 300 };
 bool linnet_fingerprint_differs(const char *ours, const char *theirs, char sentence[LINNET_DIFFERENCE_BYTES]);
 

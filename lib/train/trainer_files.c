@@ -52,12 +52,8 @@ static enum linnet_status find_file(const struct linnet_trainer *t, const char *
   return LINNET_OK;
 }
 
-/* Whether a name is that of a file that the trainer writes. */
-static bool is_own_file(const char *name, size_t length) {
-  static const char *const own[] = {CHECKPOINT, BEST_MODEL};
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-    if (strlen(own[i]) == length && strncmp(name, own[i], length) == 0)
-      return true;
+/* Whether a name is that of the model of an epoch. */
+static bool is_epoch(const char *name, size_t length) {
   static const char start[] = "epoch-", end[] = ".safetensors";
   if (strncmp(name, start, sizeof start - 1) != 0)
     return false;
@@ -66,29 +62,46 @@ static bool is_own_file(const char *name, size_t length) {
   return digits > 0 && strncmp(number + digits, end, sizeof end - 1) == 0 && before + sizeof end - 1 == length;
 }
 
-/* Removes temporary files of a process that was killed while it wrote. */
-static void remove_temporary_files(const struct linnet_trainer *t) {
+/* Whether a name is that of a temporary file of a process that was killed while it wrote a file of the trainer. */
+static bool is_temporary(const char *name) {
+  static const char *const own[] = {CHECKPOINT, BEST_MODEL};
+  const size_t length = linnet_output_file_temporary_length(name);
+  for (size_t i = 0; length > 0 && i < sizeof own / sizeof *own; i++)
+    if (strlen(own[i]) == length && strncmp(name, own[i], length) == 0)
+      return true;
+  return length > 0 && is_epoch(name, length);
+}
+
+static bool is_epoch_model(const char *name) {
+  return is_epoch(name, strlen(name));
+}
+
+/* Removes the files of the folder with such names. */
+static void remove_files(const struct linnet_trainer *t, bool (*chosen)(const char *name)) {
   DIR *folder = opendir(t->folder);
   for (struct dirent *entry; folder && (entry = readdir(folder));) {
     struct path path;
-    size_t length = linnet_output_file_temporary_length(entry->d_name);
-    if (length > 0 && is_own_file(entry->d_name, length) && make_path(t, entry->d_name, &path) == LINNET_OK)
+    if (chosen(entry->d_name) && make_path(t, entry->d_name, &path) == LINNET_OK)
       unlink(path.text);
   }
   if (folder)
     closedir(folder);
 }
 
-/* Replaces a damaged or missing checkpoint by the previous one, if that is valid. `why` says what is wrong. */
+/* Replaces a damaged or missing checkpoint by the previous one, if there is one. `why` says what is wrong. */
 static enum linnet_status fall_back(const struct linnet_trainer *t, const struct path *path, const char *why,
                                     bool *fell_back) {
   struct path previous, damaged;
-  bool found;
-  LINNET_TRY(find_file(t, PREVIOUS, &previous, &found));
+  LINNET_TRY(find_file(t, PREVIOUS, &previous, fell_back));
   LINNET_TRY(make_path(t, DAMAGED, &damaged));
-  *fell_back = found && linnet_checkpoint_check(t->context, previous.text, t->parameters->size) == LINNET_OK;
   if (!*fell_back)
     return LINNET_OK;
+  const enum linnet_status status = linnet_checkpoint_check(t->context, previous.text, t->parameters->size);
+  if (status != LINNET_OK) {
+    char error[600];
+    snprintf(error, sizeof error, "%s", linnet_context_error(t->context));
+    return linnet_fail(t->context, status, "%s, and %s", why, error);
+  }
   if ((rename(path->text, damaged.text) != 0 && errno != ENOENT) || rename(previous.text, path->text) != 0)
     return linnet_fail(t->context, LINNET_ERROR_IO, "%s: %s", path->text, strerror(errno));
   linnet_log(t->context, LINNET_LOG_WARNING, "%s: training continues from the previous checkpoint, " PREVIOUS, why);
@@ -99,14 +112,15 @@ enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t) {
   struct path path;
   char why[600];
   bool found, fell_back = false;
-  remove_temporary_files(t);
+  remove_files(t, is_temporary);
   LINNET_TRY(find_file(t, CHECKPOINT, &path, &found));
   enum linnet_status status = LINNET_OK;
   snprintf(why, sizeof why, "%.500s: is missing", path.text);
   if (found) {
     status = linnet_checkpoint_check(t->context, path.text, t->parameters->size);
     snprintf(why, sizeof why, "%s", linnet_context_error(t->context));
-    if (status == LINNET_OK || status == LINNET_ERROR_MEMORY || status == LINNET_ERROR_IO)
+    if (status == LINNET_OK || status == LINNET_ERROR_MEMORY || status == LINNET_ERROR_IO ||
+        status == LINNET_ERROR_STATE)
       return status;
   }
   LINNET_TRY(fall_back(t, &path, why, &fell_back));
@@ -170,6 +184,8 @@ static bool is_kept(const struct linnet_train_state *state, unsigned epoch) {
 enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, const real *weights, unsigned epoch,
                                               double result, bool best) {
   struct path path;
+  if (epoch == 1) /* of an earlier training in this folder */
+    remove_files(t, is_epoch_model);
   insert_kept(&t->state, t->settings.num_kept_models, epoch, result);
   if (is_kept(&t->state, epoch)) {
     LINNET_TRY(epoch_path(t, epoch, &path));

@@ -48,7 +48,7 @@ out=$(cd "$(dirname "$out")" && pwd)/$(basename "$out")
 work=$out.parts
 
 # Name, size, time and inode of the archives that a list names.
-archives_of() { sed 's/^[^ ]* *//; s/:[0-9]*$//' "$1" | sort -u | xargs -r -d '\n' stat -c '%n %s %y %i' || true; }
+archives_of() { sed 's/^[^ \t]*[ \t]*//; s/:[0-9]*$//' "$1" | sort -u | xargs -r -d '\n' stat -c '%n %s %y %i' || true; }
 
 # What the results depend on: the program, the data folder, the options and the files that they name.
 inputs() {

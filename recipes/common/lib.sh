@@ -136,12 +136,16 @@ processor() {
 }
 
 # into FILE COMMAND...: runs a command and writes its output to a file, which appears only if the command succeeds. A
-# subshell runs it, so that an interrupt removes the temporary file too; variables that the command sets are lost.
+# subshell runs it, so that an interrupt removes the temporary file too; variables that the command sets are lost. A
+# function fails at its first command that fails, unless `into` itself stands in a condition.
 into() (
 	_file=$1 _temporary=$1.tmp.$BASHPID
 	shift
 	trap 'rm -f "$_temporary"' EXIT
-	"$@" >"$_temporary" && mv "$_temporary" "$_file"
+	"$@" >"$_temporary"
+	_status=$?
+	[ "$_status" = 0 ] || exit "$_status"
+	mv "$_temporary" "$_file"
 )
 
 # spk2utt from utt2spk.
@@ -169,7 +173,7 @@ select_utterances() {
 		[ ! -e "$1/$name" ] || into "$2/$name" select_lines "$2/spk2utt" "$1/$name"
 	done
 	if [ -e "$2/segments" ]; then
-		into "$2/wav.scp" select_lines <(cut -d ' ' -f 2 "$2/segments") "$1/wav.scp"
+		into "$2/wav.scp" select_lines <(awk '{print $2}' "$2/segments") "$1/wav.scp"
 	elif [ -e "$1/wav.scp" ]; then
 		into "$2/wav.scp" select_lines "$3" "$1/wav.scp"
 	fi
@@ -178,6 +182,7 @@ select_utterances() {
 # divide_utterances FOLDER PREFIX PARTS: divides a data folder into at most PARTS parts of about the same number of
 # utterances, without dividing a speaker: lists PREFIX.1.list ... Prints the number of parts.
 divide_utterances() {
+	grep -q '[^[:space:]]' "$1/utt2spk" || die "$1: has no utterances: utt2spk is empty"
 	prefix=$2 parts=$3 awk '
 		BEGIN {parts = ENVIRON["parts"]; prefix = ENVIRON["prefix"]}
 		NR == FNR {speakers++; total += NF - 1; next}
@@ -230,7 +235,7 @@ add_phones() {
 }
 
 # phone_sentences FOLDER: its phones without ids, in the form that linnet ngram reads
-phone_sentences() { cut -d ' ' -f 2- "$1/phones"; }
+phone_sentences() { awk 'NF > 1 {$1 = ""; print substr($0, 2)}' "$1/phones"; }
 
 # log_values EXP KEY: the value of KEY in each line of EXP/log.jsonl
 log_values() {

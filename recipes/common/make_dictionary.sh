@@ -64,7 +64,7 @@ list_units() {
 # The words and their counts, without noises.
 count_words() {
 	{
-		cut -s -d ' ' -f 2- "$@" | tr -s ' ' '\n'
+		awk '{for (i = 2; i <= NF; i++) print $i}' "$@"
 		[ -z "$words" ] || sed 's/$/ 0/' "$words"
 	} | awk '$1 !~ /^<.*>$/ && NF {n[toupper($1)] += NF > 1 ? $2 : 1} END {for (word in n) print word, n[word]}' | sort
 }

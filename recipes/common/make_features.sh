@@ -105,6 +105,20 @@ replace_lists() {
 	rm -rf "$new" "$new".*
 }
 
+# Lists of features at other speeds, whose archives are gone
+remove_old_speeds() {
+	local folder list
+	for folder in "$out" ${subset[@]+"${subset[@]}"}; do
+		for list in "$out/../$(basename "$folder")"/feats-*.scp; do
+			[ ! -e "$list" ] || grep -qF "archives-$name/" "$list" || rm "$list"
+		done
+	done
+}
+
+for i in "${!speeds[@]}"; do
+	[[ ${speeds[i]} =~ ^[0-9]*\.?[0-9]+$ ]] || die "--speeds ${speeds[i]}: must be a number above 0"
+	printf -v "speeds[$i]" %.6g "${speeds[i]}" # linnet train looks for feats-0.9.scp
+done
 build_linnet
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -142,6 +156,7 @@ compute feats "$log" --num-frames "$archives/num_frames.{}" --cmvn-stats "$archi
 	--cmvn-scp "$archives/cmvn.{}.scp"
 for factor in ${speeds[@]+"${speeds[@]}"}; do compute "feats-$factor" "${log%/*}/speed-$factor-$name" --speed "$factor"; done
 replace_lists
+remove_old_speeds
 find "$out" -mindepth 1 -maxdepth 1 ! -name "archives-$name" ! -name 'feats-*.scp' \
 	\( -name 'archives-*' -o -name 'part.*' -o -name '*.[0-9]*.ark' -o -name '*.[0-9]*.scp' \) -exec rm -rf {} +
 find "$out/log" -maxdepth 1 \( -name 'features-*' -o -name 'speed-*' \) ! -name "*-$name.*" -delete

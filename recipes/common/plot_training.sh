@@ -34,20 +34,28 @@ columns() {
 		"$1/log.jsonl"
 }
 
+# title EXP: its last name, or its whole path if another folder has the same name
+title() {
+	local exp name same=0
+	name=$(basename "$1")
+	for exp in "${rest[@]}"; do [ "$(basename "$exp")" != "$name" ] || same=$((same + 1)); done
+	[ "$same" = 1 ] || name=$1
+	echo "${name//_/ }"
+}
+
 plots() {
-	local x=$1 y=$2 separator='' name
-	shift 2
-	for exp; do
-		name=$(basename "$exp")
+	local i separator=''
+	for i in "${!rest[@]}"; do
 		printf '%s "%s/%s" using %s:%s with linespoints pointsize 0.4 title "%s"' \
-			"$separator" "$work" "$name" "$x" "$y" "${name//_/ }"
+			"$separator" "$work" "$i" "$1" "$2" "$(title "${rest[i]}")"
 		separator=,
 	done
 }
 
-for exp in "${rest[@]}"; do
+for i in "${!rest[@]}"; do
+	exp=${rest[i]}
 	[ -s "$exp/log.jsonl" ] || die "$exp/log.jsonl is missing or empty"
-	columns "$exp" >"$work/$(basename "$exp")"
+	columns "$exp" >"$work/$i"
 done
 
 plot() {
@@ -56,16 +64,16 @@ set multiplot layout 2,2
 set grid
 set ylabel "phoneme error rate (%)"
 set xlabel "epochs"
-plot $(plots 1 5 "$@")
+plot $(plots 1 5)
 set xlabel "minutes of training"
-plot $(plots 2 5 "$@")
+plot $(plots 2 5)
 set ylabel "validation loss per phoneme (nats)"
 set xlabel "epochs"
-plot $(plots 1 4 "$@")
+plot $(plots 1 4)
 set xlabel "minutes of training"
-plot $(plots 2 4 "$@")
+plot $(plots 2 4)
 unset multiplot
 END
 }
 
-plot "${rest[@]}" | draw "$out" 1000,800
+plot | draw "$out" 1000,800

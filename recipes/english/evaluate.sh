@@ -131,7 +131,7 @@ search() {
 # rate FOLDER NAME REFERENCE UNIT: " ERROR (LOW to HIGH) |"
 rate() {
 	local by=(--unit "$4")
-	[ "$(cut -d ' ' -f 2 "$1/utt2spk" | sort -u | wc -l)" -lt 2 ] || by+=(--by-speaker)
+	[ "$(awk '{print $2}' "$1/utt2spk" | sort -u | wc -l)" -lt 2 ] || by+=(--by-speaker)
 	"$linnet" score --allow-extra --utt2spk "$1/utt2spk" "${by[@]}" "$3" "$1/$2.hyp" >"$1/$2.score" 2>"$1/$2.score.log" ||
 		die "$(tail -n 1 "$1/$2.score.log")"
 	awk '/^%[PW]ER/ {rate = $2} /^95 % interval/ {interval = $4 " to " $6} END {printf " %s (%s) |", rate, interval}' "$1/$2.score"

@@ -96,7 +96,7 @@ prepare() {
 
 # The n-gram of phones whose sequences CTC-CRF compares with the transcripts. 39 phones have no counts of 1 and 2.
 phone_ngram() {
-	"$linnet" ngram --order 3 --discount-fallback --text <(cut -s -d ' ' -f 2- "$prepared/train/phones") \
+	"$linnet" ngram --order 3 --discount-fallback --text <(phone_sentences "$prepared/train") \
 		--binary "$exp/train/phones.bin"
 }
 
@@ -131,7 +131,8 @@ choose_final() {
 	local best mean
 	need_file "$exp/train/model.safetensors" "run stage 2 first"
 	"$linnet" average --output "$exp/average.safetensors" "$exp"/train/epoch-*.safetensors
-	best=$(decode "$exp/train/model.safetensors") mean=$(decode "$exp/average.safetensors")
+	best=$(decode "$exp/train/model.safetensors")
+	mean=$(decode "$exp/average.safetensors")
 	say "phone error rate: best epoch $best %, average $mean %"
 	cp "$exp/train/model.safetensors" "$exp/final.safetensors"
 	! is_below "$mean" "$best" || cp "$exp/average.safetensors" "$exp/final.safetensors"
@@ -156,11 +157,12 @@ search_options() {
 
 # trial POSTERIORS REFERENCE WEIGHT BONUS SCALE: prints the line "ERROR WEIGHT BONUS SCALE", with the beam for tuning
 trial() {
-	local search beam=$tuning_beam
+	local search rate beam=$tuning_beam
 	search_options "${@:3}"
 	"$linnet" decode --threads "$jobs" --symbols "$exp/words/symbols" "${search[@]}" --output "$exp/words/tuning.hyp" "$1" \
 		2>"$exp/words/tuning.log" || die "$(tail -n 1 "$exp/words/tuning.log")"
-	echo "$(error_rate "$2" "$exp/words/tuning.hyp" --unit word) ${*:3}"
+	rate=$(error_rate "$2" "$exp/words/tuning.hyp" --unit word)
+	echo "$rate ${*:3}"
 }
 
 # Tries all weights and scales on every third utterance of the development sets, the best first.

@@ -20,7 +20,8 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
 
   1  EXP/data: the unpacked images
   2  training: EXP/KIND.log, EXP/KIND.result, EXP/KIND.bits (of each test image), EXP/KIND.model; an interrupted one
-     continues from its last checkpoint (EXP/KIND.checkpoint), and more --updates continue a finished one
+     continues from its last checkpoint (EXP/KIND.checkpoint), and more --updates continue a finished one; results of
+     other settings (EXP/KIND.settings) are refused
   3  pictures: EXP/KIND-samples.png, EXP/KIND-completions.png; not of LSH, which cannot run value by value
   4  speed of generation with the paper's networks and random weights: EXP/speed.tsv; finished rows are not repeated
   5  EXP/bits.svg, EXP/length.svg, and both as PNG; EXP/RESULTS.md
@@ -129,13 +130,26 @@ attention_of() {
 	esac
 }
 
+# check_settings RESULT SETTINGS: fails if EXP/RESULT is there and has other settings
+check_settings() {
+	local file=$exp/${1%.*}.settings
+	[ ! -s "$exp/$1" ] || [ ! -e "$file" ] || [ "$(<"$file")" = "$2" ] ||
+		die "$exp/$1 is of other settings: $(<"$file"); not: $2; give the same, remove $exp/${1%.*}.*, or choose another --exp"
+}
+
+# The settings that the results of a training depend on, besides its length
+training_settings() {
+	echo "--batch $batch --rate $rate --decay $decay --report $report --layers $layers --heads $heads --width $width" \
+		"--feed-forward $feed_forward --scale $scale --train-images $train_images --test-images $test_images --seed $seed"
+}
+
 train() {
-	local attention
+	local attention settings
 	read -r -a attention <<<"$(attention_of "$1")"
+	read -r -a settings <<<"$(training_settings)"
+	into "$exp/$1.settings" training_settings
 	"$trainer" --train "$(cat "$exp/data/train")" --test "$(cat "$exp/data/test")" --out "$exp/$1" "${attention[@]}" \
-		--updates "$updates" --seconds "$seconds" --batch "$batch" --rate "$rate" --decay "$decay" --report "$report" \
-		--layers "$layers" --heads "$heads" --width "$width" --feed-forward "$feed_forward" --scale "$scale" --train-images "$train_images" --test-images "$test_images" \
-		--seed "$seed" --threads "$jobs" --kernels "$kernels" --checkpoint 5
+		"${settings[@]}" --updates "$updates" --seconds "$seconds" --threads "$jobs" --kernels "$kernels" --checkpoint 5
 }
 
 trained() {
@@ -203,8 +217,14 @@ measure_lengths() {
 	done
 }
 
+# The networks of stage 4
+speed_settings() {
+	echo "${network[*]}; mnist: layers $mnist_layers, side $mnist_side; cifar: layers $cifar_layers, side $cifar_side"
+}
+
 measure_all() {
 	local name
+	into "$exp/speed.settings" speed_settings
 	touch "$exp/speed.tsv"
 	for name in $speed; do
 		case "$name" in
@@ -370,6 +390,7 @@ if runs 2; then
 	build_experiment images-train && trainer=$experiment
 	need_file "$exp/data/train" "run stage 1 first"
 	for kind in "${kinds[@]}"; do
+		check_settings "$kind.result" "$(training_settings)"
 		trained "$kind" || train "$kind"
 	done
 fi
@@ -382,11 +403,16 @@ if runs 3; then
 fi
 if runs 4; then
 	build_experiment images-speed && meter=$experiment
+	check_settings speed.tsv "$(speed_settings)"
 	measure_all
 fi
 if runs 5; then
-	for kind in "${kinds[@]}"; do need_file "$exp/$kind.bits" "run stage 2 first"; done
+	for kind in "${kinds[@]}"; do
+		need_file "$exp/$kind.bits" "run stage 2 first"
+		check_settings "$kind.result" "$(training_settings)"
+	done
 	need_file "$exp/speed.tsv" "run stage 4 first"
+	check_settings speed.tsv "$(speed_settings)"
 	plot_bits | draw "$exp/bits" 1200,500
 	[[ $speed != *length* ]] || plot_lengths | draw "$exp/length" 900,600
 	into "$exp/RESULTS.md" write_results

@@ -43,6 +43,21 @@ check 1 "utterance 'u00' is missing in the reference" "$linnet" calibrate -m pla
 check 1 'phones.ref: must hold lines of' "$linnet" calibrate -m plain.safetensors phones.ref phones.ref
 check 2 'HYP.json is missing' "$linnet" calibrate phones.ref
 
+# refused TEXT SED LIST [OPTION]: results changed by a sed program are refused with the text.
+refused() {
+  sed "$2" "$3.json" > wrong.json
+  check 1 "$1" "$linnet" calibrate -m plain.safetensors "${@:4}" "$3.ref" wrong.json
+}
+wrong="wrong.json: utterance 'u07': token 1 of \"phones\""
+for confidence in -0.1 1.1 -1e300 '"0.5"' null; do
+  refused "$wrong, 'A': \"confidence\" must be a number of 0 to 1" "8 s/0\.6/$confidence/" phones
+done
+refused "$wrong, 'A': \"confidence\" must be" '8 s/, "confidence": 0.6//' phones
+refused "$wrong has no \"symbol\"" '8 s/symbol/label/' phones
+refused "utterance 'u00': has no list \"words\": recognise words" '' phones --words
+sed 's/$/\r/' phones.json > crlf.json
+check 0 'confidence  right  phones' "$linnet" calibrate -m plain.safetensors phones.ref crlf.json
+
 # --- transcribe reports the sigmoid of the fit, each for phones and for words
 
 command -v flite > /dev/null || { echo 'SKIPPED: flite is not installed' && exit 77; }

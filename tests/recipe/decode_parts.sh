@@ -28,6 +28,17 @@ in_parts 0 '4 of 4 parts to run' beam --posteriors parts/post.scp -- "${search[@
 cmp beam.hyp parts/beam.hyp || fail 'decode in parts'
 [[ $(find parts -name '*.parts') == '' && -s parts/beam.log ]] || fail "files that are left: $(ls parts)"
 
+# --- tabs between the fields of a list
+
+mkdir tabs
+echo u1 > list
+printf 'r1\tr1.wav\nr2\tr2.wav\n' > tabs/wav.scp
+printf 'u1\tr1\t0\t1\nu2\tr2\t0\t1\n' > tabs/segments
+printf 'u1\ts\nu2\ts\n' > tabs/utt2spk
+printf 'u1\tA B\nu2\n' > tabs/phones
+bash -euc '. "$0"; select_utterances tabs one list; phone_sentences tabs' "$recipes/common/lib.sh" > sentences
+[[ $(cat one/wav.scp) == $'r1\tr1.wav' && $(cat sentences) == 'A B' ]] || fail "tabs: $(cat one/wav.scp sentences)"
+
 # --- a finished command does not run again, unless something that it reads has changed
 
 in_parts 0 'parts/beam.hyp is finished' beam --posteriors parts/post.scp -- "${search[@]}"

@@ -116,6 +116,13 @@ grep -q '"ensemble_model": "../english-live/phones.safetensors", "ensemble_weigh
 "$linnet" transcribe --model exp/english --data exp/data/dev --output both 2> err || fail "the ensemble: $(cat err)"
 "$linnet" transcribe --model exp/english --ensemble-weight 0 --data exp/data/dev --output one 2> err || fail "one of two: $(cat err)"
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
+# A trial whose result cannot be scored ends the tuning.
+cp exp/words/tuning before
+printf '#!/bin/bash\n[ "$1" != score ] || exit 1\nexec %q "$@"\n' "$linnet" > no-score
+chmod +x no-score
+LINNET=$PWD/no-score LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data \
+  --exp exp --stage 5 --stop-stage 5 > recipe.log 2>&1 && fail 'trials without a score'
+cmp before exp/words/tuning || fail "trials without a score: $(cat exp/words/tuning)"
 size=$(wc -c < exp/words/lm.bin)
 LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data --exp exp --prune 0.1 \
   --stage 5 --stop-stage 5 > recipe.log 2>&1 || fail "another --prune: $(cat recipe.log)"

@@ -65,5 +65,8 @@ synthesize other --seed 2 || fail "another seed: $(cat err)"
 status=0
 LINNET=$linnet "$here/../../recipes/english/local/synthesize.sh" --out x --text no-such-text --lexicon dictionary 2> err || status=$?
 [[ $status -eq 1 ]] && grep -q 'no-such-text is missing' err || fail "a missing text: $(cat err)"
+head -c 120 books.xz > whole.xz && mv whole.xz books.xz
+synthesize cut 2> err && fail 'a text that ends early was spoken'
+[[ ! -e cut/.work/arguments && ! -e cut/.work/new-plan ]] || fail "a text that ends early was planned: $(ls cut/.work)"
 [[ $failures -eq 0 ]] && echo 'all good'
 [[ $failures -eq 0 ]]

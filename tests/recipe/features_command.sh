@@ -101,6 +101,10 @@ check 1 'none of 1 utterances' some/u2.wav -o none.ark
 
 # Wrong command lines.
 check 2 '--out FILE is missing' data
+check 2 'same: is the name of two outputs' data -o x.ark --scp same --num-frames same
+check 2 'x.ark: is the name of two outputs' data -o x.ark --cmvn-stats x.ark
+check 0 's1 stats:' data -o y.ark --cmvn-stats stats --cmvn-scp -
+[[ ! -e ./- ]] || fail 'a script file called -'
 check 2 'DATA_FOLDER|FILE is missing' -o x.ark
 check 2 'only one of --compress, --text and --double' data -o x.ark --text --double
 check 2 'must be cm, cm2 or cm3' data -o x.ark --compress zip

@@ -30,7 +30,17 @@ check 2 '--complete: name transcripts' "$linnet" g2p --model m --complete words.
 check 2 '--nbest 0: must be 1 to' "$linnet" g2p --model m --nbest 0 word
 check 2 '--hold-out 1: must be 2 or more' "$linnet" g2p --train words.dict --hold-out 1
 check 1 'the order of a model of pronunciations must be 1 to 8' "$linnet" g2p --train words.dict --output m --order 9
-check 1 'the threshold of pruning must be 0 to 1' "$linnet" g2p --train words.dict --output m --prune 2
+for order in 0 -3; do
+	check 1 'the order of a model of pronunciations must be 1 to 8' "$linnet" g2p --train words.dict --output m --order $order
+done
+for number in 0 -1; do
+	check 1 'the number of iterations must be 1 to 100' "$linnet" g2p --train words.dict --output m --iterations $number
+done
+for threshold in 2 -0.5 -1 nan; do
+	check 1 'the threshold of pruning must be 0 to 1' "$linnet" g2p --train words.dict --output m --prune $threshold
+done
+check 2 '--output f: needs --train or --complete' "$linnet" g2p --model m --output f word
+check 2 'need --train' "$linnet" g2p --model m --order 3 word
 check 1 'no-such-file: No such file' "$linnet" g2p --train no-such-file --output m
 check 1 'no-such-file: No such file' "$linnet" g2p --model no-such-file word
 check 1 'words.dict: not a model of pronunciations; make one with' "$linnet" g2p --model words.dict word
@@ -83,6 +93,10 @@ cmp new.dict newer.dict || fail 'a complete lexicon was changed'
 printf 'tap T AE P' > short.dict # no newline at the end
 check 0 "the model has the phone 'F', which the lexicon does not use" \
 	"$linnet" g2p --model m --complete short.dict --text text --output new.dict
+printf 'tap 0.8 T AE P\nhat 1.0 HH AE T\n' > weighted.dict
+check 0 '3 words added' "$linnet" g2p --model m --complete weighted.dict --text <(echo 'u1 tape photap fix tap') --output new.dict
+grep -qxF $'photap\t1.0 F OW T AE P' new.dict || fail "a lexicon with probabilities: $(cat new.dict)"
+check 0 '0 words added' "$linnet" g2p --model m --complete new.dict --text <(echo 'u1 photap') --output newer.dict
 check 1 'no-such-file: No such file' "$linnet" g2p --model m --complete words.dict --text no-such-file --output x
 [[ ! -e x ]] || fail 'a lexicon was written without transcripts'
 
@@ -95,6 +109,9 @@ done
 grep -qx 'PHOTAP F OW T AE P' lang-39/lexicon.txt || fail 'PHOTAP without stress'
 grep -qx 'PHOTAP F OW1 T AE1 P' lang-stress/lexicon.txt || fail 'PHOTAP with stress'
 grep -q '^77 1 SPN$' lang-39/oov || fail 'a word without letters is not SPN'
+sed 's/ /\t/' text > text-tabs
+check 0 'a model of the dictionary' "$make_dictionary" --out lang-tabs --dict words.dict --oov g2p text-tabs
+cmp lang-39/lexicon.txt lang-tabs/lexicon.txt || fail 'a text with tabs has other words'
 check 1 '--oov x: must be map, flite or g2p' "$make_dictionary" --out lang --dict words.dict --oov x text
 
 # The seeds of the fuzz target must be models of this version.

@@ -55,6 +55,12 @@ run --updates 40 --kinds linear --stop-stage 2
 cmp exp/linear.model whole/linear.model || fail 'the continued training ends with other weights'
 awk -F '\t' '$2 != 40 || !($3 > 0 && $3 < 8) {exit 1}' exp/linear.result || fail "linear: $(cat exp/linear.result)"
 
+# A finished training that continues between two reports has the mean of fewer updates in its first line.
+run --updates 15 --kinds linear --exp uneven --stop-stage 2
+run --updates 20 --kinds linear --exp uneven --stop-stage 2
+awk '$1 == 20 {loss[FILENAME] = $2} END {a = loss[ARGV[1]]; b = loss[ARGV[2]]; exit !(b > 0.75 * a && b < 1.25 * a)}' \
+  whole/linear.log uneven/linear.log || fail "the log of a continued training: $(cat uneven/linear.log)"
+
 # A budget of time ends a training at its first report.
 run --updates 1000 --seconds 1e-3 --kinds linear --exp timed --stop-stage 2
 [[ $(cut -f 2 timed/linear.result) -eq 10 ]] || fail "10 updates expected: $(cat timed/linear.result)"
@@ -98,4 +104,9 @@ images 20 | head -c 500 > short || true
 refused 'not that of' "$LINNET_EXPERIMENTS/linnet-images-train" --train short \
   --test exp/data/t10k-images-idx3-ubyte --out x
 refused 'of other settings' run --updates 50 --kinds linear --seed 2 --stop-stage 2
+refused 'linear.result is of other settings: --batch 10 --rate 1e-2 .* not: --batch 10 --rate 1e-3 ' \
+  run --updates 40 --kinds linear --rate 1e-3 --stop-stage 2
+refused 'linear.result is of other settings' run --kinds linear --batch 5 --stage 5
+sed -i 's/side 4/side 28/' exp/speed.settings
+refused 'speed.tsv is of other settings: .* side 28' run --kinds linear --speed mnist --stage 4 --stop-stage 4
 echo 'the recipe runs to the end'

@@ -76,6 +76,13 @@ sleeper=$!
 interrupt INT 130 '[[ -e one.partial ]]' bash -c "exec '$linnet' transcribe --raw u8 --output one - < silent"
 kill $sleeper
 
+# A lexicon that is being written.
+printf 'SUN S AH N\nTEA T IY\nSET S EH T\n' > short.dict
+"$linnet" g2p --train short.dict --order 2 --output short.g2p > /dev/null 2>&1
+awk 'BEGIN {for (i = 0; i < 600000; i++) {w = ""; for (n = i; n > 0; n = int(n / 4)) w = w substr("suntea", n % 4 + 1, 2); print "u" i, w}}' > many
+interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" g2p --model short.g2p --complete short.dict --text many --output one
+[[ -z $(compgen -G 'one*') ]] || fail "files are left: $(compgen -G 'one*')"
+
 # A second signal ends an operation that ignores the first: reading an archive from a pipe.
 printf '<blk>\nA\n' > symbols
 sleep 600 > silent &

@@ -16,6 +16,7 @@ check 0 'Usage: linnet ngram [OPTIONS] [TEXT...]' "$linnet" ngram --help
 check 2 'nothing to do' "$linnet" ngram "$text"
 check 2 'must be 1 to 8' "$linnet" ngram --order 0 --arpa a "$text"
 check 2 'must be 1 to 8' "$linnet" ngram --order 9 --arpa a "$text"
+check 2 '--order -1: must be 1 to 8' "$linnet" ngram --order -1 --arpa a "$text"
 check 2 'one of --model, which reads a model, and --text' "$linnet" ngram --model m --text t
 check 2 'can be standard input' "$linnet" ngram --arpa a --perplexity -
 check 1 'no-such-file: No such file' "$linnet" ngram --arpa a --text no-such-file
@@ -51,6 +52,8 @@ check 0 '4-grams' "$linnet" ngram --model whole.bin
 
 # Pruning gives fewer n-grams but all words; it uses the counts of a text, or the probabilities of a model.
 check 2 'must be above 0 and below 1' "$linnet" ngram --prune 0 --arpa a "$text"
+check 2 '--prune -1: must be above 0 and below 1' "$linnet" ngram --prune -1 --arpa a "$text"
+check 2 'must be above 0 and below 1' "$linnet" ngram --prune nan --arpa a "$text"
 check 2 'must be above 0 and below 1' "$linnet" ngram --prune 1.5 --model whole.bin
 check 2 'pruning drops no n-grams of --order 1' "$linnet" ngram --order 1 --prune 1e-4 --arpa a "$text"
 check 1 'small.bin: the language model is quantized: prune the one' "$linnet" ngram --model small.bin --prune 1e-4

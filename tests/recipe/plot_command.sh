@@ -80,6 +80,21 @@ if command -v python3 > /dev/null; then
     grep -qxF "$phone" seen || fail "'$phone' is missing in: $(sort -u seen | tr '\n' ';')"
   done
 fi
+# Trainings in folders of the same name are two curves.
+mkdir -p one/exp two/exp
+for folder in one two; do
+  for epoch in 1 2; do echo "{\"epoch\": $epoch, \"total_seconds\": $epoch, \"dev_per\": ${#folder}$epoch}"; done > $folder/exp/log.jsonl
+done
+sed -i 's/: 3/: 7/' two/exp/log.jsonl
+cat > gnuplot << 'END'
+#!/bin/bash
+cat > program
+cat "$(sed -n 's/^plot *"\([^"]*\)".*/\1/p' program | head -n 1)" > first
+END
+chmod +x gnuplot
+PATH="$PWD:$PATH" "$here/../../recipes/common/plot_training.sh" --out curves one/exp two/exp || fail 'plot_training.sh'
+grep -q 'title "one/exp", .* title "two/exp"' program || fail "titles: $(cat program)"
+grep -q ' 31$' first || fail "the first curve: $(cat first)"
 [[ ! -e injected ]] || fail 'a name was executed'
 [[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files are left'
 

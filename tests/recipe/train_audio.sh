@@ -97,9 +97,31 @@ head -c "$(($(stat -c %s whole.flac) / 2))" whole.flac > audio/u05.flac
 train 0 'decoding stopped early' short.exp
 { head -c 21 whole.flac && printf '\377' && tail -c +23 whole.flac; } > audio/u05.flac
 train 0 'training on 0.0' huge.exp
-rm audio/u05.flac
+rm audio/u05.flac audio/.linnet-audio-lengths
 train 1 'utterance u05' missing.exp
 grep -q 'u05.flac' out || fail "the file has no name: $(cat out)"
+[[ ! -e audio/.linnet-audio-lengths ]] || fail 'an index with the length of a file that could not be read'
+cp whole.flac audio/u05.flac
+
+# --- long windows at a slower speed
+
+train 0 'training on 0.0' window.exp --set features.frame_length=250 --set features.frame_shift=5 \
+  --set augment.speeds=[0.8] --set augment.padding.probability=0 --set augment.padding.max_seconds=0
+
+# --- settings out of range, and lists of noises
+
+for wrong in specaugment.time_masks=2000 specaugment.max_time_part=1.5 noise.snr_low=-150 noise.probability=2; do
+  section=${wrong%%.*}
+  train 1 "conf.json: augment.$section is out of range" wrong.exp --set augment.noise.scp=noise.scp --set "augment.$wrong"
+done
+: > noise.scp
+train 1 'noise.scp: the list of augment.noise.scp is empty' wrong.exp --set augment.noise.scp=noise.scp
+mkdir 'a folder'
+cp audio/u01.flac 'a folder/a noise.flac'
+echo 'noise a folder/a noise.flac' > noise.scp
+train 0 'training on 0.0' noise.exp --set augment.noise.scp=noise.scp
+echo 'noise' > noise.scp
+train 1 'noise.scp: noise: has no path' wrong.exp --set augment.noise.scp=noise.scp
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

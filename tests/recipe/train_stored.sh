@@ -68,6 +68,7 @@ same audio.exp listed
 [[ ! -e feats/.linnet-lengths ]] || fail 'an index although there is utt2num_frames'
 sed -i 's/^u03 .*/u03 41/' feats/utt2num_frames
 train 1 'u03: its stored features have 58 frames, but utt2num_frames has 41' wrong feats --set features.cmvn=utterance
+[[ $(grep -c 'but utt2num_frames has 41' out) -eq 1 ]] && ! grep -q 'unknown reason' out || fail "the message: $(cat out)"
 rm feats/utt2num_frames
 
 # --- a folder that cannot be written to, and missing speeds
@@ -86,11 +87,25 @@ mv feats-0.9.scp feats
 
 awk '{utts[$2] = utts[$2] " " $1} END {for (s in utts) print s utts[s]}' audio/utt2spk | sort > audio/spk2utt
 check 0 'good: 12 utterances of 2 speakers' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
-  --out made/train --parts 2 --speeds 0.9 -- "${bands[@]}"
+  --out made/train --parts 2 --speeds 0.90 -- "${bands[@]}"
 cmp frames made/train/utt2num_frames || fail 'utt2num_frames differs'
 train 0 'training on 0.0' compressed made/train
 ! grep -q 'speeds are missing' out || fail "$(cat out)"
 [[ ! -e made/train/.linnet-lengths ]] || fail 'an index in spite of utt2num_frames'
+
+check 0 'good: 12 utterances of 2 speakers' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
+  --out made/train --parts 2 -- "${bands[@]}" --low-frequency 100
+[[ ! -e made/train/feats-0.9.scp ]] || fail "a list without its archives: $(head -n 1 made/train/feats-0.9.scp)"
+check 1 '--speeds fast: must be a number' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
+  --out made/fast --speeds fast
+mkdir empty
+: > empty/utt2spk
+: > empty/spk2utt
+: > empty/wav.scp
+: > empty/phones
+check 1 'empty: has no utterances: utt2spk is empty' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data empty \
+  --out made/empty
+train 1 'empty: no utterance has labels' nothing empty
 
 # --- blocks follow the archives, whatever the ids
 

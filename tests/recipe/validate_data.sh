@@ -143,9 +143,25 @@ fault 'bad/segments:3' 1
 segments
 sed -i '1s/0 -1/0/' bad/segments
 fault 'bad/segments:1: a-1 is not followed by: recording start end' 3
+for times in 'nan nan' '0 inf' 'inf -1' '0 nan'; do
+  segments
+  sed -i "1s/0 -1/$times/" bad/segments
+  fault 'bad/segments:1: a-1 is not followed by: recording start end' 3
+done
 segments
 sed -i '1s/rec-a-1/rec-a-2/' bad/segments
 fault 'bad/wav.scp:1: rec-a-1 is in no good line of segments' 4
+
+# The byte order mark of UTF-8 is no part of the first id.
+make_folder bad
+for file in text utt2spk wav.scp; do
+  sed -i '1s/^/\xef\xbb\xbf/' bad/$file
+  fault "bad/$file: begins with the byte order mark of UTF-8; remove these three bytes" 4
+done
+for frames in 123456789012 +5 ' -5' 0 5x; do
+  sed 's/ .*/ 98/' bad/text | sed "\$s/ .*/ $frames/" > bad/utt2num_frames
+  fault 'bad/utt2num_frames:4: b-2 is not followed by a number of frames' 3
+done
 
 # What --fix does to files: saves the old ones, removes unknown recordings, and leaves the rest unchanged.
 segments

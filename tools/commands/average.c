@@ -14,9 +14,10 @@ static int check_options(const char **paths, size_t count) {
 }
 
 static int run(struct linnet_context *context, const char **paths, size_t count) {
-  if (linnet_model_average(context, paths, count, options.half, tool_output_path(options.output)) == LINNET_OK)
-    return TOOL_OK;
-  return tool_fail_context(context);
+  tool_catch_interrupt();
+  if (linnet_model_average(context, paths, count, options.half, tool_output_path(options.output)) != LINNET_OK)
+    return tool_fail_context(context);
+  return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_OK;
 }
 
 int tool_average(int argc, const char **argv) {

@@ -1,6 +1,7 @@
 /* linnet calibrate: compares recognised phones or words with their references, fits the function from confidence to the
  * probability of being right, prints the reliability curve before and after, and writes the function into a copy of the
  * model. */
+#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -82,30 +83,65 @@ static bool judge(struct linnet_context *context, const char *id, const char *co
   return good && pairs;
 }
 
-/* A line of `linnet transcribe --format json`. */
-static bool read_line(struct linnet_context *context, const json_t *line, const struct linnet_transcripts *reference,
-                      struct tokens *tokens) {
-  const char *id = json_string_value(json_object_get(line, "utterance"));
-  const json_t *list = json_object_get(line, unit()->list);
-  size_t count = json_array_size(list), length, at = id ? linnet_transcripts_find(reference, id) : LINNET_NOT_FOUND;
-  if (at == LINNET_NOT_FOUND || count > MAX_TOKENS) {
-    tool_fail("utterance '%s' is missing in the reference", id ? id : "?");
-    return false;
-  }
+/* A token of a list, such as {"symbol": "AH", "start": 0, "end": 1, "confidence": 0.9}. */
+static bool read_token(const char *place, size_t index, const json_t *token, const char **symbol, double *confidence) {
+  const json_t *number = json_object_get(token, "confidence");
+  *symbol = json_string_value(json_object_get(token, unit()->name));
+  *confidence = json_number_value(number);
+  if (!*symbol)
+    tool_fail("%s: token %zu of \"%s\" has no \"%s\", a text", place, index + 1, unit()->list, unit()->name);
+  else if (!json_is_number(number) || !(*confidence >= 0 && *confidence <= 1))
+    tool_fail("%s: token %zu of \"%s\", '%s': \"confidence\" must be a number of 0 to 1", place, index + 1,
+              unit()->list, *symbol);
+  else
+    return true;
+  return false;
+}
+
+static bool check_list(const char *place, const json_t *list) {
+  if (!json_is_array(list))
+    tool_fail("%s: has no list \"%s\"%s", place, unit()->list,
+              options.words ? ": recognise words (linnet transcribe --words), or omit --words" : "");
+  else if (json_array_size(list) > MAX_TOKENS)
+    tool_fail("%s: has %zu %s, more than %d: divide the recording", place, json_array_size(list), unit()->list,
+              MAX_TOKENS);
+  else
+    return true;
+  return false;
+}
+
+/* The list of utterance `at` of the reference. */
+static bool read_list(struct linnet_context *context, const char *place, const json_t *list,
+                      const struct linnet_transcripts *reference, size_t at, struct tokens *tokens) {
+  size_t count = json_array_size(list), length;
   const char *const *expected = linnet_transcripts_tokens(reference, at, &length);
   const char **symbols = calloc(count + 1, sizeof *symbols);
   double *confidence = calloc(count + 1, sizeof *confidence);
   bool good = symbols && confidence;
-  for (size_t i = 0; good && i < count; i++) {
-    const json_t *token = json_array_get(list, i);
-    symbols[i] = json_string_value(json_object_get(token, unit()->name));
-    confidence[i] = json_number_value(json_object_get(token, "confidence"));
-    good = symbols[i] != NULL;
-  }
-  good = good && judge(context, id, expected, length, symbols, confidence, count, tokens);
+  if (!good)
+    tool_fail("%s: out of memory", place);
+  for (size_t i = 0; good && i < count; i++)
+    good = read_token(place, i, json_array_get(list, i), &symbols[i], &confidence[i]);
+  good = good &&
+         judge(context, linnet_transcripts_id(reference, at), expected, length, symbols, confidence, count, tokens);
   free(symbols);
   free(confidence);
   return good;
+}
+
+/* A line of `linnet transcribe --format json`. */
+static bool read_line(struct linnet_context *context, const char *path, const json_t *line,
+                      const struct linnet_transcripts *reference, struct tokens *tokens) {
+  const char *id = json_string_value(json_object_get(line, "utterance"));
+  const json_t *list = json_object_get(line, unit()->list);
+  size_t at = id ? linnet_transcripts_find(reference, id) : LINNET_NOT_FOUND;
+  char place[512];
+  snprintf(place, sizeof place, "%.256s: utterance '%.128s'", path, id ? id : "?");
+  if (at == LINNET_NOT_FOUND) {
+    tool_fail("%s is missing in the reference", place);
+    return false;
+  }
+  return check_list(place, list) && read_list(context, place, list, reference, at, tokens);
 }
 
 static bool read_hypotheses(struct linnet_context *context, const char *path,
@@ -115,12 +151,12 @@ static bool read_hypotheses(struct linnet_context *context, const char *path,
   if (!file)
     tool_fail("%s: %s", path, strerror(errno));
   for (int c; good && (c = getc(file)) != EOF;) {
-    if (c == '\n')
+    if (isspace(c))
       continue;
     ungetc(c, file);
     json_error_t error;
     json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &error);
-    good = line && read_line(context, line, reference, tokens);
+    good = line && read_line(context, path, line, reference, tokens);
     if (!line)
       tool_fail("%s: must hold lines of 'linnet transcribe --data --format json': %s", path, error.text);
     json_decref(line);
@@ -203,10 +239,12 @@ static int fit(struct linnet_context *context, const char *model, const struct t
   print_curve("calibrated", tokens, &calibration);
   snprintf(text, sizeof text, "{\"slope\": %.4f, \"offset\": %.4f}", calibration.slope, calibration.offset);
   printf("%s\n", text);
-  if (options.output &&
-      linnet_model_annotate(context, model, unit()->key, text, options.half, options.output) != LINNET_OK)
+  if (!options.output)
+    return TOOL_OK;
+  tool_catch_interrupt();
+  if (linnet_model_annotate(context, model, unit()->key, text, options.half, options.output) != LINNET_OK)
     return tool_fail_context(context);
-  return TOOL_OK;
+  return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_OK;
 }
 
 static int calibrate(struct linnet_context *context, const char *path, const char *model, const char **paths) {

@@ -2,6 +2,7 @@
 #include "data_lists.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ static const double END_TOLERANCE = 0.05;
 enum fault {
   EMPTY_LINE,
   LINE_END,
+  MARK,
   CHARACTERS,
   UNSORTED,
   DUPLICATE,
@@ -37,6 +39,7 @@ enum fault {
 static const char *const remedies[FAULTS] = {
     [EMPTY_LINE] = "remove the line",
     [LINE_END] = "end each line with one line feed (--fix does)",
+    [MARK] = "remove these three bytes (--fix does)",
     [CHARACTERS] = "correct the line, or remove the id from all files",
     [UNSORTED] = "sort the file with LC_ALL=C sort",
     [DUPLICATE] = "keep one of the lines",
@@ -123,6 +126,8 @@ static void check_line_ends(struct check *check, enum data_list list) {
   const struct data_file *file = &check->lists->files[list];
   const char *end = file->raw + file->bytes;
   size_t number = 1;
+  if (file->raw && data_text_mark(file->raw) > 0)
+    report(check, list, NULL, MARK, "begins with the byte order mark of UTF-8");
   for (const char *at = file->raw; at < end; number++) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     const struct data_line line = {.key = "", .number = number};
@@ -161,6 +166,12 @@ static bool is_length(const char *value) {
   return end > value && !*end && seconds > 0 && seconds < 1e9;
 }
 
+/* A number of frames, such as "321", that the library reads. */
+static bool is_count(const char *value) {
+  const size_t digits = strspn(value, "0123456789");
+  return digits > 0 && digits < 10 && !value[digits] && strtol(value, NULL, 10) > 0;
+}
+
 /* "file channel", the channel being A or B. */
 static bool is_channel(const char *value) {
   const char *channel = value + strcspn(value, " \t");
@@ -170,7 +181,6 @@ static bool is_channel(const char *value) {
 
 /* Describes what is wrong with the form of a value; NULL: nothing. */
 static const char *fault_of_value(enum data_list list, const char *value) {
-  char *end;
   switch (list) {
   case DATA_WAV:
   case DATA_FEATS:
@@ -196,7 +206,7 @@ static const char *fault_of_value(enum data_list list, const char *value) {
   case DATA_CHANNELS:
     return is_channel(value) ? NULL : "is not followed by a file and A or B";
   case DATA_FRAMES:
-    return strtol(value, &end, 10) > 0 && !*end ? NULL : "is not followed by a number of frames";
+    return is_count(value) ? NULL : "is not followed by a number of frames";
   default:
     return NULL;
   }
@@ -318,7 +328,7 @@ static bool read_seconds(const char **rest, double *seconds) {
   if (!*rest)
     return false;
   *seconds = strtod(field, &end);
-  return end > field && !*end;
+  return end > field && !*end && isfinite(*seconds);
 }
 
 /* "recording start end"; end -1 is the recording's end. Marks the recording as used. */

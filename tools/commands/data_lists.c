@@ -87,7 +87,7 @@ static bool parse(struct data_file *file) {
   }
   memcpy(file->text, file->raw, file->bytes + 1);
   file->count = 0;
-  for (char *at = file->text, *end = at + file->bytes; at < end;) {
+  for (char *at = file->text + data_text_mark(file->text), *end = file->text + file->bytes; at < end;) {
     char *newline = memchr(at, '\n', (size_t)(end - at));
     struct data_line *line = &file->lines[file->count++];
     line->number = file->count;

@@ -72,6 +72,9 @@ const char *data_next_field(const char *value, char *field, size_t size);
 
 /* --- transcripts (data_text.c) ------------------------------------------------------------------------------------ */
 
+/* The bytes of a byte order mark of UTF-8 at the beginning of a text; 0: none. */
+size_t data_text_mark(const char *text);
+
 /* What is wrong with the characters of a text; NULL: nothing. */
 const char *data_text_fault(const char *text);
 

@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+size_t data_text_mark(const char *text) {
+  static const char mark[] = "\xEF\xBB\xBF";
+  return strncmp(text, mark, sizeof mark - 1) == 0 ? sizeof mark - 1 : 0;
+}
+
 /* Decodes the character at *text and advances *text to the next one. Negative if the bytes are not UTF-8. */
 static long next_character(const char **text) {
   static const long minimum[] = {0, 0x80, 0x800, 0x10000};

@@ -101,12 +101,26 @@ static bool read_audio(struct features_job *job) {
   return false;
 }
 
+/* Each output needs a name of its own. */
+static bool check_outputs(void) {
+  const char *const names[] = {options.ark, options.scp, options.num_frames, options.statistics,
+                               options.statistics_scp};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t k = 0; k < i; k++)
+      if (names[i] && names[k] && strcmp(names[i], names[k]) == 0) {
+        tool_usage("%s: is the name of two outputs: give each another name", names[i]);
+        return false;
+      }
+  return true;
+}
+
 static bool read_options(struct features_job *job, enum linnet_kaldi_form *form) {
   if (!options.ark) {
     tool_usage("--out FILE is missing: it is the archive of the features");
     return false;
   }
-  if (!tool_check_script(options.ark, options.scp) || !tool_check_script(options.statistics, options.statistics_scp))
+  if (!tool_check_script(options.ark, options.scp) || !tool_check_script(options.statistics, options.statistics_scp) ||
+      !check_outputs())
     return false;
   job->fbank = options.fbank;
   job->fbank.num_mel = options.num_mel > 0 ? (size_t)options.num_mel : 0; /* 0 is refused */
@@ -152,7 +166,7 @@ static bool prepare_statistics(struct linnet_context *context, struct features_j
 static enum linnet_status write_speakers(struct linnet_context *context, const struct features_job *job) {
   struct linnet_ark_writer *writer = NULL;
   enum linnet_status status =
-      linnet_ark_writer_create(context, tool_output_path(options.statistics), options.statistics_scp,
+      linnet_ark_writer_create(context, tool_output_path(options.statistics), tool_output_path(options.statistics_scp),
                                options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_DOUBLE, &writer);
   for (size_t i = 0; i < job->input.speakers && status == LINNET_OK; i++) {
     const char *name = job->input.folder ? linnet_data_folder_speaker_name(job->input.folder, i) : job->input.ids[i];

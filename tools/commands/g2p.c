@@ -1,17 +1,20 @@
 /* linnet g2p: pronunciations of words that no lexicon has. */
 #include <errno.h>
+#include <float.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "g2p_tasks.h"
 
-enum { MAX_WORDS = 100000 };
+enum { MAX_WORDS = 100000, NO_NUMBER = INT_MIN };
+#define NO_PRUNING (-DBL_MAX)
 
 static struct {
   char *train, *output, *model, *words, *test, *complete, *text;
   int order, iterations, nbest, scores, stress, hold_out;
   double prune;
-} options = {.nbest = 1};
+} options = {.nbest = 1, .order = NO_NUMBER, .iterations = NO_NUMBER, .prune = NO_PRUNING};
 
 struct linnet_lexicon *g2p_open_lexicon(struct linnet_context *context, const char *path, bool stress) {
   struct linnet_lexicon_settings settings;
@@ -48,9 +51,9 @@ static bool held_out(size_t word) {
 static struct linnet_g2p *train(struct linnet_context *context, const struct linnet_lexicon *lexicon) {
   struct linnet_g2p_settings settings;
   linnet_g2p_settings_default(&settings);
-  settings.order = options.order > 0 ? (unsigned)options.order : settings.order;
-  settings.num_iterations = options.iterations > 0 ? (unsigned)options.iterations : settings.num_iterations;
-  settings.prune = options.prune >= 0 ? options.prune : settings.prune;
+  settings.order = options.order != NO_NUMBER ? (unsigned)options.order : settings.order;
+  settings.num_iterations = options.iterations != NO_NUMBER ? (unsigned)options.iterations : settings.num_iterations;
+  settings.prune = options.prune != NO_PRUNING ? options.prune : settings.prune;
   struct linnet_g2p_trainer *trainer = NULL;
   struct linnet_g2p *g2p = NULL;
   bool good = linnet_g2p_trainer_create(context, &settings, &trainer) == LINNET_OK;
@@ -69,6 +72,8 @@ static bool run_training(struct linnet_context *context) {
   struct linnet_lexicon *lexicon = g2p_open_lexicon(context, options.train, options.stress);
   struct linnet_g2p *g2p = lexicon ? train(context, lexicon) : NULL;
   bool good = g2p != NULL;
+  if (options.output)
+    tool_catch_interrupt();
   if (good && options.output && linnet_g2p_save(context, g2p, options.output) != LINNET_OK)
     good = tool_fail_context(context) == TOOL_OK;
   if (good && options.hold_out > 0)
@@ -157,6 +162,11 @@ static bool run_model(struct linnet_context *context, const char **words, size_t
 
 /* --- the command ------------------------------------------------------------------------------------------------- */
 
+static bool has_training_options(void) {
+  return options.order != NO_NUMBER || options.iterations != NO_NUMBER || options.prune != NO_PRUNING ||
+         options.hold_out != 0;
+}
+
 static int check_options(const char **words, size_t count) {
   (void)words;
   int tasks = !!options.test + !!options.complete + (options.words || count > 0);
@@ -164,6 +174,10 @@ static int check_options(const char **words, size_t count) {
     return tool_usage("give one of --train LEXICON, which makes a model, and --model FILE, which uses one");
   if (options.train && tasks > 0)
     return tool_usage("--train: words, --words, --test and --complete need --model");
+  if (options.model && has_training_options())
+    return tool_usage("--model: --order, --iterations, --prune and --hold-out need --train");
+  if (options.model && options.output && !options.complete)
+    return tool_usage("--output %s: needs --train or --complete; other results go to standard output", options.output);
   if (options.train && options.output && strcmp(options.output, "-") == 0)
     return tool_usage("--output -: the report goes to standard output; name a file for the model");
   if (options.train && !options.output && options.hold_out == 0)
@@ -181,11 +195,10 @@ static int check_options(const char **words, size_t count) {
 
 static int run(struct linnet_context *context, const char **words, size_t count) {
   bool good = options.train ? run_training(context) : run_model(context, words, count);
-  return good ? TOOL_OK : TOOL_FAILURE;
+  return tool_interrupted() ? TOOL_INTERRUPTED : good ? TOOL_OK : TOOL_FAILURE;
 }
 
 int tool_g2p(int argc, const char **argv) {
-  options.prune = -1;
   const struct poptOption table[] = {
       {"train", 0, POPT_ARG_STRING, &options.train, 0,
        "train a model on this lexicon, in CMUdict's or Kaldi's format (default: use --model)", "LEXICON"},

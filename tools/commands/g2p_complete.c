@@ -13,6 +13,7 @@ struct completion {
   struct linnet_symbols *words;  /* words that the lexicon lacks, in the order and spelling of their first occurrence */
   struct linnet_symbols *folded; /* the same in upper case, as lexicons compare words */
   FILE *output;
+  bool probabilities; /* the lexicon has one for each pronunciation */
   size_t added, partial, failed;
 };
 
@@ -75,13 +76,13 @@ static bool copy_lexicon(FILE *output, const char *path) {
   return good;
 }
 
-static void write_line(FILE *output, const char *word, const struct linnet_g2p_result *result) {
+static void write_line(const struct completion *c, const char *word, const struct linnet_g2p_result *result) {
   size_t count;
   const char *const *phones = linnet_g2p_result_phones(result, 0, &count);
-  fprintf(output, "%s\t", word);
+  fprintf(c->output, "%s\t%s", word, c->probabilities ? "1.0 " : "");
   for (size_t i = 0; i < count; i++)
-    fprintf(output, "%s%s", i > 0 ? " " : "", phones[i]);
-  fputc('\n', output);
+    fprintf(c->output, "%s%s", i > 0 ? " " : "", phones[i]);
+  fputc('\n', c->output);
 }
 
 /* "<unk>", "[noise]" and the like are not words. */
@@ -97,7 +98,7 @@ static bool add_word(struct completion *c, const char *word) {
   if (status != LINNET_OK && status != LINNET_ERROR_LIMIT)
     return tool_fail_context(c->context) == TOOL_OK;
   if (result && linnet_g2p_result_num_pronunciations(result) > 0) {
-    write_line(c->output, word, result);
+    write_line(c, word, result);
     c->added++;
     c->partial += linnet_g2p_result_num_ignored(result) > 0;
   } else if (c->failed++ < SHOWN) {
@@ -122,9 +123,9 @@ static bool write_lexicon(struct completion *c, const char *path, const char *ou
     return false;
   c->output = file.stream;
   bool good = copy_lexicon(file.stream, path);
-  for (int i = 1; good && (size_t)i < linnet_symbols_num_symbols(c->words); i++)
+  for (int i = 1; good && !tool_interrupted() && (size_t)i < linnet_symbols_num_symbols(c->words); i++)
     good = add_word(c, linnet_symbols_name(c->words, i));
-  good = good && tool_output_commit(&file);
+  good = good && !tool_interrupted() && tool_output_commit(&file);
   tool_output_abandon(&file);
   return good;
 }
@@ -134,8 +135,11 @@ bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, 
   struct completion c = {.context = context, .g2p = g2p};
   struct linnet_lexicon *lexicon = g2p_open_lexicon(context, path, false);
   bool good = lexicon && find_words(&c, lexicon, text);
-  if (good)
+  if (good) {
+    c.probabilities = linnet_lexicon_has_probabilities(lexicon);
     compare_phones(&c, lexicon);
+  }
+  tool_catch_interrupt();
   good = good && write_lexicon(&c, path, output);
   if (good)
     fprintf(stderr, "%zu words added, %zu of them without letters that the model does not know, %zu ignored\n", c.added,

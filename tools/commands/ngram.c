@@ -1,5 +1,7 @@
 /* linnet ngram: estimates language models from text, converts them, and computes their perplexity. */
 #include <errno.h>
+#include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,8 @@
 
 #include "common/tool.h"
 
-enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3, NO_ORDER = -1, NO_PRUNING = -1 };
+enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3, NO_ORDER = INT_MIN };
+#define NO_PRUNING (-DBL_MAX)
 
 static struct {
   int order, quantize, discount_fallback;
@@ -257,6 +260,8 @@ static struct linnet_ngram *make_model(struct linnet_context *context) {
 }
 
 static bool write_model(struct linnet_context *context, const struct linnet_ngram *ngram) {
+  if (options.arpa || options.binary)
+    tool_catch_interrupt();
   bool good =
       (!options.arpa || linnet_ngram_save_arpa(context, ngram, tool_output_path(options.arpa)) == LINNET_OK) &&
       (!options.binary || linnet_ngram_save_binary(context, ngram, tool_output_path(options.binary)) == LINNET_OK);
@@ -274,7 +279,7 @@ static int run(struct linnet_context *context, const char **texts, size_t count)
   else if (good && !options.arpa && !options.binary)
     print_model(ngram);
   linnet_ngram_destroy(ngram);
-  return good ? TOOL_OK : TOOL_FAILURE;
+  return tool_interrupted() ? TOOL_INTERRUPTED : good ? TOOL_OK : TOOL_FAILURE;
 }
 
 static bool take_text(void *user, int val, const char *argument) {

@@ -165,6 +165,8 @@ static bool write_trn_files(const struct report *report) {
 }
 
 static bool write_all(const struct report *report) {
+  if (options.per_utt || options.per_speaker || options.confusions || options.trn)
+    tool_catch_interrupt();
   return (!options.per_utt || write_table(report, options.per_utt, report_write_utterances)) &&
          (!options.per_speaker || write_table(report, options.per_speaker, report_write_speakers)) &&
          (!options.confusions || write_table(report, options.confusions, report_write_confusions)) &&
@@ -198,7 +200,7 @@ static int score(struct linnet_context *context, const char *reference, const ch
   else if (write_all(&report))
     code = TOOL_OK;
   linnet_scorer_destroy(report.scorer);
-  return code;
+  return tool_interrupted() ? TOOL_INTERRUPTED : code;
 }
 
 /* Refuses options that contradict each other or are out of range. */

@@ -54,11 +54,10 @@ static enum linnet_status read_clip(const struct audio *a, struct linnet_context
   return status == LINNET_OK ? clip_keep(context, samples, count, clip) : status;
 }
 
-/* 0 if it cannot be read. */
 static size_t decoded_length(const struct audio *a, struct linnet_context *context, size_t utterance) {
   struct clip clip = {0};
   if (read_clip(a, context, utterance, &clip) != LINNET_OK)
-    return 0;
+    return LENGTH_FAILED;
   free(clip.samples);
   return clip.count;
 }
@@ -66,8 +65,7 @@ static size_t decoded_length(const struct audio *a, struct linnet_context *conte
 /* A longer utterance is decoded: a damaged header must not make buffers of any size. */
 static const double max_header_seconds = 3600;
 
-/* Recordings whose header has no length are decoded, too. Utterances that cannot be read stay at 0: if they have
- * labels, reading them fails with a message. */
+/* Recordings whose header has no length are decoded, too. */
 static void measure(const struct lengths *lengths, struct linnet_context *context, size_t begin, size_t end) {
   const struct audio *a = lengths->user;
   const char *last = NULL;

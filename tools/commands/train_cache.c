@@ -133,12 +133,23 @@ static bool measure(struct linnet_context *context, struct train_ranks *ranks, c
   return train_ranks_share_parts(ranks, good, l->lengths, l->count, sizeof *l->lengths);
 }
 
+/* Sets failed lengths to 0; whether there are none. */
+static bool are_complete(const struct lengths *l) {
+  bool complete = true;
+  for (size_t i = 0; i < l->count; i++)
+    if (l->lengths[i] == LENGTH_FAILED) {
+      l->lengths[i] = 0;
+      complete = false;
+    }
+  return complete;
+}
+
 bool lengths_find(struct linnet_context *context, struct train_ranks *ranks, const struct lengths *l) {
   uint32_t *numbers = malloc(l->count * sizeof *numbers + 1);
   bool found = false, good = take_index(ranks, l, numbers, &found);
   if (good && !found) {
     good = measure(context, ranks, l);
-    if (good && train_ranks_first(ranks))
+    if (are_complete(l) && good && train_ranks_first(ranks))
       write_index(l, numbers);
   }
   free(numbers);

@@ -201,6 +201,13 @@ static bool read_speeds(const char *path, const json_t *list, struct train_confi
   return good;
 }
 
+/* Reports what the library finds wrong with the values of a section. */
+static bool check_section(const char *path, const char *section, enum linnet_status status) {
+  if (status != LINNET_OK)
+    tool_fail("%s: augment.%s is out of range; see docs/training.md", path, section);
+  return status == LINNET_OK;
+}
+
 static bool read_noise(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_noise_settings *s = &config->mixing;
   const char *scp = json_string_value(json_object_get(object, "scp"));
@@ -212,11 +219,10 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
   json_object_del(rest, "scp");
   bool good = read_section(path, "augment.noise", rest, keys);
   json_decref(rest);
-  if (good && (!scp || !(s->probability >= 0 && s->probability <= 1) || !(s->snr_low <= s->snr_high))) {
-    tool_fail("%s: augment.noise needs \"scp\" (lines \"name path\"), a probability of 0 to 1, and snr_low <= snr_high",
-              path);
-    good = false;
-  }
+  if (good && !scp)
+    tool_fail("%s: augment.noise needs \"scp\", a file with lines \"name path\"", path);
+  good = good && scp &&
+         check_section(path, "noise", linnet_augment_noise(s, (struct linnet_augment_key){0}, NULL, 0, NULL, 0));
   config->noise = good ? strdup(scp) : NULL;
   return good;
 }
@@ -230,14 +236,8 @@ static bool read_masks(const char *path, const json_t *object, struct train_conf
                              {"max_time_part", KEY_DOUBLE, &s->max_time_part, NULL},
                              {0}};
   config->specaugment = true;
-  return read_section(path, "augment.specaugment", object, keys);
-}
-
-/* Reports what the library finds wrong with the values of a section. */
-static bool check_section(const char *path, const char *section, enum linnet_status status) {
-  if (status != LINNET_OK)
-    tool_fail("%s: augment.%s is out of range; see docs/training.md", path, section);
-  return status == LINNET_OK;
+  return read_section(path, "augment.specaugment", object, keys) &&
+         check_section(path, "specaugment", linnet_specaugment(s, (struct linnet_augment_key){0}, NULL, 0, 1));
 }
 
 static bool read_level(const char *path, const json_t *object, struct train_config *config) {

@@ -1,6 +1,7 @@
 /* Loads the corpus of a training and gives the trainer features, augmentation, labels and error counts. */
 #include "train_corpus.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +9,45 @@
 #include <linnet/greedy.h>
 #include <linnet/score.h>
 
+enum linnet_status corpus_fail(struct linnet_context *context, const char *format, ...) {
+  char sentence[LINNET_ERROR_BYTES];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  return linnet_context_fail(context, LINNET_ERROR_FORMAT, sentence);
+}
+
 /* --- noise -------------------------------------------------------------------------------------------------------- */
+
+/* The path in a line "name path", whose words are tokens; "" if it is too long. */
+static void join_path(const char *const *tokens, size_t count, char *path, size_t bytes) {
+  size_t used = 0;
+  path[0] = '\0';
+  for (size_t i = 0; i < count; i++) {
+    const int n = snprintf(path + used, bytes - used, "%s%s", i > 0 ? " " : "", tokens[i]);
+    if (n < 0 || (size_t)n >= bytes - used) {
+      path[0] = '\0';
+      return;
+    }
+    used += (size_t)n;
+  }
+}
+
+static bool load_clip(struct linnet_context *context, struct train_corpus *corpus,
+                      const struct linnet_transcripts *list, size_t i) {
+  size_t count;
+  const char *const *tokens = linnet_transcripts_tokens(list, i, &count);
+  char path[4096];
+  struct clip clip = {0};
+  join_path(tokens, count, path, sizeof path);
+  const bool good = path[0] && clip_read(context, path, corpus_sample_rate(corpus), &clip) == LINNET_OK;
+  corpus->noise[corpus->num_noise++] = (struct linnet_noise_clip){clip.samples, clip.count};
+  if (!good && !tool_interrupted())
+    tool_fail("%s: %s: %s", corpus->config->noise, linnet_transcripts_id(list, i),
+              path[0] ? linnet_context_error(context) : "has no path, or a path that is too long");
+  return good;
+}
 
 static bool load_noise(struct linnet_context *context, struct train_corpus *corpus) {
   struct linnet_transcripts *list = NULL;
@@ -16,18 +55,14 @@ static bool load_noise(struct linnet_context *context, struct train_corpus *corp
     tool_fail_context(context);
     return false;
   }
-  size_t total = linnet_transcripts_num_utterances(list), tokens = 0;
-  bool good = true;
+  const size_t total = linnet_transcripts_num_utterances(list);
+  bool good = total > 0;
+  if (!good)
+    tool_fail("%s: the list of augment.noise.scp is empty: add lines \"name path\", or remove augment.noise",
+              corpus->config->noise);
   corpus->noise = calloc(total + 1, sizeof *corpus->noise);
-  for (size_t i = 0; good && corpus->noise && i < total && !tool_interrupted(); i++) {
-    const char *const *path = linnet_transcripts_tokens(list, i, &tokens);
-    struct clip clip = {0};
-    good = tokens == 1 && clip_read(context, path[0], corpus_sample_rate(corpus), &clip) == LINNET_OK;
-    corpus->noise[corpus->num_noise++] = (struct linnet_noise_clip){clip.samples, clip.count};
-    if (!good && !tool_interrupted())
-      tool_fail("%s: %s: %s", corpus->config->noise, linnet_transcripts_id(list, i),
-                tokens == 1 ? linnet_context_error(context) : "expected one path");
-  }
+  for (size_t i = 0; good && corpus->noise && i < total && !tool_interrupted(); i++)
+    good = load_clip(context, corpus, list, i);
   linnet_transcripts_destroy(list);
   return good && corpus->noise && !tool_interrupted();
 }
@@ -148,6 +183,11 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
   if (corpus->missing + corpus->unknown > 0)
     tool_warn("%s: %zu utterances without labels and %zu with unknown words are ignored", folders[0], corpus->missing,
               corpus->unknown);
+  if (corpus->count == 0) {
+    tool_fail("%s%s: no utterance has labels: utt2spk and %s must name the same utterances", folders[0],
+              count > 1 ? " and the other folders" : "", labels->file);
+    return false;
+  }
   if (corpus->augmented && corpus->config->noise && !load_noise(context, corpus))
     return false;
   const bool blocks = corpus->augmented && corpus->config->training.num_block_utterances > 0;
@@ -312,10 +352,19 @@ static enum linnet_status count_errors(void *user, struct linnet_context *contex
   return status;
 }
 
+/* The samples that augmentation may add to an utterance, besides the frames that a slower speed adds to its frames: the
+ * first window becomes longer, too. */
+static size_t added_samples(const struct train_corpus *corpus) {
+  const struct train_config *config = corpus->config;
+  if (!corpus->augmented)
+    return 0;
+  return linnet_padding_max(&config->padding, corpus_sample_rate(corpus)) +
+         (config->num_speeds > 0 ? linnet_fbank_window(corpus->fbank) / 4 : 0);
+}
+
 struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
   const struct train_config *config = corpus->config;
   bool masked = corpus->augmented && config->specaugment;
-  size_t padding = corpus->augmented ? linnet_padding_max(&config->padding, corpus_sample_rate(corpus)) : 0;
   return (struct linnet_corpus){.size = sizeof(struct linnet_corpus),
                                 .user = corpus,
                                 .num_utterances = corpus->count,
@@ -329,5 +378,5 @@ struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
                                 .num_masks = masked ? linnet_specaugment_num_masks(&config->masks) : 0,
                                 .masks = corpus_masks,
                                 .prefetch = corpus_prefetch,
-                                .extra_frames = padding / linnet_fbank_shift(corpus->fbank) + 1};
+                                .extra_frames = added_samples(corpus) / linnet_fbank_shift(corpus->fbank) + 1};
 }

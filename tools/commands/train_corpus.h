@@ -25,18 +25,20 @@ bool cache_share(struct train_ranks *ranks, const char *folder, const char *name
 void cache_write(const char *folder, const char *name, uint64_t key, const void *data, size_t bytes);
 
 /* How to find the lengths of the utterances of a folder, which are zeros at first. */
+#define LENGTH_FAILED SIZE_MAX
 struct lengths {
   const char *folder, *file; /* where they are saved */
   uint64_t key;
   size_t count;
   size_t *lengths;
-  /* Sets those of the utterances begin ... end - 1; what cannot be read stays at 0. */
+  /* Sets those of the utterances begin ... end - 1; LENGTH_FAILED: it cannot be read. */
   void (*measure)(const struct lengths *lengths, struct linnet_context *context, size_t begin, size_t end);
   void *user;
 };
 
 /* Takes them from the file that an earlier training left in the folder, if it is of the same key; else each rank
- * measures a part, and rank 0 writes the file. Collective; false after printing why. */
+ * measures a part, and rank 0 writes the file unless a length failed. Failed lengths are 0 then: if such an utterance
+ * has labels, reading it fails with a message. Collective; false after printing why. */
 bool lengths_find(struct linnet_context *context, struct train_ranks *ranks, const struct lengths *lengths);
 
 /* --- stored features (train_stored.c) ----------------------------------------------------------------------------- */
@@ -192,5 +194,12 @@ enum linnet_status corpus_features(void *user, struct linnet_context *context, s
                                    float *features, size_t capacity, size_t *frames);
 enum linnet_status corpus_both_features(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
                                         float *features, float *teacher, size_t capacity, size_t *frames);
+
+/* --- failures in callbacks ---------------------------------------------------------------------------------------- */
+
+/* Stores a sentence in the context of a callback, and returns LINNET_ERROR_FORMAT. Who called it prints the sentence.
+ */
+enum linnet_status corpus_fail(struct linnet_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

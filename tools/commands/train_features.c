@@ -34,7 +34,8 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   size_t count = clip->count,
          padding = key ? linnet_padding_max(&corpus->config->padding, corpus_sample_rate(corpus)) : 0;
   float *samples = malloc((count + padding + 1) * sizeof *samples);
-  enum linnet_status status = samples ? LINNET_OK : LINNET_ERROR_MEMORY;
+  enum linnet_status status =
+      samples ? LINNET_OK : linnet_context_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recording");
   for (size_t i = 0; samples && i < count; i++)
     samples[i] = clip->samples[i];
   if (samples && key)
@@ -52,23 +53,25 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
 }
 
 /* Checks stored features: at their own speed they have the length that the batches count on. */
-static enum linnet_status check_shape(const struct train_corpus *corpus, const struct utterance *u, bool own_speed,
-                                      const struct linnet_matrix *matrix, size_t capacity) {
+static enum linnet_status check_shape(struct linnet_context *context, const struct train_corpus *corpus,
+                                      const struct utterance *u, bool own_speed, const struct linnet_matrix *matrix,
+                                      size_t capacity) {
   size_t mel = corpus->config->feature_config.fbank.num_mel;
   if (matrix->cols != mel)
-    tool_fail("utterance %s: its stored features have %zu columns, but num_mel of the configuration is %zu", u->id,
-              matrix->cols, mel);
-  else if (own_speed && matrix->rows != u->frames)
-    tool_fail(
+    return corpus_fail(context,
+                       "utterance %s: its stored features have %zu columns, but num_mel of the configuration is %zu",
+                       u->id, matrix->cols, mel);
+  if (own_speed && matrix->rows != u->frames)
+    return corpus_fail(
+        context,
         "utterance %s: its stored features have %zu frames, but utt2num_frames has %zu, or they changed during the "
         "training: remove utt2num_frames",
         u->id, matrix->rows, u->frames);
-  else if (matrix->rows > capacity)
-    tool_fail("utterance %s: its stored features have %zu frames, too many for a change of speed of %zu", u->id,
-              matrix->rows, u->frames);
-  else
-    return LINNET_OK;
-  return LINNET_ERROR_FORMAT;
+  if (matrix->rows > capacity)
+    return corpus_fail(context,
+                       "utterance %s: its stored features have %zu frames, too many for a change of speed of %zu",
+                       u->id, matrix->rows, u->frames);
+  return LINNET_OK;
 }
 
 /* Features of feats.scp or of one of the other speeds. */
@@ -80,7 +83,7 @@ static enum linnet_status load_stored(struct linnet_context *context, const stru
   enum linnet_status status = stored_read(stored, context, u->index, speed, &matrix);
   bool own_speed = speed == MAX_SPEEDS || !stored->speeds[speed];
   if (status == LINNET_OK)
-    status = check_shape(corpus, u, own_speed, &matrix, capacity);
+    status = check_shape(context, corpus, u, own_speed, &matrix, capacity);
   if (status == LINNET_OK) {
     *frames = matrix.rows;
     memcpy(features, matrix.values, matrix.rows * matrix.cols * sizeof *features);
@@ -99,11 +102,11 @@ static enum linnet_status load_audio(struct linnet_context *context, const struc
   enum linnet_status status = audio_read(&corpus->audio[u->folder], context, u->index, factor, &clip, &owned);
   if (status == LINNET_OK)
     status = compute(context, corpus, &clip, key, features, capacity, frames);
-  if (status == LINNET_OK && *frames > capacity) {
-    tool_fail("utterance %s: its audio has %zu frames, many more than its header says, or it changed: repair the file",
-              u->id, *frames);
-    status = LINNET_ERROR_FORMAT;
-  }
+  if (status == LINNET_OK && *frames > capacity)
+    status = corpus_fail(
+        context,
+        "utterance %s: its audio has %zu frames, many more than its header says, or it changed: repair the file", u->id,
+        *frames);
   if (owned)
     free(clip.samples);
   return status;

@@ -39,7 +39,7 @@ static void measure(const struct lengths *lengths, struct linnet_context *contex
   for (size_t i = begin; i < end && !tool_interrupted(); i++) {
     size_t entry = linnet_scp_find(s->scp, linnet_data_folder_id(s->folder, i));
     if (entry != LINNET_NOT_FOUND && linnet_scp_size(s->scp, context, entry, &s->frames[i], &columns) != LINNET_OK)
-      s->frames[i] = 0;
+      s->frames[i] = LENGTH_FAILED;
   }
 }
 
@@ -109,15 +109,13 @@ enum linnet_status stored_read(const struct stored *s, struct linnet_context *co
   if (list == s->scp)
     return linnet_data_folder_features(s->folder, context, utterance, matrix);
   size_t entry = linnet_scp_find(list, id);
-  if (entry == LINNET_NOT_FOUND) {
-    tool_fail("utterance %s: is missing in a feats-SPEED.scp of %s: make these lists again", id, s->name);
-    return LINNET_ERROR_FORMAT;
-  }
+  if (entry == LINNET_NOT_FOUND)
+    return corpus_fail(context, "utterance %s: is missing in a feats-SPEED.scp of %s: make these lists again", id,
+                       s->name);
   enum linnet_status status = linnet_scp_read(list, context, entry, matrix);
   if (status != LINNET_OK || is_finite(matrix))
     return status;
-  tool_fail("utterance %s: its stored features are not finite", id);
-  return LINNET_ERROR_FORMAT;
+  return corpus_fail(context, "utterance %s: its stored features are not finite", id);
 }
 
 /* The bytes of an entry, if the next one follows it in the archive; else 0. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/settings.h"
+#include "base/utf8.h"
 #include "model/format/bounded_json.h"
 #include "model/format/feature_config.h"
 #include "model/inference/linear_layers.h"
@@ -73,6 +74,10 @@ enum linnet_status linnet_symbols_validate(struct linnet_context *context, const
     if (strlen(symbols[i]) > LINNET_MAX_SYMBOL_BYTES)
       return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: symbols: \"%s\" is longer than %d bytes", name,
                          linnet_excerpt(symbols[i]).text, LINNET_MAX_SYMBOL_BYTES);
+    if (!linnet_is_utf8(symbols[i]))
+      return linnet_fail(context, LINNET_ERROR_FORMAT,
+                         "%s: symbols: \"%s\" is not UTF-8: convert the data, for example with 'iconv -t UTF-8'", name,
+                         linnet_excerpt(symbols[i]).text);
     if (has_blank_or_control(symbols[i]))
       return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: symbols: \"%s\" holds whitespace or a control character",
                          name, linnet_excerpt(symbols[i]).text);

@@ -56,6 +56,11 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
       config->outputs > 3 * LINNET_MAX_COMPONENTS)
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
                        "the model does not read tokens, or its outputs are no mixture of logistics");
+  if (linnet_model_lookahead(model) > 0)
+    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
+                       "the convolutions of the model look %zu values ahead, which are not drawn yet: train it with "
+                       "\"convolution_lookahead\": 0",
+                       linnet_model_lookahead(model));
   if (s->given > s->steps || (config->input_dim > 1 && s->steps > steps))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "sequences of %zu steps, %zu of them given; the model has positions for %zu", s->steps, s->given,

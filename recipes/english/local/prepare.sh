@@ -84,7 +84,7 @@ join() {
 	for file in wav.scp text utt2spk phones; do
 		for folder; do cat "$folder/$file"; done | sort >"$to/$file"
 	done
-	[ -z "$(cut -d ' ' -f 1 "$to/wav.scp" | uniq -d | sed -n 1p)" ] || die "$to: two folders have an utterance of the same name"
+	[ -z "$(awk '{print $1}' "$to/wav.scp" | uniq -d | sed -n 1p)" ] || die "$to: two folders have an utterance of the same name"
 	into "$to/spk2utt" spk2utt "$to/utt2spk"
 	say "$to: $(wc -l <"$to/phones") utterances of $(wc -l <"$to/spk2utt") speakers"
 }

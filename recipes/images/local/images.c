@@ -54,7 +54,7 @@ static unsigned char *add_images(struct linnet_context *context, struct images *
 }
 
 /* IDX of unsigned bytes in three dimensions: magic, count, rows, columns, values. */
-enum { IDX_HEAD = 16, IDX_MAX_SIDE = 1024 };
+enum { IDX_HEAD = 16, MAX_SIDE = 1024 };
 
 static bool begins_as_idx(struct bytes file) {
   static const unsigned char magic[4] = {0, 0, 8, 3};
@@ -72,7 +72,7 @@ static struct idx_head idx_head(struct bytes file) {
 /* Whether the size of the file is that of its images. */
 static bool is_idx(struct bytes file) {
   const struct idx_head h = idx_head(file);
-  return h.height >= 1 && h.height <= IDX_MAX_SIDE && h.width >= 1 && h.width <= IDX_MAX_SIDE &&
+  return h.height >= 1 && h.height <= MAX_SIDE && h.width >= 1 && h.width <= MAX_SIDE &&
          file.count - IDX_HEAD == h.count * h.height * h.width;
 }
 
@@ -213,9 +213,9 @@ bool images_shape(const struct linnet_config *config, size_t *height, size_t *wi
   *channels = config->input_dim == 2 ? 1 : sizes[3];
   *height = sizes[1], *width = sizes[2];
   if (config->input_dim == 4)
-    return true;
+    return (*channels == 1 || *channels == 3) && *height <= MAX_SIDE && *width <= MAX_SIDE;
   for (*height = 1; *height * *height < sizes[1];)
     ++*height;
   *width = *height;
-  return *height * *width == sizes[1];
+  return *height <= MAX_SIDE && *height * *width == sizes[1];
 }

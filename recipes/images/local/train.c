@@ -259,17 +259,19 @@ static bool in_budget(double seconds) {
 static double train(struct training *t, FILE *log, const char *checkpoint, double seconds) {
   const double start = experiment_processor_seconds() - seconds;
   double loss = 0;
+  int summed = 0; /* updates */
   t->training = true;
   for (int u = (int)t->experiment.step + 1; u <= options.updates && in_budget(seconds); u++) {
     draw_batch(t, (uint64_t)u);
     loss += experiment_step(&t->experiment, rate_of(u), shard_loss, t);
+    summed++;
     if (!isfinite(loss))
       experiment_die("%s: the loss is not finite at update %d", images_network.attention, u);
     if (u % options.report != 0)
       continue;
     seconds = experiment_processor_seconds() - start;
-    fprintf(log, "%d\t%.6f\t%.2f\n", u, loss / options.report, seconds);
-    loss = 0;
+    fprintf(log, "%d\t%.6f\t%.2f\n", u, loss / summed, seconds);
+    loss = 0, summed = 0;
     if (u % (options.report * options.checkpoint) == 0)
       save(t, log, checkpoint, seconds);
   }

@@ -56,13 +56,14 @@ estimate() {
 
 # Prints lines "ERROR WEIGHT BONUS" of dev, the best first.
 tune() {
-	local w b options
+	local w b rate options
 	for w in ${weights[$1]}; do
 		for b in ${bonuses[$1]}; do
 			options_of "$1" "$w" "$b"
 			"$linnet" decode --symbols "$out/symbols" "${options[@]}" --output "$out/tuning.hyp" "ark:$out/dev.ark" \
 				2>"$out/tuning.log" || die "$1: $(tail -n 1 "$out/tuning.log")"
-			echo "$(error_rate "$data/dev/${reference[$1]}" "$out/tuning.hyp" --unit "${unit[${reference[$1]}]}") $w $b"
+			rate=$(error_rate "$data/dev/${reference[$1]}" "$out/tuning.hyp" --unit "${unit[${reference[$1]}]}")
+			echo "$rate $w $b"
 		done
 	done | sort -s -g
 }

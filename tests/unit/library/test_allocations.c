@@ -426,8 +426,10 @@ static enum linnet_status average(struct linnet_context *context, uint64_t *sum)
 }
 
 static enum linnet_status training(struct linnet_context *context, uint64_t *sum) {
+  static const char *const metadata[] = {"licence", "none", NULL};
   struct run run = make_run(transformer, 0, 2);
   char folder[64], path[128];
+  run.metadata = metadata;
   make_folder(folder);
   train_with(context, &run, folder);
   snprintf(path, sizeof path, "%s/model.safetensors", folder);

@@ -122,6 +122,8 @@ static void refuse_networks(void) {
   ALLOWS(linnet_recognizer_file_destroy(NULL));
   REFUSES(linnet_stream_set_calibrations(NULL, NULL));
   REFUSES(linnet_context_create(NULL, NULL));
+  REFUSES(linnet_context_fail(NULL, LINNET_ERROR_IO, "x"));
+  REFUSES(linnet_context_fail(f.context, LINNET_ERROR_IO, NULL));
   REFUSES(linnet_context_share(NULL, (void *)&out));
   REFUSES(linnet_context_share(f.context, NULL));
   REFUSES(linnet_encoder_compute(NULL, floats, 1, floats));

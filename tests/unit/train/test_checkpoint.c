@@ -113,7 +113,7 @@ static void test_fall_back(const char *whole, bool missing) {
 }
 
 /* Without a complete checkpoint, training does not start again. */
-static void test_both_damaged(void) {
+static void test_both_damaged(bool missing) {
   static const char *const names[] = {"checkpoint.safetensors", "checkpoint-previous.safetensors"};
   char folder[64];
   struct run run = begin(folder);
@@ -121,19 +121,23 @@ static void test_both_damaged(void) {
     struct file file = read_file(folder, names[i]);
     file.data[file.bytes - 40] ^= 0x80;
     write_file(&file, file.bytes);
+    if (missing && i == 0)
+      remove(file.path);
     release(&file);
   }
   train(&run, folder);
-  CHECK(run.status == LINNET_ERROR_FORMAT && strstr(run.error, "checkpoint.safetensors: damaged"), "status %d: %s",
-        (int)run.status, run.error);
-  CHECK(exists(folder, names[0]) && exists(folder, names[1]), "files were removed");
+  CHECK(run.status == LINNET_ERROR_FORMAT &&
+            strstr(run.error, missing ? "checkpoint.safetensors: is missing" : "checkpoint.safetensors: damaged") &&
+            strstr(run.error, "checkpoint-previous.safetensors: damaged"),
+        "status %d: %s", (int)run.status, run.error);
+  CHECK(exists(folder, names[0]) == !missing && exists(folder, names[1]), "files were removed");
   remove_folder(folder);
 }
 
 /* --- other writers ------------------------------------------------------------------------------------------------ */
 
-/* Writes a checkpoint anew with another format or state, and a checksum where `checked`. */
-static void rewrite(const char *folder, const char *format, const char *state, bool checked) {
+/* Writes a checkpoint anew with another format, state or fingerprint, and a checksum where `checked`. */
+static void rewrite(const char *folder, const char *format, const char *state, const char *fingerprint, bool checked) {
   struct file file = read_file(folder, "checkpoint.safetensors");
   struct linnet_safetensors old;
   REQUIRE(linnet_safetensors_open(context, file.data, file.bytes, "old", &old) == LINNET_OK, "%s",
@@ -143,9 +147,10 @@ static void rewrite(const char *folder, const char *format, const char *state, b
   struct linnet_tensor_entry entries[4] = {[3] = {"checksum", LINNET_U8, 1, {4}}};
   for (int i = 0; i < 3; i++)
     entries[i] = (struct linnet_tensor_entry){names[i], LINNET_F32, 1, {size}};
+  fingerprint = fingerprint ? fingerprint : linnet_safetensors_metadata(&old, "fingerprint");
   const struct linnet_metadata metadata[] = {{"format", format ? format : linnet_safetensors_metadata(&old, "format")},
                                              {"state", state ? state : linnet_safetensors_metadata(&old, "state")},
-                                             {"fingerprint", linnet_safetensors_metadata(&old, "fingerprint")}};
+                                             {"fingerprint", fingerprint}};
   struct linnet_output_file output;
   struct linnet_writer writer;
   REQUIRE(linnet_output_file_open(context, file.path, &output) == LINNET_OK, "open");
@@ -174,13 +179,53 @@ static void test_versions(void) {
     struct run run = make_run(transformer, 1, 2);
     run.stop_after = 1;
     train(&run, make_folder(folder));
-    rewrite(folder, others[i].format, NULL, others[i].checked);
+    rewrite(folder, others[i].format, NULL, NULL, others[i].checked);
     train(&run, folder);
     CHECK(run.status == LINNET_ERROR_UNSUPPORTED && strstr(run.error, others[i].format) &&
               strstr(run.error, "in another folder"),
           "status %d: %s", (int)run.status, run.error);
     remove_folder(folder);
   }
+}
+
+/* A checkpoint of the version whose fingerprints end before the symbols. */
+static void test_earlier_fingerprint(void) {
+  char folder[64], fingerprint[8192];
+  struct run run = begin(folder);
+  struct file file = read_file(folder, "checkpoint.safetensors");
+  struct linnet_safetensors old;
+  REQUIRE(linnet_safetensors_open(context, file.data, file.bytes, "old", &old) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  snprintf(fingerprint, sizeof fingerprint, "%s", linnet_safetensors_metadata(&old, "fingerprint"));
+  char *symbols_line = strstr(fingerprint, "\nsymbols=");
+  REQUIRE(symbols_line, "no symbols in %s", fingerprint);
+  symbols_line[1] = '\0';
+  rewrite(folder, NULL, NULL, fingerprint, true);
+  train(&run, folder);
+  CHECK(run.status == LINNET_OK, "%s", run.error);
+  strcpy(strstr(fingerprint, "\nseed="), "\n");
+  rewrite(folder, NULL, NULL, fingerprint, true);
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, "seed="), "status %d: %s", (int)run.status, run.error);
+  linnet_safetensors_close(&old);
+  release(&file);
+  remove_folder(folder);
+}
+
+/* A checkpoint of a network that is too large to be read for this one. */
+static void test_smaller_network(void) {
+  static const char large[] = "{\"input_dim\": 4, \"width\": 512, \"heads\": 2, \"feed_forward\": 2048, \"layers\": 1, "
+                              "\"stack\": 2}";
+  char folder[64];
+  struct run run = make_run(large, 1, 2);
+  run.stop_after = 1;
+  train(&run, make_folder(folder));
+  CHECK(run.status == LINNET_ERROR_CANCELLED, "%s", run.error);
+  run.config = transformer;
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, "other settings, a larger network"), "status %d: %s",
+        (int)run.status, run.error);
+  remove_folder(folder);
 }
 
 /* A list of the maximum number of models stays in order; a longer list is refused. */
@@ -194,7 +239,7 @@ static void test_kept(void) {
     int n = snprintf(state, sizeof state, "1 0 1 0x1p-10 inf inf 0 0 0x1p+1 0x1p+1 4 30 0 0x1p+1 %u\n", kept);
     for (unsigned i = 0; i < kept; i++)
       n += snprintf(state + n, sizeof state - (size_t)n, "%u 0x1p-9\n", 1000 + i);
-    rewrite(folder, NULL, state, true);
+    rewrite(folder, NULL, state, NULL, true);
     run.stop_after = 0;
     train(&run, folder);
     bool fits = kept <= LINNET_MAX_KEPT_MODELS;
@@ -241,8 +286,11 @@ int main(void) {
   test_fall_back(whole, false);
   test_fall_back(whole, true);
   remove_folder(whole);
-  test_both_damaged();
+  test_both_damaged(false);
+  test_both_damaged(true);
   test_versions();
+  test_earlier_fingerprint();
+  test_smaller_network();
   test_kept();
   test_temporary_files();
   linnet_context_destroy(context);

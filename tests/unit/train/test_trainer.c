@@ -181,6 +181,74 @@ static void test_other_settings(void) {
   remove_folder(folder);
 }
 
+static const char *const other_symbols[SYMBOLS] = {"<blk>", "A", "B", "D", "C"};
+static const char global[] = "{\"num_mel\": 4, \"cmvn\": \"global\"}";
+
+/* Statistics of four bands with these means. */
+static struct linnet_cmvn make_cmvn(double mean) {
+  struct linnet_cmvn cmvn = {.dim = DIM, .count = 100};
+  for (size_t i = 0; i < DIM; i++)
+    cmvn.sum[i] = mean * 100, cmvn.square[i] = (mean * mean + 1) * 100;
+  return cmvn;
+}
+
+/* Other names of symbols and other statistics, but not those with other last digits. */
+static void test_other_model(void) {
+  char folder[64];
+  const struct linnet_cmvn cmvn = make_cmvn(2), last_digits = make_cmvn(2 + 1e-7), other = make_cmvn(3);
+  struct run a = make_run(transformer, 1, 1);
+  a.features = global, a.cmvn = &cmvn;
+  train(&a, make_folder(folder));
+  a.cmvn = &last_digits;
+  train(&a, folder);
+  CHECK(a.status == LINNET_OK, "%s", a.error);
+  a.cmvn = &other;
+  train(&a, folder);
+  CHECK(a.status == LINNET_ERROR_STATE && strstr(a.error, "cmvn="), "status %d: %s", a.status, a.error);
+  a.cmvn = &cmvn, a.symbols = other_symbols;
+  train(&a, folder);
+  CHECK(a.status == LINNET_ERROR_STATE && strstr(a.error, "symbols="), "status %d: %s", a.status, a.error);
+  remove_folder(folder);
+}
+
+/* Text that no model file can hold is refused at the start. */
+static void test_not_utf8(void) {
+  static const char *const latin[SYMBOLS] = {"<blk>", "A", "B", "C", "\xe9"};
+  static const char *const licence[] = {"licence", "\xa9 me", NULL};
+  char folder[64];
+  struct run a = make_run(transformer, 1, 1);
+  a.symbols = latin;
+  train(&a, make_folder(folder));
+  CHECK(a.status == LINNET_ERROR_FORMAT && a.steps == 0 && strstr(a.error, "is not UTF-8"), "status %d: %s", a.status,
+        a.error);
+  a.symbols = NULL, a.metadata = licence;
+  train(&a, folder);
+  CHECK(a.status == LINNET_ERROR_ARGUMENT && a.steps == 0 && strstr(a.error, "\"licence\" is not UTF-8"),
+        "status %d: %s", a.status, a.error);
+  remove_folder(folder);
+}
+
+/* A training that begins anew in a folder leaves no models of the one before. */
+static void test_begun_anew(void) {
+  char folder[64], path[128];
+  struct run a = make_run(transformer, 1, 3);
+  a.keep_models = 3;
+  train(&a, make_folder(folder));
+  const char *const names[] = {"checkpoint", "checkpoint-previous"};
+  for (int i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, names[i]);
+    unlink(path);
+  }
+  a.epochs = 1;
+  train(&a, folder);
+  CHECK(a.status == LINNET_OK, "%s", a.error);
+  for (unsigned e = 1; e <= 3; e++) {
+    snprintf(path, sizeof path, "%s/epoch-%03u.safetensors", folder, e);
+    CHECK((access(path, F_OK) == 0) == (e == 1), "%s", path);
+  }
+  remove_folder(folder);
+}
+
 static void test_not_finite(void) {
   char folder[64];
   struct run a = make_run(transformer, 2, 3);
@@ -218,6 +286,37 @@ static void test_average(void) {
   linnet_model_destroy(model);
   linnet_context_destroy(context);
   remove_folder(folder);
+}
+
+/* A training with other symbols (1), features (2) or statistics (3) than the first (0), whose model is *path. */
+static void train_variant(int variant, char folder[64], char path[128]) {
+  static const char other_bands[] = "{\"num_mel\": 4, \"cmvn\": \"global\", \"low_frequency\": 50}";
+  const struct linnet_cmvn cmvn = make_cmvn(variant == 3 ? 3 : 2);
+  struct run a = make_run(transformer, 1, 1);
+  a.symbols = variant == 1 ? other_symbols : NULL;
+  a.features = variant == 2 ? other_bands : global;
+  a.cmvn = &cmvn;
+  train(&a, make_folder(folder));
+  CHECK(a.status == LINNET_OK, "%s", a.error);
+  snprintf(path, 128, "%s/model.safetensors", folder);
+}
+
+/* Models of one network that were trained otherwise are not averaged. */
+static void test_average_others(void) {
+  static const char *const words[] = {"symbol 3 is D, but C", "features differ", "statistics for CMVN differ"};
+  char folder[64], other[64], path[128], other_path[128];
+  struct linnet_context *context = test_context();
+  train_variant(0, folder, path);
+  for (int i = 0; i < 3; i++) {
+    train_variant(i + 1, other, other_path);
+    const char *const both[] = {path, other_path};
+    CHECK(linnet_model_average(context, both, 2, 0, path) == LINNET_ERROR_ARGUMENT &&
+              strstr(linnet_context_error(context), words[i]) && strstr(linnet_context_error(context), other_path),
+          "%s", linnet_context_error(context));
+    remove_folder(other);
+  }
+  remove_folder(folder);
+  linnet_context_destroy(context);
 }
 
 /* The tensors of random features: those of the seed to the last bit. */
@@ -372,6 +471,10 @@ int main(void) {
   test_not_finite();
   test_bad_labels();
   test_average();
+  test_average_others();
+  test_other_model();
+  test_begun_anew();
+  test_not_utf8();
   test_fixed();
   test_measure_chunk();
   test_automatic_chunk();

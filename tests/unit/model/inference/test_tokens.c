@@ -251,6 +251,34 @@ static void check_wrong_samples(const struct linnet_model *model) {
         "a large batch");
 }
 
+/* Outputs of a model that looks ahead come late, so that a value cannot become the next token. */
+static void check_lookahead(void) {
+  char looking[1024];
+  const size_t before = (size_t)(strstr(text, "\"convolution\"") - text);
+  struct linnet_model *model = NULL;
+  snprintf(looking, sizeof looking, "%.*s\"convolution_lookahead\": [0, 2], \"convolution\": 5%s", (int)before, text,
+           text + before + strlen("\"convolution\": 0"));
+  struct linnet_config ahead;
+  REQUIRE(linnet_config_parse_complete(context, looking, "test", &ahead) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  struct linnet_parameters *own = NULL;
+  REQUIRE(linnet_parameters_create(context, &ahead, &own) == LINNET_OK, "parameters");
+  float *values = test_alloc(own->size, sizeof *values);
+  linnet_parameters_initialise(own, 5, values);
+  const struct linnet_model_contents contents = {
+      .config = &ahead, .parameters = own, .weights = values, .dtype = LINNET_F32};
+  REQUIRE(linnet_model_save(context, path, &contents) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_model_load_tokens(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  const struct linnet_sample_settings settings = {.size = sizeof settings, .count = 1, .steps = FRAMES};
+  int drawn[FRAMES];
+  CHECK(linnet_model_is_causal(model) && linnet_sample(context, model, &settings, drawn) == LINNET_ERROR_UNSUPPORTED &&
+            strstr(linnet_context_error(context), "look 2 values ahead"),
+        "%s", linnet_context_error(context));
+  linnet_model_destroy(model);
+  linnet_parameters_destroy(own);
+  free(values);
+}
+
 static void check_frames(void) {
   const struct linnet_config digits = {.input_dim = 4, .tokens = {257, 5, 4, 3}};
   const float expected[4] = {77, 4, 1, 2};
@@ -271,6 +299,7 @@ int main(void) {
   check_samples(model);
   check_one_sample(model);
   check_wrong_samples(model);
+  check_lookahead();
   check_frames();
   linnet_model_destroy(model);
   linnet_parameters_destroy(parameters);
