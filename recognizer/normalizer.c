@@ -1,6 +1,8 @@
 /* Normalisation of the features of an utterance. */
 #include "recognizer/normalizer.h"
 
+#include <math.h>
+
 void linnet_normalizer_init(struct linnet_normalizer *n, const struct linnet_model *model) {
   *n = (struct linnet_normalizer){.model = model};
   linnet_model_features(model, &n->config);
@@ -29,13 +31,17 @@ static void shift_values(struct linnet_cmvn *cmvn, double shift) {
   }
 }
 
+static const double usual_range = 10; /* dB: a network knows levels that differ so much from the training data's */
+
 void linnet_normalizer_set_level(struct linnet_normalizer *n, const float *features, size_t frames) {
   struct linnet_cmvn own;
   if (n->config.cmvn != LINNET_CMVN_RUNNING || frames == 0)
     return;
   linnet_cmvn_reset(&own, n->config.fbank.num_mel);
   linnet_cmvn_accumulate_frames(&own, LINNET_CMVN_SPEECH_FRAMES, features, frames);
-  shift_values(&n->running, mean_of(&own) - mean_of(&n->running));
+  const double shift = mean_of(&own) - mean_of(&n->running);
+  if (fabs(shift) > usual_range * log(10) / 10)
+    shift_values(&n->running, shift);
 }
 
 void linnet_normalizer_apply(struct linnet_normalizer *n, float *features, size_t frames) {

@@ -17,8 +17,9 @@ void linnet_normalizer_init(struct linnet_normalizer *normalizer, const struct l
 /* The next utterance; the speaker stays. */
 void linnet_normalizer_reset(struct linnet_normalizer *normalizer);
 
-/* Running statistics begin at the level of these frames (frames, num_mel), which are those of the utterance before its
- * normalisation: the mean over bands and frames with speech. So the level of a recording changes nothing. */
+/* If the level of these frames (frames, num_mel), which are those of the utterance before its normalisation, is more
+ * than 10 dB above or below that of the training data, running statistics begin at their level: the mean over bands and
+ * frames with speech. */
 void linnet_normalizer_set_level(struct linnet_normalizer *normalizer, const float *features, size_t frames);
 
 /* Normalises features (frames, num_mel) in place. CMVN by utterance takes them for the whole utterance; so does CMVN by

@@ -130,20 +130,23 @@ static void test_itself(void) {
   CHECK(memcmp(first.values, both.values, sizeof *first.values * SYMBOLS * first.count) != 0, "no speaker was set");
 }
 
-/* The running statistics of the second model begin at the level of the recording: softer samples change nothing. */
+/* The running statistics of the second model begin at the level of a recording that is soft: still softer samples
+ * change nothing. */
 static void test_level(void) {
   const size_t begin = SAMPLES / 5; /* without digital silence, which has no level */
+  for (size_t i = 0; i < SAMPLES; i++)
+    samples[i] /= 256;
   recognise(PAIR("running", "0.5", "0"), begin, SAMPLES, NULL, &wanted);
   for (size_t i = 0; i < SAMPLES; i++)
-    samples[i] /= 32;
+    samples[i] /= 16;
   recognise(PAIR("running", "0.5", "0"), begin, SAMPLES, NULL, &both);
-  compare(&wanted, &both, 1e-3, "30 dB softer");
+  compare(&wanted, &both, 1e-3, "24 dB softer");
   recognise("{\"model\": \"model.safetensors\"}", begin, SAMPLES, NULL, &first);
   recognise(PAIR("running", "0.5", "0"), begin, 997, NULL, &wanted);
-  compare(&wanted, &both, 0, "30 dB softer, chunks");
+  compare(&wanted, &both, 0, "24 dB softer, chunks");
   CHECK(memcmp(first.values, both.values, sizeof *first.values * SYMBOLS * first.count) != 0, "no second model");
   for (size_t i = 0; i < SAMPLES; i++)
-    samples[i] *= 32;
+    samples[i] *= 4096;
 }
 
 /* A stream forgets an utterance. */
