@@ -169,7 +169,7 @@ static void test_refusals(void) {
       {"[]", LINNET_ERROR_FORMAT, "object"},
       {"{\"width\": 1", LINNET_ERROR_FORMAT, "JSON"},
       {"{\"width\": 1, \"width\": 2}", LINNET_ERROR_FORMAT, "duplicate"},
-      {"{\"widht\": 1}", LINNET_ERROR_FORMAT, "known are: encoder, input_dim"},
+      {"{\"widht\": 1}", LINNET_ERROR_FORMAT, "do you mean \"width\"? Known are: encoder, input_dim"},
       {"{\"wi\\ndth\\u001b[31m\": 1}", LINNET_ERROR_FORMAT, "wi?dth?[31m"},
       {"{\"width\": -1}", LINNET_ERROR_FORMAT, "width"},
       {"{\"width\": 1.5}", LINNET_ERROR_FORMAT, "width"},
