@@ -234,6 +234,10 @@ same '--features' expected.ark got.ark
 "$linnet" features --out - data 2> /dev/null | "$linnet" posteriors --model "$model" --features ark:- --out - 2> /dev/null \
   | "$linnet" decode --symbols symbols ark:- > got 2> /dev/null || fail 'a pipe'
 same 'a pipe' expected got
+mkdir narrow
+"$linnet" features --num-mel 10 --out narrow/feats.ark --scp narrow/feats.scp data 2> /dev/null
+cp stored/utt2spk narrow/
+check 1 'a: the features have 10 values, but the model expects 40' posteriors --model "$model" --data narrow --out got.ark
 printf 'short [\n1 2 3 ]\n' > short.txt
 check 1 'short: ' posteriors --model "$model" --features ark:short.txt --out got.ark
 check 1 'is a command; if you trust it' posteriors --model "$model" --features 'ark:cat short.txt |' --out got.ark

@@ -244,12 +244,23 @@ static enum linnet_status set_speaker(struct linnet_context *context, const stru
   return status == LINNET_OK ? linnet_recognizer_stream_set_speaker(stream, cmvn) : status;
 }
 
+/* Puts the name of the utterance before the sentence of a failure. */
+static enum linnet_status fail_named(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
+                                     enum linnet_status status) {
+  char sentence[LINNET_ERROR_BYTES];
+  snprintf(sentence, sizeof sentence, "%s: %s", linnet_data_folder_id(inputs->folder, utterance),
+           linnet_context_error(context));
+  return linnet_context_fail(context, status, sentence);
+}
+
 static enum linnet_status feed_features(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
                                         struct linnet_recognizer_stream *stream) {
   struct linnet_matrix matrix = {0};
   enum linnet_status status = linnet_data_folder_features(inputs->folder, context, utterance, &matrix);
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_accept_features(stream, matrix.values, matrix.rows, matrix.cols);
+  if (status == LINNET_ERROR_ARGUMENT)
+    fail_named(context, inputs, utterance, status);
   linnet_matrix_release(context, &matrix);
   return status;
 }
