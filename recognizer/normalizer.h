@@ -18,8 +18,8 @@ void linnet_normalizer_init(struct linnet_normalizer *normalizer, const struct l
 void linnet_normalizer_reset(struct linnet_normalizer *normalizer);
 
 /* If the level of these frames (frames, num_mel), which are those of the utterance before its normalisation, is more
- * than 10 dB above or below that of the training data, running statistics begin at their level: the mean over bands and
- * frames with speech. */
+ * than 10 dB above or below that of the training data, running statistics begin at their level. It is measured by the
+ * loudest 0.2 s, so that noise around the speech does not count. */
 void linnet_normalizer_set_level(struct linnet_normalizer *normalizer, const float *features, size_t frames);
 
 /* Normalises features (frames, num_mel) in place. CMVN by utterance takes them for the whole utterance; so does CMVN by
