@@ -36,7 +36,7 @@ static enum linnet_status read_lines(struct linnet_text *text, const char *const
     if (count == symbols)
       return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: more priors than the %zu symbols: %s", text->name,
                          text->line, symbols, REMEDY);
-    LINNET_TRY(read_line(text, count == 0 && !names[0] ? "<blk>" : names[count], &priors[count]));
+    LINNET_TRY(read_line(text, count == 0 && !names[0] ? LINNET_BLANK : names[count], &priors[count]));
   }
   if (count == symbols)
     return LINNET_OK;

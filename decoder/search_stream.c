@@ -249,9 +249,9 @@ enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, d
 }
 
 void linnet_search_stream_clip(struct linnet_search_stream *s, double seconds) {
-  for (struct linnet_span *span = s->spans; span < s->spans + s->num_spans; span++) {
-    span->end = fmin(span->end, fmax(span->start, seconds));
-    span->start = fmin(span->start, span->end);
+  for (size_t i = 0; i < s->num_spans; i++) {
+    s->spans[i].start = fmin(s->spans[i].start, seconds);
+    s->spans[i].end = fmin(s->spans[i].end, seconds);
   }
 }
 

@@ -125,8 +125,8 @@ struct linnet_result {
                                                     than 5 below the best */
   size_t num_alternatives;                       /* at least 1 */
   double start;   /* where the audio of the result begins, in seconds: 0 before the first endpoint */
-  size_t segment; /* number of segments before this one that had a final result: words or phones, or a hook that got a
-                     partial result of them */
+  size_t segment; /* number of segments before this one that had a final result. A segment without words or phones has
+                     one only if the hook got a partial result of it */
 };
 
 /* Sets members of `output` from a result: words and phones of the best alternative and, if `alternatives` is not 0, all

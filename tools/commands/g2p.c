@@ -1,20 +1,17 @@
 /* linnet g2p: pronunciations of words that no lexicon has. */
 #include <errno.h>
-#include <float.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "g2p_tasks.h"
 
-enum { MAX_WORDS = 100000, NO_NUMBER = INT_MIN };
-#define NO_PRUNING (-DBL_MAX)
+enum { MAX_WORDS = 100000 };
 
 static struct {
   char *train, *output, *model, *words, *test, *complete, *text;
   int order, iterations, nbest, scores, stress, hold_out;
   double prune;
-} options = {.nbest = 1, .order = NO_NUMBER, .iterations = NO_NUMBER, .prune = NO_PRUNING};
+} options = {.nbest = 1, .order = TOOL_NO_INTEGER, .iterations = TOOL_NO_INTEGER, .prune = TOOL_NOT_GIVEN};
 
 struct linnet_lexicon *g2p_open_lexicon(struct linnet_context *context, const char *path, bool stress) {
   struct linnet_lexicon_settings settings;
@@ -51,9 +48,10 @@ static bool held_out(size_t word) {
 static struct linnet_g2p *train(struct linnet_context *context, const struct linnet_lexicon *lexicon) {
   struct linnet_g2p_settings settings;
   linnet_g2p_settings_default(&settings);
-  settings.order = options.order != NO_NUMBER ? (unsigned)options.order : settings.order;
-  settings.num_iterations = options.iterations != NO_NUMBER ? (unsigned)options.iterations : settings.num_iterations;
-  settings.prune = options.prune != NO_PRUNING ? options.prune : settings.prune;
+  settings.order = options.order != TOOL_NO_INTEGER ? (unsigned)options.order : settings.order;
+  settings.num_iterations =
+      options.iterations != TOOL_NO_INTEGER ? (unsigned)options.iterations : settings.num_iterations;
+  settings.prune = options.prune != TOOL_NOT_GIVEN ? options.prune : settings.prune;
   struct linnet_g2p_trainer *trainer = NULL;
   struct linnet_g2p *g2p = NULL;
   bool good = linnet_g2p_trainer_create(context, &settings, &trainer) == LINNET_OK;
@@ -163,7 +161,7 @@ static bool run_model(struct linnet_context *context, const char **words, size_t
 /* --- the command ------------------------------------------------------------------------------------------------- */
 
 static bool has_training_options(void) {
-  return options.order != NO_NUMBER || options.iterations != NO_NUMBER || options.prune != NO_PRUNING ||
+  return options.order != TOOL_NO_INTEGER || options.iterations != TOOL_NO_INTEGER || options.prune != TOOL_NOT_GIVEN ||
          options.hold_out != 0;
 }
 

@@ -58,7 +58,7 @@ static bool check_options(const char *const *arguments, bool pipe) {
         "'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it arrives");
   else if (!pipe && raw_option.format)
     tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option.format);
-  else if (!pipe && (raw_option.rate != TOOL_NOT_GIVEN || raw_option.channels != RAW_NO_CHANNELS))
+  else if (!pipe && (raw_option.rate != TOOL_NOT_GIVEN || raw_option.channels != TOOL_NO_INTEGER))
     tool_usage("--rate and --channels are for a pipe: omit them; the microphone's samples are converted");
   else if (raw_option.format && linnet_sample_format_find(raw_option.format) == LINNET_SAMPLE_NONE)
     tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option.format);

@@ -1,7 +1,5 @@
 /* linnet ngram: estimates language models from text, converts them, and computes their perplexity. */
 #include <errno.h>
-#include <float.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +8,7 @@
 
 #include "common/tool.h"
 
-enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3, NO_ORDER = INT_MIN };
-#define NO_PRUNING (-DBL_MAX)
+enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3 };
 
 static struct {
   int order, quantize, discount_fallback;
@@ -19,7 +16,7 @@ static struct {
   char *model, *arpa, *binary, *perplexity;
   char *texts[MAX_TEXTS];
   size_t text_count;
-} options = {.order = NO_ORDER, .prune = NO_PRUNING};
+} options = {.order = TOOL_NO_INTEGER, .prune = TOOL_NOT_GIVEN};
 
 static const struct poptOption table[] = {
     {"order", 'n', POPT_ARG_INT, &options.order, 0, "length of the n-grams in words, 1 to 8 (default 3)", "N"},
@@ -297,22 +294,22 @@ static const char *ignored_option(void) {
   static char text[64];
   if (!options.model)
     return NULL;
-  if (options.order != NO_ORDER)
+  if (options.order != TOOL_NO_INTEGER)
     snprintf(text, sizeof text, "--order %d", options.order);
-  return options.order != NO_ORDER ? text : options.discount_fallback ? "--discount-fallback" : NULL;
+  return options.order != TOOL_NO_INTEGER ? text : options.discount_fallback ? "--discount-fallback" : NULL;
 }
 
 static int check_options(void) {
   if (ignored_option())
     return tool_usage("%s: needs --text: --model reads a finished model", ignored_option());
-  if (options.order == NO_ORDER)
+  if (options.order == TOOL_NO_INTEGER)
     options.order = DEFAULT_ORDER;
   if (options.order < 1 || options.order > LINNET_NGRAM_MAX_ORDER)
     return tool_usage("--order %d: must be 1 to %d", options.order, LINNET_NGRAM_MAX_ORDER);
-  if (options.prune != NO_PRUNING && !(options.prune > 0 && options.prune < 1))
+  if (options.prune != TOOL_NOT_GIVEN && !(options.prune > 0 && options.prune < 1))
     return tool_usage("--prune %g: must be above 0 and below 1, such as 1e-8; without --prune, no n-gram is dropped",
                       options.prune);
-  if (options.prune != NO_PRUNING && options.order == 1)
+  if (options.prune != TOOL_NOT_GIVEN && options.order == 1)
     return tool_usage("--prune: pruning drops no n-grams of --order 1; use a higher order, or omit --prune");
   if (options.model && options.text_count > 0)
     return tool_usage("give one of --model, which reads a model, and --text, which estimates one");

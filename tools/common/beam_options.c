@@ -1,18 +1,15 @@
 /* Checks the options of a beam search and opens what they name. */
 #include "search_options.h"
 
-#include <limits.h>
 #include <math.h>
 
 #include "tool.h"
-
-enum { NO_BEAM = INT_MIN }; /* --beam is not given */
 
 static struct {
   int beam, nbest, top_symbols;
   double symbol_threshold, score_threshold, insertion_bonus, lm_weight, prior_scale;
   char *lm, *priors;
-} options = {.beam = NO_BEAM,
+} options = {.beam = TOOL_NO_INTEGER,
              .nbest = 1,
              .symbol_threshold = INFINITY,
              .score_threshold = INFINITY,
@@ -93,7 +90,7 @@ static bool check_pruning(bool optional) {
 }
 
 bool beam_options_check(bool optional, bool recognizer) {
-  if (options.beam != NO_BEAM && (options.beam < 1 || options.beam > LINNET_BEAM_MAX)) {
+  if (options.beam != TOOL_NO_INTEGER && (options.beam < 1 || options.beam > LINNET_BEAM_MAX)) {
     tool_usage("--beam %d: must be 1 to %d", options.beam, LINNET_BEAM_MAX);
     return false;
   }
@@ -117,7 +114,7 @@ bool beam_options_check(bool optional, bool recognizer) {
 }
 
 bool beam_options_given(void) {
-  return options.beam != NO_BEAM || options.nbest > 1 || options.insertion_bonus != 0;
+  return options.beam != TOOL_NO_INTEGER || options.nbest > 1 || options.insertion_bonus != 0;
 }
 
 bool beam_options_nbest(void) {
@@ -125,7 +122,7 @@ bool beam_options_nbest(void) {
 }
 
 static void read_limits(struct linnet_search_settings *settings) {
-  if (options.beam != NO_BEAM)
+  if (options.beam != TOOL_NO_INTEGER)
     settings->beam = (size_t)options.beam;
   if (options.nbest > 1)
     settings->num_alternatives = (size_t)options.nbest;

@@ -118,7 +118,7 @@ struct tool_word_files tool_find_word_files(struct linnet_context *context, cons
   files.lexicon = recognizer ? lexicon_of(context, path) : NULL;
   char *copy = files.lexicon ? strdup(files.lexicon) : NULL;
   files.folder = copy ? cut_name(copy) : !path || is_folder(path) ? path : cut_name(path);
-  if (files.folder != path && copy)
+  if (copy)
     free(path);
   return files;
 }

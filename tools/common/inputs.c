@@ -55,7 +55,7 @@ bool inputs_are_many(void) {
 bool raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings) {
   if (raw->rate != TOOL_NOT_GIVEN)
     settings->raw_rate = raw->rate;
-  if (raw->channels != RAW_NO_CHANNELS)
+  if (raw->channels != TOOL_NO_INTEGER)
     settings->num_raw_channels = raw->channels > 0 ? (size_t)raw->channels : 0;
   settings->raw_format = linnet_sample_format_find(raw->format);
   return !raw->format || settings->raw_format != LINNET_SAMPLE_NONE;

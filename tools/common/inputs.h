@@ -2,7 +2,6 @@
 #ifndef LINNET_TOOL_INPUTS_H
 #define LINNET_TOOL_INPUTS_H
 
-#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,8 +38,7 @@ struct raw_options {
 
 /* Not given: those of the library. */
 #define RAW_DEFAULTS                                                                                                   \
-  { .rate = TOOL_NOT_GIVEN, .channels = RAW_NO_CHANNELS }
-enum { RAW_NO_CHANNELS = INT_MIN };
+  { .rate = TOOL_NOT_GIVEN, .channels = TOOL_NO_INTEGER }
 #define RAW_FORMATS "s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw"
 
 /* Rows of option tables; `raw` is a struct raw_options. */

@@ -267,8 +267,7 @@ void results_put(struct results *results, size_t item, const struct linnet_outpu
   tool_progress_add(&results->progress, 1);
 }
 
-/* --- begin and end -------------------------------------------------------------------------------------------------
- */
+/* --- begin and end ------------------------------------------------------------------------------------------------ */
 
 /* False after printing what is wrong with the options. */
 static bool check_output(void) {

@@ -3,6 +3,7 @@
 #ifndef LINNET_TOOL_H
 #define LINNET_TOOL_H
 
+#include <limits.h>
 #include <math.h>
 #include <popt.h>
 #include <stdbool.h>
@@ -18,6 +19,7 @@ int tool_exit_code(int code);
 
 /* The value of a number option that the command line does not have. */
 #define TOOL_NOT_GIVEN (-(double)INFINITY)
+enum { TOOL_NO_INTEGER = INT_MIN }; /* the same for an integer */
 
 /* The name of a symbol of a model or of a table; NULL if the number is out of range. */
 typedef const char *(*tool_symbol_fn)(const void *user, int symbol);

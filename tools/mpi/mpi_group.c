@@ -15,7 +15,7 @@
 static int num_ranks, own_rank;
 static int *counts[2], *starts[2]; /* (num_ranks) */
 static pthread_t first_thread;     /* that opened the group */
-static double timeout;             /* seconds that an operation may wait for the other ranks; 0: for ever */
+static double longest_wait;        /* of an operation for the other ranks, in seconds; 0: for ever */
 static int failure;                /* of an operation: 0, or what it returned */
 
 /* --- parts as MPI counts them ------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static int wait_for(MPI_Request *request) {
     now = clock_seconds();
     waited += now - last < 1 ? now - last : 1;
     last = now;
-    if (timeout > 0 && waited > timeout)
+    if (longest_wait > 0 && waited > longest_wait)
       return ETIMEDOUT;
     rest();
   }
@@ -187,9 +187,9 @@ static bool allocate(void) {
 __attribute__((visibility("default"))) mpi_group_open_fn linnet_mpi_open;
 __attribute__((visibility("default"))) mpi_group_close_fn linnet_mpi_close;
 
-int linnet_mpi_open(struct mpi_group *group, double seconds) {
+int linnet_mpi_open(struct mpi_group *group, double timeout) {
   int provided;
-  timeout = seconds;
+  longest_wait = timeout;
   memset(group, 0, sizeof *group);
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     return 1;
