@@ -118,7 +118,7 @@ static void put_units(struct writer *w, const struct linnet_g2p *g2p) {
 
 static void put_node(struct writer *w, const struct linnet_ngram *m, unsigned level, uint32_t node) {
   if (level > 1)
-    put_integer(w, m->words[node], 2);
+    put_integer(w, linnet_ngram_last_word(m, node), 2);
   put_integer(w, ((const uint8_t *)m->probabilities)[node], 1);
   if (level < m->shape.order)
     put_integer(w, ((const uint8_t *)m->backoffs)[node], 1);
@@ -130,9 +130,10 @@ static void put_level(struct writer *w, const struct linnet_ngram *m, unsigned l
   if (level < m->shape.order)
     put_floats(w, m->values + (m->shape.order + level) * NGRAM_CODES);
   for (uint32_t parent = m->base[level - 1]; parent < m->base[level]; parent++) {
+    struct ngram_range children = linnet_ngram_children(m, parent);
     if (level > 1)
-      put_varint(w, m->first[parent + 1] - m->first[parent]);
-    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++)
+      put_varint(w, children.end - children.begin);
+    for (uint32_t node = children.begin; node < children.end; node++)
       put_node(w, m, level, node);
   }
 }

@@ -26,7 +26,7 @@ static void move_path(const struct linnet_ngram *m, struct path *path, unsigned 
   for (unsigned k = level; k-- > 0;) {
     if (path->nodes[k] < m->base[k])
       path->nodes[k] = m->base[k];
-    while (m->first[path->nodes[k] + 1] <= path->nodes[k + 1])
+    while (linnet_ngram_children(m, path->nodes[k]).end <= path->nodes[k + 1])
       path->nodes[k]++;
   }
 }
@@ -36,7 +36,7 @@ static void write_node(const struct linnet_ngram *m, const struct path *path, un
   write_value(stream, linnet_ngram_probability(m, node));
   for (unsigned k = 1; k <= level; k++) {
     putc(k == 1 ? '\t' : ' ', stream);
-    fputs(linnet_ngram_word(m, m->words[path->nodes[k]]), stream);
+    fputs(linnet_ngram_word(m, linnet_ngram_last_word(m, path->nodes[k])), stream);
   }
   if (level < m->shape.order) {
     putc('\t', stream);

@@ -24,7 +24,7 @@
 #include "base/file.h"
 #include "decoder/ngram/ngram_model.h"
 
-enum { HEADER_BYTES = 128, VERSION = 2, FIRST_COUNTS = 6, LAST_COUNTS = NGRAM_MAX_ORDER - FIRST_COUNTS };
+enum { HEADER_BYTES = 128, VERSION = 3, FIRST_COUNTS = 6, LAST_COUNTS = NGRAM_MAX_ORDER - FIRST_COUNTS };
 
 static const char MAGIC[8] = {'L', 'i', 'n', 'G', 'r', 'a', 'm', '\n'};
 static const uint32_t BYTE_ORDER_MARK = 0x01020304, OTHER_ORDER = 0x04030201;

@@ -141,8 +141,9 @@ uint32_t linnet_ngram_builder_node(const struct ngram_builder *b, const uint32_t
 
 /* Pointers to the sections of the body, to fill them. */
 struct body {
-  uint32_t *first, *words, *links, *offsets;
-  uint64_t *filter;
+  uint64_t *tree, *filter;
+  uint32_t *marks;
+  unsigned char *words, *links, *offsets;
   float *backoffs, *probabilities;
   char *text;
 };
@@ -151,10 +152,11 @@ static struct body open_body(const struct ngram_shape *shape, char *bytes) {
   struct ngram_layout layout;
   linnet_ngram_layout(shape, &layout);
   return (struct body){
-      .first = (void *)(bytes + layout.start[NGRAM_FIRST]),
+      .tree = (void *)(bytes + layout.start[NGRAM_TREE]),
+      .filter = (void *)(bytes + layout.start[NGRAM_FILTER]),
+      .marks = (void *)(bytes + layout.start[NGRAM_MARKS]),
       .words = (void *)(bytes + layout.start[NGRAM_WORDS]),
       .links = (void *)(bytes + layout.start[NGRAM_LINKS]),
-      .filter = (void *)(bytes + layout.start[NGRAM_FILTER]),
       .offsets = (void *)(bytes + layout.start[NGRAM_OFFSETS]),
       .backoffs = (void *)(bytes + layout.start[NGRAM_BACKOFFS]),
       .probabilities = (void *)(bytes + layout.start[NGRAM_PROBABILITIES]),
@@ -162,65 +164,71 @@ static struct body open_body(const struct ngram_shape *shape, char *bytes) {
   };
 }
 
-static void fill_text(const struct ngram_builder *b, const struct body *body) {
-  uint32_t *length = body->offsets + 1; /* in the order of the words; then summed */
+/* `names` (count) is scratch: the name of each sorted number. */
+static void fill_text(const struct ngram_builder *b, const struct linnet_ngram *m, const struct body *body,
+                      uint32_t *names) {
   for (size_t i = 0; i < b->names.count; i++)
-    length[b->rank[i]] = (uint32_t)strlen(linnet_names_text(&b->names, i)) + 1;
-  for (size_t i = 0; i < b->names.count; i++)
-    body->offsets[i + 1] += body->offsets[i];
-  for (size_t i = 0; i < b->names.count; i++) {
-    const uint32_t *offset = body->offsets + b->rank[i];
-    memcpy(body->text + offset[0], linnet_names_text(&b->names, i), offset[1] - offset[0]);
+    names[b->rank[i]] = (uint32_t)i;
+  uint32_t offset = 0;
+  for (size_t word = 0; word < b->names.count; word++) {
+    const char *text = linnet_names_text(&b->names, names[word]);
+    size_t bytes = strlen(text) + 1;
+    memcpy(body->text + offset, text, bytes);
+    offset += (uint32_t)bytes;
+    linnet_packed_set(body->offsets, m->offsets.width, word + 1, offset);
   }
 }
 
-static void fill_nodes(const struct ngram_builder *b, const struct body *body) {
+/* Levels are contexts of the next level, in the order of their nodes. */
+static void fill_tree(const struct ngram_builder *b, const struct body *body) {
+  uint32_t node = 0, position = 0;
   for (unsigned k = 0; k < b->order; k++) {
-    const struct ngram_level *level = &b->levels[k];
-    bool inner = k + 1 < b->order;
-    for (size_t i = 0; i < level->count; i++) {
-      size_t node = level->base + i;
-      body->words[node] = level->records[i].word;
-      body->probabilities[node] = level->records[i].probability;
-      if (inner)
-        body->backoffs[node] = level->records[i].backoff;
-    }
     uint32_t base;
     size_t parents;
     parents_of(b, k, &base, &parents);
-    memcpy(body->first + base, level->first, (parents + 1) * sizeof *level->first);
+    for (size_t p = 0; p < parents; p++, node++, position++) {
+      for (uint32_t child = b->levels[k].first[p]; child < b->levels[k].first[p + 1]; child++, position++)
+        body->tree[position / 64] |= UINT64_C(1) << position % 64;
+      if (node % NGRAM_MARK_NODES == 0)
+        body->marks[node / NGRAM_MARK_NODES] = position;
+    }
+  }
+}
+
+static void fill_nodes(const struct ngram_builder *b, const struct linnet_ngram *m, const struct body *body) {
+  for (unsigned k = 0; k < b->order; k++) {
+    const struct ngram_level *level = &b->levels[k];
+    for (size_t i = 0; i < level->count; i++) {
+      size_t node = level->base + i;
+      body->probabilities[node] = level->records[i].probability;
+      if (node < m->inner)
+        body->backoffs[node] = level->records[i].backoff;
+      if (k > 0)
+        linnet_packed_set(body->words, m->words.width, node - m->base[2], level->records[i].word);
+    }
   }
 }
 
 static void fill_filter(const struct linnet_ngram *m, uint64_t *filter) {
-  for (uint32_t parent = 1; parent < m->inner; parent++)
-    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++) {
-      struct ngram_bits b = linnet_ngram_bits(m->blocks, parent, m->words[node]);
+  for (uint32_t parent = 1; parent < m->inner; parent++) {
+    struct ngram_range children = linnet_ngram_children(m, parent);
+    for (uint32_t node = children.begin; node < children.end; node++) {
+      struct ngram_bits b = linnet_ngram_bits(m->blocks, parent, linnet_ngram_last_word(m, node));
       filter[b.block] |= b.bits;
     }
-}
-
-/* The longest proper suffix of a node that matters, computed from that of its parent. Links of shorter nodes must be
- * known. */
-static uint32_t find_link(const struct linnet_ngram *m, uint32_t parent, uint32_t word) {
-  if (parent == 0)
-    return 0;
-  for (uint32_t context = linnet_ngram_link(m, parent); context != 0; context = linnet_ngram_link(m, context)) {
-    uint32_t node = linnet_ngram_child(m, context, word);
-    if (node != 0)
-      return linnet_ngram_next(m, node);
   }
-  return linnet_ngram_next(m, 1 + word);
 }
 
-static bool matters(const struct linnet_ngram *m, uint32_t node) {
-  return node < m->inner && (m->first[node] < m->first[node + 1] || linnet_ngram_backoff(m, node) != 0);
-}
-
-static void fill_links(const struct linnet_ngram *m, uint32_t *links) {
-  for (uint32_t parent = 0; parent < m->inner; parent++)
-    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++)
-      links[node] = find_link(m, parent, m->words[node]) | (matters(m, node) ? NGRAM_MATTERS : 0);
+/* Links of shorter contexts come first, because they have lower numbers. */
+static void fill_links(const struct linnet_ngram *m, unsigned char *links) {
+  for (uint32_t parent = m->base[2]; m->linked < m->inner && parent < m->base[m->shape.order - 1]; parent++) {
+    struct ngram_range children = linnet_ngram_children(m, parent);
+    for (uint32_t node = children.begin; node < children.end; node++) {
+      uint32_t word = linnet_ngram_last_word(m, node);
+      struct ngram_place shorter = linnet_ngram_place(m, linnet_ngram_link(m, parent), word);
+      linnet_packed_set(links, m->links.width, node - m->linked, linnet_ngram_next(m, shorter, word));
+    }
+  }
 }
 
 static struct ngram_shape shape_of(const struct ngram_builder *b) {
@@ -235,14 +243,20 @@ static struct ngram_shape shape_of(const struct ngram_builder *b) {
 enum linnet_status linnet_ngram_builder_finish(struct ngram_builder *b, struct linnet_ngram **ngram) {
   struct ngram_shape shape = shape_of(b);
   void *bytes;
-  LINNET_TRY(linnet_ngram_create(b->context, &shape, ngram, &bytes));
-  struct body body = open_body(&shape, bytes);
-  fill_text(b, &body);
-  fill_nodes(b, &body);
-  fill_filter(*ngram, body.filter);
-  fill_links(*ngram, body.links);
-  linnet_ngram_resolve(*ngram);
-  return LINNET_OK;
+  uint32_t *names = linnet_alloc(b->context, b->names.count, sizeof *names);
+  enum linnet_status status =
+      names ? linnet_ngram_create(b->context, &shape, ngram, &bytes) : out_of_memory(b, b->names.count);
+  if (status == LINNET_OK) {
+    struct body body = open_body(&shape, bytes);
+    fill_text(b, *ngram, &body, names);
+    fill_tree(b, &body);
+    fill_nodes(b, *ngram, &body);
+    fill_filter(*ngram, body.filter);
+    fill_links(*ngram, body.links);
+    linnet_ngram_resolve(*ngram);
+  }
+  linnet_free(b->context, names);
+  return status;
 }
 
 void linnet_ngram_builder_clear(struct ngram_builder *b) {

@@ -26,20 +26,27 @@ static uint32_t filter_blocks(uint64_t total) {
   return (uint32_t)(linnet_divide_up(total, NGRAM_BLOCK_NODES));
 }
 
+/* The first context of three words or more, `inner` if there is none. */
+static uint64_t first_linked(const struct ngram_shape *shape, uint64_t inner) {
+  return shape->order > 3 ? 1 + shape->counts[0] + shape->counts[1] : inner;
+}
+
 bool linnet_ngram_layout(const struct ngram_shape *shape, struct ngram_layout *layout) {
   uint64_t inner, total;
   if (!count_nodes(shape, &inner, &total))
     return false;
   size_t value = shape->quantized ? 1 : sizeof(float);
+  uint64_t marks = linnet_divide_up(inner, NGRAM_MARK_NODES), several = total - 1 - shape->counts[0];
   const size_t bytes[NGRAM_SECTIONS] = {
       [NGRAM_VALUES] = shape->quantized ? 2 * shape->order * NGRAM_CODES * sizeof(float) : 0,
-      [NGRAM_FIRST] = (inner + 1) * sizeof(uint32_t),
+      [NGRAM_TREE] = linnet_divide_up(inner + total - 1, 64) * sizeof(uint64_t),
+      [NGRAM_MARKS] = marks * sizeof(uint32_t),
       [NGRAM_BACKOFFS] = inner * value,
-      [NGRAM_WORDS] = total * sizeof(uint32_t),
+      [NGRAM_WORDS] = linnet_packed_bytes(several, linnet_packed_width(shape->counts[0] - 1)),
       [NGRAM_PROBABILITIES] = total * value,
-      [NGRAM_LINKS] = total * sizeof(uint32_t),
+      [NGRAM_LINKS] = linnet_packed_bytes(inner - first_linked(shape, inner), linnet_packed_width(inner - 1)),
       [NGRAM_FILTER] = filter_blocks(total) * sizeof(uint64_t),
-      [NGRAM_OFFSETS] = (shape->counts[0] + 1) * sizeof(uint32_t),
+      [NGRAM_OFFSETS] = linnet_packed_bytes(shape->counts[0] + 1, linnet_packed_width(shape->text_bytes)),
       [NGRAM_TEXT] = shape->text_bytes,
   };
   layout->total = 0;
@@ -49,6 +56,10 @@ bool linnet_ngram_layout(const struct ngram_shape *shape, struct ngram_layout *l
     layout->total += linnet_round_up(bytes[i], 64);
   }
   return true;
+}
+
+static struct packed packed(const char *bytes, uint64_t largest) {
+  return (struct packed){(const void *)bytes, linnet_packed_width(largest)};
 }
 
 void linnet_ngram_attach(struct linnet_ngram *m, const void *body) {
@@ -62,14 +73,16 @@ void linnet_ngram_attach(struct linnet_ngram *m, const void *body) {
   m->inner = m->base[m->shape.order];
   m->total = m->base[m->shape.order + 1];
   m->values = (const void *)(at + layout.start[NGRAM_VALUES]);
-  m->first = (const void *)(at + layout.start[NGRAM_FIRST]);
+  m->linked = (uint32_t)first_linked(&m->shape, m->inner);
+  m->tree = (const void *)(at + layout.start[NGRAM_TREE]);
+  m->marks = (const void *)(at + layout.start[NGRAM_MARKS]);
   m->backoffs = at + layout.start[NGRAM_BACKOFFS];
-  m->words = (const void *)(at + layout.start[NGRAM_WORDS]);
+  m->words = packed(at + layout.start[NGRAM_WORDS], m->shape.counts[0] - 1);
   m->probabilities = at + layout.start[NGRAM_PROBABILITIES];
-  m->links = (const void *)(at + layout.start[NGRAM_LINKS]);
+  m->links = packed(at + layout.start[NGRAM_LINKS], m->inner - 1);
   m->filter = (const void *)(at + layout.start[NGRAM_FILTER]);
   m->blocks = filter_blocks(m->total);
-  m->offsets = (const void *)(at + layout.start[NGRAM_OFFSETS]);
+  m->offsets = packed(at + layout.start[NGRAM_OFFSETS], m->shape.text_bytes);
   m->text = at + layout.start[NGRAM_TEXT];
 }
 
@@ -96,7 +109,9 @@ void linnet_ngram_resolve(struct linnet_ngram *m) {
   m->start = linnet_ngram_index(m, "<s>");
   m->end = linnet_ngram_index(m, "</s>");
   m->unknown = linnet_ngram_index(m, "<unk>");
-  m->begin = m->start == LINNET_NGRAM_NO_WORD ? 0 : linnet_ngram_next(m, 1 + m->start);
+  m->begin = 0;
+  if (m->start != LINNET_NGRAM_NO_WORD)
+    m->begin = linnet_ngram_next(m, linnet_ngram_place(m, 0, m->start), m->start);
 }
 
 void linnet_ngram_destroy(struct linnet_ngram *m) {
@@ -127,14 +142,14 @@ size_t linnet_ngram_memory_bytes(const struct linnet_ngram *m) {
 }
 
 const char *linnet_ngram_word(const struct linnet_ngram *m, size_t index) {
-  return index < m->shape.counts[0] ? m->text + m->offsets[index] : NULL;
+  return index < m->shape.counts[0] ? m->text + linnet_packed_get(&m->offsets, index) : NULL;
 }
 
 size_t linnet_ngram_find(const struct linnet_ngram *m, const char *word) {
   uint32_t low = 0, high = (uint32_t)m->shape.counts[0];
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    int order = strcmp(m->text + m->offsets[middle], word);
+    int order = strcmp(linnet_ngram_word(m, middle), word);
     if (order == 0)
       return middle;
     if (order < 0)

@@ -1,4 +1,4 @@
-/* The n-gram model in memory and in its binary file: a trie of contexts with links for back-off.
+/* The n-gram model in memory and in its binary file: a trie of contexts in few bits.
  *
  * Nodes are n-grams, numbered level by level: 0 is the empty one, 1 + w is the word w, then all bigrams, and so on,
  * each level sorted by (parent, word), so that the children of a node are one range and the ranges follow one another.
@@ -8,29 +8,34 @@
  *   | empty       | words (counts[0]) | bigrams (counts[1]) | ... | last level  |
  *   |<------------------------ inner nodes ---------------------->|
  *
- * A context matters if it has children or a back-off weight other than 0. The link of a node is the longest proper
- * suffix of its words that is a node and matters (0 if there is none). Bit 31 of the link says that the node itself
- * matters. A query follows links and adds back-off weights until a node has the word as a child. Contexts that do not
- * matter have no children and add nothing, so skipping them changes no sum. */
+ * The tree is written as one bit for each child and one for each inner node: node by node, a 1 for each of its
+ * children, then a 0 (Jacobson 1989, "Space-efficient static trees and graphs"). So the children of node n begin after
+ * the zero of node n - 1, and the number of ones before them is the number of nodes before them, without the empty one.
+ *
+ * A context matters if it has children or a back-off weight other than 0. The link of a context is the longest proper
+ * suffix of its words that is a node and matters (0 if there is none). A query follows links and adds back-off weights
+ * until a node has the word as a child. Contexts that do not matter have no children and add nothing, so skipping them
+ * changes no sum. The link of a bigram is its last word; only links of contexts of three words and more are stored. */
 #ifndef LINNET_NGRAM_MODEL_H
 #define LINNET_NGRAM_MODEL_H
 
 #include <linnet/ngram.h>
 
 #include "base/base.h"
+#include "decoder/ngram/packed.h"
 
-enum { NGRAM_MAX_ORDER = LINNET_NGRAM_MAX_ORDER, NGRAM_CODES = 256, NGRAM_BLOCK_NODES = 8 };
-
-#define NGRAM_MATTERS 0x80000000u
+enum { NGRAM_MAX_ORDER = LINNET_NGRAM_MAX_ORDER, NGRAM_CODES = 256, NGRAM_BLOCK_NODES = 8, NGRAM_MARK_NODES = 16 };
 
 /* Values: (2 order, 256) floats, those of the probabilities of orders 1 ... order, then those of the back-off weights
- * of orders 0 ... order - 1; only if quantized. First, (inner + 1): the first child of a node. Backoffs (inner) and
- * probabilities (total): floats, or codes of a byte. Words, links (total). The filter, of blocks of 64 bits, one for
- * every NGRAM_BLOCK_NODES nodes. Offsets (counts[0] + 1) of the words' strings in text, which end in NUL, sorted by
- * bytes. */
+ * of orders 0 ... order - 1; only if quantized. Tree: (inner + total - 1) bits in words of 64, the lowest bit first.
+ * Marks: the positions of the zeros of nodes 0, NGRAM_MARK_NODES, 2 NGRAM_MARK_NODES ... in it. Backoffs (inner) and
+ * probabilities (total): floats, or codes of a byte. Packed (packed.h): the last words of the nodes of two words and
+ * more; the links of contexts of three words and more; the offsets (counts[0] + 1) of the words' strings in text, which
+ * end in NUL, sorted by bytes. The filter, of blocks of 64 bits, one for every NGRAM_BLOCK_NODES nodes. */
 enum ngram_section {
   NGRAM_VALUES,
-  NGRAM_FIRST,
+  NGRAM_TREE,
+  NGRAM_MARKS,
   NGRAM_BACKOFFS,
   NGRAM_WORDS,
   NGRAM_PROBABILITIES,
@@ -63,13 +68,15 @@ struct linnet_ngram {
   struct ngram_shape shape;
   uint32_t base[NGRAM_MAX_ORDER + 2];
   uint32_t inner, total;        /* nodes */
+  uint32_t linked;              /* the first context whose link is stored; `inner` if there is none */
   uint32_t start, end, unknown; /* words <s>, </s>, <unk>, or LINNET_NGRAM_NO_WORD */
   uint32_t begin;               /* state after <s> */
 
   const float *values;
-  const uint32_t *first;
+  const uint64_t *tree;
+  const uint32_t *marks;
   const void *backoffs, *probabilities;
-  const uint32_t *words, *links, *offsets;
+  struct packed words, links, offsets;
   const uint64_t *filter;
   uint32_t blocks; /* of it */
   const char *text;
@@ -141,27 +148,96 @@ static inline bool linnet_ngram_passes(const struct linnet_ngram *m, uint32_t no
   return (m->filter[b.block] & b.bits) == b.bits;
 }
 
+/* The last word of a node other than the empty one. */
+static inline uint32_t linnet_ngram_last_word(const struct linnet_ngram *m, uint32_t node) {
+  return node < m->base[2] ? node - 1 : linnet_packed_get(&m->words, node - m->base[2]);
+}
+
+/* The position of the zero of an inner node in the tree. */
+static inline uint32_t linnet_ngram_zero(const struct linnet_ngram *m, uint32_t node) {
+  uint32_t position = m->marks[node / NGRAM_MARK_NODES], rest = node % NGRAM_MARK_NODES, word = position / 64;
+  uint64_t zeros = ~m->tree[word] & ~UINT64_C(0) << position % 64;
+  for (;; zeros = ~m->tree[++word]) {
+    for (; zeros != 0 && rest > 0; rest--)
+      zeros &= zeros - 1;
+    if (zeros != 0)
+      return word * 64 + (uint32_t)__builtin_ctzll(zeros);
+  }
+}
+
+/* Nodes from `begin` to before `end`. */
+struct ngram_range {
+  uint32_t begin, end;
+};
+
+static inline struct ngram_range linnet_ngram_children(const struct linnet_ngram *m, uint32_t node) {
+  uint32_t position = node == 0 ? 0 : linnet_ngram_zero(m, node - 1) + 1, word = position / 64;
+  uint64_t zeros = ~m->tree[word] & ~UINT64_C(0) << position % 64;
+  while (zeros == 0)
+    zeros = ~m->tree[++word];
+  uint32_t zero = word * 64 + (uint32_t)__builtin_ctzll(zeros);
+  return (struct ngram_range){.begin = 1 + position - node, .end = 1 + zero - node};
+}
+
 /* The child of an inner node by its word, 0 if there is none. */
 static inline uint32_t linnet_ngram_child(const struct linnet_ngram *m, uint32_t node, uint32_t word) {
+  if (node == 0)
+    return 1 + word;
   if (!linnet_ngram_passes(m, node, word))
     return 0;
-  uint32_t at = m->first[node], count = m->first[node + 1] - at;
-  while (count > 1) { /* if the word is a child, it is in [at, at + count) */
+  struct ngram_range children = linnet_ngram_children(m, node);
+  uint32_t at = children.begin - m->base[2], count = children.end - children.begin;
+  while (count > 1) { /* if the word is a child, it is in [at, at + count) of `words` */
     uint32_t half = count / 2;
-    at = m->words[at + half] <= word ? at + half : at;
+    at = linnet_packed_get(&m->words, at + half) <= word ? at + half : at;
     count -= half;
   }
-  return count == 1 && m->words[at] == word ? at : 0;
+  return count == 1 && linnet_packed_get(&m->words, at) == word ? at + m->base[2] : 0;
 }
 
-/* The state after reaching a node: the node itself if it matters, else its link. */
-static inline uint32_t linnet_ngram_next(const struct linnet_ngram *m, uint32_t node) {
-  uint32_t link = m->links[node];
-  return link & NGRAM_MATTERS ? node : link;
+static inline bool linnet_ngram_matters(const struct linnet_ngram *m, uint32_t node) {
+  if (node >= m->inner)
+    return false;
+  if (linnet_ngram_backoff(m, node) != 0)
+    return true;
+  struct ngram_range children = linnet_ngram_children(m, node);
+  return children.begin < children.end;
 }
 
+/* The link of an inner node. */
 static inline uint32_t linnet_ngram_link(const struct linnet_ngram *m, uint32_t node) {
-  return m->links[node] & ~NGRAM_MATTERS;
+  if (node >= m->linked)
+    return linnet_packed_get(&m->links, node - m->linked);
+  if (node < m->base[2])
+    return 0;
+  uint32_t last = 1 + linnet_ngram_last_word(m, node);
+  return linnet_ngram_matters(m, last) ? last : 0;
+}
+
+/* A word in a context. */
+struct ngram_place {
+  uint32_t context; /* the longest suffix of a context that has the word as a child */
+  uint32_t node;    /* this child */
+  float backoffs;   /* the sum of back-off weights on the way to that suffix */
+};
+
+static inline struct ngram_place linnet_ngram_place(const struct linnet_ngram *m, uint32_t context, uint32_t word) {
+  struct ngram_place place = {.context = context};
+  while ((place.node = linnet_ngram_child(m, place.context, word)) == 0) {
+    place.backoffs += linnet_ngram_backoff(m, place.context);
+    place.context = linnet_ngram_link(m, place.context);
+  }
+  return place;
+}
+
+/* The state after a place, whose node has this last word: the longest suffix of the node that matters. */
+static inline uint32_t linnet_ngram_next(const struct linnet_ngram *m, struct ngram_place place, uint32_t word) {
+  while (!linnet_ngram_matters(m, place.node)) {
+    if (place.context == 0)
+      return 0;
+    place = linnet_ngram_place(m, linnet_ngram_link(m, place.context), word);
+  }
+  return place.node;
 }
 
 /* The index of a word, or LINNET_NGRAM_NO_WORD. */

@@ -34,11 +34,13 @@ void linnet_ngram_count_histories(const struct linnet_ngram *m, const uint32_t *
 /* Parents come before their children. */
 void linnet_ngram_predict_histories(const struct linnet_ngram *m, double *histories) {
   histories[0] = 1;
-  for (uint32_t context = 0; context < m->inner; context++)
-    for (uint32_t node = m->first[context]; node < m->first[context + 1] && node < m->inner; node++) {
-      bool begins = context == 0 && m->words[node] == m->start && m->end != LINNET_NGRAM_NO_WORD;
+  for (uint32_t context = 0; context < m->inner; context++) {
+    struct ngram_range children = linnet_ngram_children(m, context);
+    for (uint32_t node = children.begin; node < children.end && node < m->inner; node++) {
+      bool begins = context == 0 && linnet_ngram_last_word(m, node) == m->start && m->end != LINNET_NGRAM_NO_WORD;
       histories[node] = histories[context] * exp((double)linnet_ngram_probability(m, begins ? 1 + m->end : node));
     }
+  }
 }
 
 /* --- pruning ------------------------------------------------------------------------------------------------------ */
@@ -69,9 +71,10 @@ struct rest {
 static struct rest rest_of(const struct pruner *p, uint32_t context) {
   const struct linnet_ngram *m = p->from;
   struct rest rest = {1, 1};
-  for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++) {
+  struct ngram_range children = linnet_ngram_children(m, context);
+  for (uint32_t node = children.begin; node < children.end; node++) {
     rest.own -= exp((double)linnet_ngram_probability(m, node));
-    rest.lower -= exp(lower_score(p, context, m->words[node]));
+    rest.lower -= exp(lower_score(p, context, linnet_ngram_last_word(m, node)));
   }
   return rest;
 }
@@ -79,7 +82,8 @@ static struct rest rest_of(const struct pruner *p, uint32_t context) {
 /* The relative entropy between the model and one without the n-gram `node` of `context`; infinite if only one of the
  * two can say the word. */
 static double loss_of(const struct pruner *p, uint32_t context, uint32_t node, const struct rest *rest) {
-  double own = linnet_ngram_probability(p->from, node), lower = lower_score(p, context, p->from->words[node]);
+  double own = linnet_ngram_probability(p->from, node),
+         lower = lower_score(p, context, linnet_ngram_last_word(p->from, node));
   if (own == -INFINITY || lower == -INFINITY)
     return own == lower ? 0 : INFINITY;
   double probability = exp(own), backoff = linnet_ngram_backoff(p->from, context);
@@ -94,7 +98,8 @@ static void choose(struct pruner *p) {
   memset(p->kept, 0, m->total);
   for (uint32_t context = m->inner; context-- > 1;) {
     struct rest rest = rest_of(p, context);
-    for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++) {
+    struct ngram_range children = linnet_ngram_children(m, context);
+    for (uint32_t node = children.begin; node < children.end; node++) {
       p->kept[node] = p->kept[node] || loss_of(p, context, node, &rest) >= p->threshold;
       p->kept[context] = p->kept[context] || p->kept[node];
     }
@@ -121,10 +126,11 @@ static float new_backoff(const struct pruner *p, uint32_t context) {
   const struct linnet_ngram *m = p->from;
   struct rest rest = {1, 1};
   bool any = false;
-  for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++)
+  struct ngram_range children = linnet_ngram_children(m, context);
+  for (uint32_t node = children.begin; node < children.end; node++)
     if (p->kept[node]) {
       rest.own -= exp((double)linnet_ngram_probability(m, node));
-      rest.lower -= exp(new_score(p, linnet_ngram_link(m, context), m->words[node]));
+      rest.lower -= exp(new_score(p, linnet_ngram_link(m, context), linnet_ngram_last_word(m, node)));
       any = true;
     }
   return any ? (float)log(fmax(rest.own, 1e-9) / fmax(rest.lower, 1e-9)) : 0;
@@ -160,18 +166,20 @@ static enum linnet_status add_words(const struct pruner *p, struct ngram_builder
 static enum linnet_status add_level(const struct pruner *p, struct ngram_builder *b, unsigned level) {
   const struct linnet_ngram *m = p->from;
   uint32_t number = b->levels[level - 1].base + (uint32_t)b->levels[level - 1].count;
-  for (uint32_t context = m->base[level]; context < m->base[level + 1]; context++)
-    for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++) {
+  for (uint32_t context = m->base[level]; context < m->base[level + 1]; context++) {
+    struct ngram_range children = linnet_ngram_children(m, context);
+    for (uint32_t node = children.begin; node < children.end; node++) {
       if (!p->kept[node])
         continue;
       struct ngram_record record = {.parent = p->node[context],
-                                    .word = m->words[node],
+                                    .word = linnet_ngram_last_word(m, node),
                                     .probability = linnet_ngram_probability(m, node),
                                     .backoff = node < m->inner ? p->backoffs[node] : 0};
       LINNET_TRY(linnet_ngram_builder_add(b, level, &record));
       if (node < m->inner)
         p->node[node] = number++;
     }
+  }
   size_t duplicate;
   return linnet_ngram_builder_seal(b, level, &duplicate);
 }

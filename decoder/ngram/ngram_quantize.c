@@ -116,8 +116,9 @@ static void copy_sections(const struct linnet_ngram *m, const struct ngram_layou
   const struct {
     enum ngram_section section;
     const void *from;
-  } same[] = {{NGRAM_FIRST, m->first},   {NGRAM_WORDS, m->words},     {NGRAM_LINKS, m->links},
-              {NGRAM_FILTER, m->filter}, {NGRAM_OFFSETS, m->offsets}, {NGRAM_TEXT, m->text}};
+  } same[] = {{NGRAM_TREE, m->tree},         {NGRAM_MARKS, m->marks},   {NGRAM_WORDS, m->words.bytes},
+              {NGRAM_LINKS, m->links.bytes}, {NGRAM_FILTER, m->filter}, {NGRAM_OFFSETS, m->offsets.bytes},
+              {NGRAM_TEXT, m->text}};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++)
     memcpy(body + layout->start[same[i].section], same[i].from, layout->bytes[same[i].section]);
 }

@@ -13,18 +13,9 @@ float linnet_ngram_score(const struct linnet_ngram *m, uint32_t *state, size_t i
     *state = 0;
     return -INFINITY;
   }
-  float backoffs = 0;
-  uint32_t node = 1 + word;
-  for (uint32_t context = *state; context != 0; context = linnet_ngram_link(m, context)) {
-    uint32_t child = linnet_ngram_child(m, context, word);
-    if (child != 0) {
-      node = child;
-      break;
-    }
-    backoffs += linnet_ngram_backoff(m, context);
-  }
-  *state = linnet_ngram_next(m, node);
-  return backoffs + linnet_ngram_probability(m, node);
+  struct ngram_place place = linnet_ngram_place(m, *state, word);
+  *state = linnet_ngram_next(m, place, word);
+  return place.backoffs + linnet_ngram_probability(m, place.node);
 }
 
 float linnet_ngram_finish(const struct linnet_ngram *m, uint32_t state) {

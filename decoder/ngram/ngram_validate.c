@@ -9,57 +9,74 @@ typedef bool (*check_fn)(const struct linnet_ngram *m);
 
 /* Strings follow one another, each ends in NUL, and they are sorted. */
 static bool check_text(const struct linnet_ngram *m) {
-  size_t count = m->shape.counts[0], bytes = m->shape.text_bytes;
-  if (m->offsets[0] != 0 || m->offsets[count] != bytes)
+  size_t count = m->shape.counts[0], bytes = m->shape.text_bytes, begin = linnet_packed_get(&m->offsets, 0), end;
+  if (begin != 0 || linnet_packed_get(&m->offsets, count) != bytes)
     return false;
-  for (size_t i = 0; i < count; i++)
-    if (m->offsets[i + 1] <= m->offsets[i] || m->offsets[i + 1] > bytes || m->text[m->offsets[i + 1] - 1] != '\0' ||
-        memchr(m->text + m->offsets[i], '\0', m->offsets[i + 1] - m->offsets[i] - 1))
+  for (size_t i = 0; i < count; i++, begin = end) {
+    end = linnet_packed_get(&m->offsets, i + 1);
+    if (end <= begin || end > bytes || m->text[end - 1] != '\0' || memchr(m->text + begin, '\0', end - begin - 1))
       return false;
+  }
   for (size_t i = 1; i < count; i++)
-    if (strcmp(m->text + m->offsets[i - 1], m->text + m->offsets[i]) >= 0)
+    if (strcmp(linnet_ngram_word(m, i - 1), linnet_ngram_word(m, i)) >= 0)
       return false;
   return true;
 }
 
-/* Ranges of children follow one another, level by level. */
-static bool check_ranges(const struct linnet_ngram *m) {
-  for (unsigned level = 0; level < m->shape.order; level++)
-    if (m->first[m->base[level]] != m->base[level + 1])
+/* The nodes after the inner ones have no children, each level ends where the next one begins, and marks are positions
+ * of zeros. So all ranges of children follow one another, level by level. */
+static bool check_tree(const struct linnet_ngram *m) {
+  uint32_t position = 0, child = 1, level = 0;
+  for (uint32_t node = 0; node < m->inner; node++, position++) {
+    if (node == m->base[level] && child != m->base[++level])
       return false;
-  if (m->first[m->inner] != m->total)
-    return false;
-  for (uint32_t node = 0; node < m->inner; node++)
-    if (m->first[node] > m->first[node + 1])
-      return false;
-  return true;
-}
-
-/* The words of children are valid and in increasing order; the empty context has all words. */
-static bool check_words(const struct linnet_ngram *m) {
-  for (uint32_t parent = 0; parent < m->inner; parent++)
-    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++)
-      if (m->words[node] >= m->shape.counts[0] || (node > m->first[parent] && m->words[node] <= m->words[node - 1]))
+    for (; m->tree[position / 64] >> position % 64 & 1; position++)
+      if (++child > m->total)
         return false;
+    if (node % NGRAM_MARK_NODES == 0 && m->marks[node / NGRAM_MARK_NODES] != position)
+      return false;
+  }
+  return child == m->total;
+}
+
+typedef bool (*check_child_fn)(const struct linnet_ngram *m, uint32_t parent, uint32_t node, bool is_first);
+
+static bool check_children(const struct linnet_ngram *m, check_child_fn good) {
+  for (uint32_t parent = 1; parent < m->inner; parent++) {
+    struct ngram_range children = linnet_ngram_children(m, parent);
+    for (uint32_t node = children.begin; node < children.end; node++)
+      if (!good(m, parent, node, node == children.begin))
+        return false;
+  }
   return true;
+}
+
+static bool has_word(const struct linnet_ngram *m, uint32_t parent, uint32_t node, bool is_first) {
+  (void)parent;
+  uint32_t word = linnet_ngram_last_word(m, node);
+  return word < m->shape.counts[0] && (is_first || word > linnet_ngram_last_word(m, node - 1));
+}
+
+/* The words of children are valid and in increasing order. */
+static bool check_words(const struct linnet_ngram *m) {
+  return check_children(m, has_word);
+}
+
+static bool passes(const struct linnet_ngram *m, uint32_t parent, uint32_t node, bool is_first) {
+  (void)is_first;
+  return linnet_ngram_passes(m, parent, linnet_ngram_last_word(m, node));
 }
 
 /* The filter lets all n-grams pass. */
 static bool check_filter(const struct linnet_ngram *m) {
-  for (uint32_t parent = 1; parent < m->inner; parent++)
-    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++)
-      if (!linnet_ngram_passes(m, parent, m->words[node]))
-        return false;
-  return true;
+  return check_children(m, passes);
 }
 
-/* Links lead to shorter contexts, so that every walk ends; only inner nodes are contexts. */
+/* Links lead to shorter contexts, so that every walk ends. */
 static bool check_links(const struct linnet_ngram *m) {
-  if (m->links[0] != 0)
-    return false;
-  for (unsigned level = 1; level <= m->shape.order; level++)
+  for (unsigned level = 3; level < m->shape.order; level++)
     for (uint32_t node = m->base[level]; node < m->base[level + 1]; node++)
-      if (linnet_ngram_link(m, node) >= m->base[level] || (m->links[node] & NGRAM_MATTERS && node >= m->inner))
+      if (linnet_ngram_link(m, node) >= m->base[level])
         return false;
   return true;
 }
@@ -80,7 +97,7 @@ enum linnet_status linnet_ngram_validate(const struct linnet_ngram *m, const cha
     check_fn good;
     const char *what;
   } checks[] = {{check_text, "the words"},
-                {check_ranges, "the ranges of n-grams"},
+                {check_tree, "the ranges of n-grams"},
                 {check_words, "the order of n-grams"},
                 {check_filter, "the bits of the filter"},
                 {check_links, "the links of n-grams"},

@@ -49,7 +49,7 @@ unless $LINNET names a linnet command.
   --ranks N          processes that train together (default 1), started by mpirun, or in a job by srun
   --train-cmd TEXT   how to run training: local (default), or a way and its options, such as "slurm --mem 8G --gpus 1": see
                      common/cmd.sh --help
-  --prune X          threshold of pruning the trigram (default 2.7e-7: 13.8 MB)
+  --prune X          threshold of pruning the trigram (default 6.5e-8: 13.6 MB)
   --ship DIR         the folder of stage 7 (default EXP/english)
   --ensemble FOLDER  a recognizer beside the folder of stage 7, such as english-live: its model takes part in recognition with
                      weight 0.4 and 0.06 s later (docs/decoding.md); stage 7 then tunes and calibrates both together
@@ -60,7 +60,7 @@ END
 }
 
 data='' live='' librispeech=() exp=exp/english initial='' teacher='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc)
-precision=bfloat16 device='' ranks=1 train_cmd=local prune=2.7e-7 ship='' ensemble='' stage=1 stop_stage=8
+precision=bfloat16 device='' ranks=1 train_cmd=local prune=6.5e-8 ship='' ensemble='' stage=1 stop_stage=8
 take_options "data live! librispeech+ exp initial teacher set+ objective epochs seed jobs precision device ranks train-cmd
 	prune ship ensemble stage stop-stage" "$@"
 check_stages 8

@@ -182,11 +182,24 @@ struct file {
 
 static const char path[] = TEST_BINARY_DIR "/test_ngram_files.bin";
 
-static void make_file(struct linnet_context *context, bool quantized, struct file *file) {
-  static const char text[] =
-      "\\data\\\nngram 1=4\nngram 2=3\nngram 3=2\n\n\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.25\n-1\t<s>\t"
-      "-0.125\n-1\t</s>\n\n\\2-grams:\n-0.5\ta b\t-0.1\n-0.5\tb a\n-0.75\t<s> a\t-0.2\n\n"
-      "\\3-grams:\n-0.25\ta b a\n-0.3\t<s> a b\n\n\\end\\\n";
+/* Nodes: 0; words </s> 1, <s> 2, a 3, b 4; bigrams "<s> a" 5, "a b" 6, "b a" 7; trigrams 8, 9. */
+static const struct ngram_shape SMALL_SHAPE = {.order = 3, .counts = {4, 3, 2}, .text_bytes = 13};
+static const char SMALL[] =
+    "\\data\\\nngram 1=4\nngram 2=3\nngram 3=2\n\n\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.25\n-1\t<s>\t"
+    "-0.125\n-1\t</s>\n\n\\2-grams:\n-0.5\ta b\t-0.1\n-0.5\tb a\n-0.75\t<s> a\t-0.2\n\n"
+    "\\3-grams:\n-0.25\ta b a\n-0.3\t<s> a b\n\n\\end\\\n";
+
+enum { SMALL_TREE = 0x554F, SMALL_OFFSETS = 0xDB950 }; /* the first 32 bits of the sections */
+
+/* Words </s> 1, <s> 2, a 3, b 4, c 5; bigrams "a b" 6, "a c" 7, "b c" 8; trigram 9, whose link is 8; 10. */
+static const struct ngram_shape LINKED_SHAPE = {.order = 4, .counts = {5, 3, 1, 1}, .text_bytes = 15};
+enum { LINKED_WORDS = 0x2923 };
+static const char LINKED[] =
+    "\\data\\\nngram 1=5\nngram 2=3\nngram 3=1\nngram 4=1\n\n\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.25\n"
+    "-1\tc\t-0.125\n-1\t</s>\n-1\t<s>\n\n\\2-grams:\n-0.5\ta b\t-0.1\n-0.6\ta c\n-0.5\tb c\t-0.2\n\n"
+    "\\3-grams:\n-0.25\ta b c\t-0.3\n\n\\4-grams:\n-0.2\ta b c a\n\n\\end\\\n";
+
+static void make_file(struct linnet_context *context, const char *text, bool quantized, struct file *file) {
   struct linnet_ngram *ngram = NULL, *other = NULL, *twice = NULL;
   REQUIRE(linnet_ngram_load_memory(context, text, strlen(text), "FILE", &ngram) == LINNET_OK, "%s",
           linnet_context_error(context));
@@ -248,23 +261,31 @@ struct corruption {
 
 static const float POSITIVE = 0.5f;
 
-static void corrupt(const struct file *good, const struct corruption *c, bool quantized, struct file *file) {
-  struct ngram_shape shape = {.order = 3, .quantized = quantized, .counts = {4, 3, 2}, .text_bytes = 13};
+static void corrupt(const struct file *good, const struct corruption *c, const struct ngram_shape *shape,
+                    struct file *file) {
   struct ngram_layout layout;
-  REQUIRE(linnet_ngram_layout(&shape, &layout) && layout.total + NGRAM_HEADER == good->size, "the layout is another");
+  REQUIRE(linnet_ngram_layout(shape, &layout) && layout.total + NGRAM_HEADER == good->size, "the layout is another");
   *file = *good;
   size_t at = c->section < 0 ? c->at : NGRAM_HEADER + layout.start[c->section] + 4 * c->at;
-  if (c->section < 0 && at >= 24 && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+  if ((c->section == NGRAM_TREE || (c->section < 0 && at >= 24)) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
     at ^= 4; /* halves of 64 bits: the rows give the low one on little-endian machines */
   memcpy(file->bytes + at, &c->value, sizeof c->value);
   CHECK(memcmp(file->bytes, good->bytes, good->size) != 0, "%s: changes nothing", c->what);
   ngram_file_seal(file->bytes, file->size);
 }
 
-/* Nodes: 0; words </s> 1, <s> 2, a 3, b 4; bigrams "<s> a" 5, "a b" 6, "b a" 7; trigrams 8, 9. */
+static void check_corruptions(struct linnet_context *context, const struct file *good, const struct ngram_shape *shape,
+                              const struct corruption *table, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    struct file file;
+    corrupt(good, &table[i], shape, &file);
+    check_refused(context, &file, table[i].what);
+  }
+}
+
 static void test_corruptions(struct linnet_context *context, const struct file *good) {
   static const struct corruption table[] = {
-      {"version 3", -1, 8, 3},
+      {"version 2", -1, 8, 2},
       {"another byte order", -1, 12, 0x04030201},
       {"no byte order", -1, 12, 0},
       {"order 0", -1, 16, 0},
@@ -280,36 +301,39 @@ static void test_corruptions(struct linnet_context *context, const struct file *
       {"more text", -1, 72, 4000},
       {"text of more than 4 GiB", -1, 76, 1},
       {"another file size", -1, 80, 77},
-      {"children begin at 0", NGRAM_FIRST, 0, 0},
-      {"children of a word begin late", NGRAM_FIRST, 1, 6},
-      {"children of a word end beyond the level", NGRAM_FIRST, 3, 9},
-      {"children beyond the file", NGRAM_FIRST, 4, 0xFFFFFFFFu},
-      {"children that go back", NGRAM_FIRST, 6, 7},
-      {"the last children end early", NGRAM_FIRST, 8, 9},
-      {"a word beyond the vocabulary", NGRAM_WORDS, 5, 4},
-      {"a word far beyond", NGRAM_WORDS, 9, 0xFFFFFFFFu},
-      {"words not in order", NGRAM_WORDS, 1, 2},
+      {"no children", NGRAM_TREE, 0, 0},
+      {"only children", NGRAM_TREE, 0, 0xFFFFFFFFu},
+      {"a word too many", NGRAM_TREE, 0, SMALL_TREE | 0x10},
+      {"a bigram too many", NGRAM_TREE, 0, SMALL_TREE | 0x20},
+      {"a bigram too few", NGRAM_TREE, 0, SMALL_TREE & ~0x40u},
+      {"a trigram instead of a bigram", NGRAM_TREE, 0, 0x594F},
+      {"a trigram too many", NGRAM_TREE, 0, SMALL_TREE | 0x10000},
+      {"a trigram too few", NGRAM_TREE, 0, SMALL_TREE & ~0x4000u},
+      {"a mark of a one", NGRAM_MARKS, 0, 3},
+      {"a mark beyond the file", NGRAM_MARKS, 0, 0xFFFFFFFFu},
       {"a filter that refuses an n-gram", NGRAM_FILTER, 0, 0},
-      {"a link to itself", NGRAM_LINKS, 6, 6 | NGRAM_MATTERS},
-      {"a link to its own level", NGRAM_LINKS, 6, 5},
-      {"a link of a word to a word", NGRAM_LINKS, 3, 1},
-      {"a link beyond the file", NGRAM_LINKS, 9, 0x7FFFFFFF},
-      {"a link from the empty context", NGRAM_LINKS, 0, 1},
-      {"a trigram as context", NGRAM_LINKS, 8, NGRAM_MATTERS},
-      {"strings that do not begin at 0", NGRAM_OFFSETS, 0, 1},
-      {"a string beyond the text", NGRAM_OFFSETS, 2, 0xFFFFFFFFu},
-      {"strings that go back", NGRAM_OFFSETS, 2, 4},
-      {"a string that ends in the middle", NGRAM_OFFSETS, 1, 4},
-      {"the last string ends early", NGRAM_OFFSETS, 4, 12},
+      {"strings that do not begin at 0", NGRAM_OFFSETS, 0, SMALL_OFFSETS | 1},
+      {"a string beyond the text", NGRAM_OFFSETS, 0, SMALL_OFFSETS | 0xF0},
+      {"strings that go back", NGRAM_OFFSETS, 0, SMALL_OFFSETS & ~(13u << 8)},
+      {"a string that ends in the middle", NGRAM_OFFSETS, 0, SMALL_OFFSETS & ~(1u << 4)},
+      {"the last string ends early", NGRAM_OFFSETS, 0, SMALL_OFFSETS & ~(1u << 16)},
       {"strings without an end", NGRAM_TEXT, 1, 0x61616161},
       {"a string within a string", NGRAM_TEXT, 0, 0x3C002F3C},
       {"strings not in order", NGRAM_TEXT, 0, 0x3E732F7A},
   };
-  for (size_t i = 0; i < COUNT(table); i++) {
-    struct file file;
-    corrupt(good, &table[i], false, &file);
-    check_refused(context, &file, table[i].what);
-  }
+  check_corruptions(context, good, &SMALL_SHAPE, table, COUNT(table));
+}
+
+static void test_linked_corruptions(struct linnet_context *context) {
+  static const struct corruption table[] = {
+      {"a word beyond the vocabulary", NGRAM_WORDS, 0, LINKED_WORDS | 7},
+      {"the same word twice", NGRAM_WORDS, 0, (LINKED_WORDS & ~(7u << 3)) | 3u << 3},
+      {"a link to itself", NGRAM_LINKS, 0, 9},
+      {"a link beyond the file", NGRAM_LINKS, 0, 15},
+  };
+  static struct file file;
+  make_file(context, LINKED, false, &file);
+  check_corruptions(context, &file, &LINKED_SHAPE, table, COUNT(table));
 }
 
 static uint32_t bits(float value) {
@@ -331,15 +355,10 @@ static void test_values(struct linnet_context *context, const struct file *good,
       {"NaN as a probability of 8 bits", NGRAM_VALUES, 512, bits(NAN)},
       {"infinity as a back-off weight of 8 bits", NGRAM_VALUES, 4 * 256, bits(INFINITY)},
   };
-  struct file file;
-  for (size_t i = 0; i < COUNT(plain); i++) {
-    corrupt(good, &plain[i], false, &file);
-    check_refused(context, &file, plain[i].what);
-  }
-  for (size_t i = 0; i < COUNT(coded); i++) {
-    corrupt(quantized, &coded[i], true, &file);
-    check_refused(context, &file, coded[i].what);
-  }
+  struct ngram_shape coded_shape = SMALL_SHAPE;
+  coded_shape.quantized = true;
+  check_corruptions(context, good, &SMALL_SHAPE, plain, COUNT(plain));
+  check_corruptions(context, quantized, &coded_shape, coded, COUNT(coded));
 }
 
 /* ARPA to binary to ARPA to binary: the same bytes. */
@@ -347,7 +366,7 @@ static void test_round_trip(struct linnet_context *context) {
   static struct file first, second;
   static const char arpa[] = TEST_BINARY_DIR "/test_ngram_files.arpa";
   struct linnet_ngram *ngram = NULL, *again = NULL;
-  make_file(context, false, &first);
+  make_file(context, SMALL, false, &first);
   REQUIRE(linnet_ngram_load(context, path, &ngram) == LINNET_OK, "%s", linnet_context_error(context));
   REQUIRE(linnet_ngram_save_arpa(context, ngram, arpa) == LINNET_OK, "save");
   REQUIRE(linnet_ngram_load(context, arpa, &again) == LINNET_OK, "%s", linnet_context_error(context));
@@ -369,11 +388,12 @@ int main(void) {
   test_bad_arpa(context);
   test_long_line_and_nul(context);
   test_gzip(context);
-  make_file(context, false, &good);
-  make_file(context, true, &quantized);
+  make_file(context, SMALL, false, &good);
+  make_file(context, SMALL, true, &quantized);
   test_accidents(context, &good);
   test_accidents(context, &quantized);
   test_corruptions(context, &good);
+  test_linked_corruptions(context);
   test_values(context, &good, &quantized);
   test_round_trip(context);
   remove(path);

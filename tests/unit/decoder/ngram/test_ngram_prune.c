@@ -42,7 +42,7 @@ static double *histories_of(const struct linnet_ngram *m) {
 /* The probabilities of all words but <s> add up to 1 in every state. */
 static void check_sums(const struct linnet_ngram *m, const char *what) {
   for (uint32_t context = 0; context < m->inner; context++) {
-    uint32_t from = context == 0 ? 0 : linnet_ngram_next(m, context);
+    uint32_t from = linnet_ngram_matters(m, context) ? context : linnet_ngram_link(m, context);
     double sum = 0;
     for (uint32_t word = 0; word < m->shape.counts[0]; word++) {
       uint32_t state = from;
@@ -52,10 +52,41 @@ static void check_sums(const struct linnet_ngram *m, const char *what) {
   }
 }
 
+/* log P(word | words (count)) by the definition of ARPA: of the longest suffix of the words that has the word. */
+static double score_by_definition(const struct linnet_ngram *m, const uint32_t *words, unsigned count, uint32_t word) {
+  double backoffs = 0;
+  for (unsigned begin = 0; begin < count; begin++) {
+    uint32_t context = 0;
+    for (unsigned i = begin; i < count && (i == begin || context != 0); i++)
+      context = linnet_ngram_child(m, context, words[i]);
+    if (context == 0 || context >= m->inner)
+      continue;
+    uint32_t node = linnet_ngram_child(m, context, word);
+    if (node != 0)
+      return backoffs + linnet_ngram_probability(m, node);
+    backoffs += linnet_ngram_backoff(m, context);
+  }
+  return backoffs + linnet_ngram_probability(m, 1 + word);
+}
+
+/* States carry all that matters of a history: probabilities are those of the whole history. */
+static void check_states(const struct linnet_ngram *m, const char *what) {
+  enum { STEPS = 2000 };
+  uint32_t words[STEPS], state = 0;
+  struct test_random random = {11};
+  for (unsigned i = 0; i < STEPS; i++) {
+    unsigned known = i < m->shape.order - 1 ? i : m->shape.order - 1;
+    words[i] = (uint32_t)test_below(&random, m->shape.counts[0]);
+    double expected = score_by_definition(m, words + i - known, known, words[i]);
+    double score = linnet_ngram_score(m, &state, words[i]);
+    CHECK(fabs(score - expected) < 1e-5, "%s: word %u: %.6f, by definition %.6f", what, i, score, expected);
+  }
+}
+
 static void check_same(const struct linnet_ngram *a, const struct linnet_ngram *b) {
   CHECK(a->total == b->total, "%u n-grams, %u without pruning", b->total, a->total);
   for (uint32_t node = 1; node < a->total && a->total == b->total; node++)
-    CHECK(a->words[node] == b->words[node] &&
+    CHECK(linnet_ngram_last_word(a, node) == linnet_ngram_last_word(b, node) &&
               fabs(linnet_ngram_probability(a, node) - linnet_ngram_probability(b, node)) < 1e-6 &&
               (node >= a->inner || fabs(linnet_ngram_backoff(a, node) - linnet_ngram_backoff(b, node)) < 1e-4),
           "node %u", node);
@@ -75,6 +106,7 @@ static void test_thresholds(struct linnet_context *context) {
     REQUIRE(linnet_ngram_prune_histories(context, exact, histories, thresholds[i], &pruned) == LINNET_OK, "%s",
             linnet_context_error(context));
     check_sums(pruned, what);
+    check_states(pruned, what);
     if (i == 0)
       check_same(exact, pruned);
     CHECK(pruned->total <= before, "%s: %u n-grams, %u with less", what, pruned->total, before);
