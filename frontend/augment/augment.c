@@ -217,6 +217,19 @@ static void mix(const struct linnet_noise_clip *clip, size_t start, double snr, 
     samples[i] += gain * clip->samples[j];
 }
 
+static size_t choose_clip(const struct linnet_noise_settings *s, struct linnet_philox random, size_t num_clips) {
+  return num_clips == 0 || linnet_philox_uniform(random.word[0]) >= s->probability
+             ? LINNET_NOT_FOUND
+             : linnet_draw_below(random.word[1], num_clips);
+}
+
+size_t linnet_noise_choose(const struct linnet_noise_settings *settings, struct linnet_augment_key key,
+                           size_t num_clips) {
+  struct linnet_noise_settings own;
+  return read_noise(settings, &own) ? choose_clip(&own, linnet_draw(key, LINNET_DRAW_NOISE), num_clips)
+                                    : LINNET_NOT_FOUND;
+}
+
 enum linnet_status linnet_augment_noise(const struct linnet_noise_settings *settings, struct linnet_augment_key key,
                                         const struct linnet_noise_clip *clips, size_t num_clips, float *samples,
                                         size_t count) {
@@ -225,11 +238,10 @@ enum linnet_status linnet_augment_noise(const struct linnet_noise_settings *sett
     return LINNET_ERROR_ARGUMENT;
   settings = &own;
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_NOISE);
-  if (num_clips == 0 || linnet_philox_uniform(random.word[0]) >= settings->probability)
+  const size_t chosen = choose_clip(settings, random, num_clips);
+  if (chosen == LINNET_NOT_FOUND || clips[chosen].num_samples == 0)
     return LINNET_OK;
-  const struct linnet_noise_clip *clip = &clips[linnet_draw_below(random.word[1], num_clips)];
-  if (clip->num_samples == 0)
-    return LINNET_OK;
+  const struct linnet_noise_clip *clip = &clips[chosen];
   size_t start = linnet_draw_below(random.word[2], clip->num_samples);
   double snr = linnet_draw_between(random.word[3], settings->snr_low, settings->snr_high);
   mix(clip, start, snr, samples, count);

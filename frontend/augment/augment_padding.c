@@ -54,12 +54,17 @@ struct fill {
   float gain;
 };
 
+static size_t choose_clip(struct linnet_philox random, size_t num_clips) {
+  return num_clips == 0 || random.word[0] % 3 == 0 ? LINNET_NOT_FOUND : linnet_draw_below(random.word[1], num_clips);
+}
+
 static struct fill draw_fill(const struct linnet_padding_settings *settings, struct linnet_philox random,
                              const struct linnet_noise_clip *clips, size_t num_clips, double power) {
   struct fill fill = {0};
-  if (num_clips == 0 || random.word[0] % 3 == 0)
+  const size_t chosen = choose_clip(random, num_clips);
+  if (chosen == LINNET_NOT_FOUND)
     return fill;
-  const struct linnet_noise_clip *clip = &clips[linnet_draw_below(random.word[1], num_clips)];
+  const struct linnet_noise_clip *clip = &clips[chosen];
   double noise = power_of_clip(clip),
          level = linnet_draw_between(random.word[3], settings->level_low, settings->level_high);
   if (noise <= 0)
@@ -100,6 +105,16 @@ size_t linnet_padding_before(const struct linnet_padding_settings *settings, str
                              double sample_rate) {
   struct linnet_padding_settings own;
   return read_settings(settings, sample_rate, &own) ? draw_lengths(&own, key, sample_rate).before : 0;
+}
+
+size_t linnet_padding_choose(const struct linnet_padding_settings *settings, struct linnet_augment_key key,
+                             double sample_rate, size_t num_clips) {
+  struct linnet_padding_settings own;
+  if (!read_settings(settings, sample_rate, &own))
+    return LINNET_NOT_FOUND;
+  const struct lengths lengths = draw_lengths(&own, key, sample_rate);
+  return lengths.before + lengths.after > 0 ? choose_clip(linnet_draw(key, LINNET_DRAW_PADDING + 1), num_clips)
+                                            : LINNET_NOT_FOUND;
 }
 
 enum linnet_status linnet_augment_padding(const struct linnet_padding_settings *settings, struct linnet_augment_key key,

@@ -84,6 +84,11 @@ LINNET_API enum linnet_status linnet_augment_noise(const struct linnet_noise_set
                                                    struct linnet_augment_key key, const struct linnet_noise_clip *clips,
                                                    size_t num_clips, float *samples, size_t count);
 
+/* The index of the clip that linnet_augment_noise adds; LINNET_NOT_FOUND: none, also if settings are out of range. With
+ * this clip alone, it gives the same samples as with all. So a program need not have all clips in memory. */
+LINNET_API size_t linnet_noise_choose(const struct linnet_noise_settings *settings, struct linnet_augment_key key,
+                                      size_t num_clips);
+
 struct linnet_level_settings {
   size_t size;                /* set by ..._default */
   double probability;         /* that an utterance is changed; 0.5 */
@@ -165,6 +170,11 @@ LINNET_API enum linnet_status linnet_augment_padding(const struct linnet_padding
                                                      struct linnet_augment_key key, double sample_rate,
                                                      const struct linnet_noise_clip *clips, size_t num_clips,
                                                      float *samples, size_t *count);
+
+/* The index of the clip that linnet_augment_padding takes a part of, as linnet_noise_choose for linnet_augment_noise.
+ */
+LINNET_API size_t linnet_padding_choose(const struct linnet_padding_settings *settings, struct linnet_augment_key key,
+                                        double sample_rate, size_t num_clips);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The first start of a training by several processes over MPI: they divide among them the reading of lengths and of
-# statistics for CMVN, and these have the bytes of one process. A rank that cannot read its part ends all.
+# statistics for CMVN, and these have the bytes of one process. A rank that cannot read its part ends all. The same for
+# clips of noise.
 #
 #   train_ranks_data.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -60,6 +61,17 @@ if command -v sox > /dev/null; then
     echo "u$i a" >> sounds/phones
   done
   check_starts sounds "$(cat sounds/*.wav | wc -c)" 0.95 1.2 .linnet-audio-lengths
+
+  # Each rank checks a part of the clips of noise, and reads those that it draws.
+  printf 'c%d sounds/u%d.wav\n' 1 10 2 11 3 12 4 13 > noise.scp
+  for n in 1 2 4; do
+    train $n sounds "noise-$n" --noise-memory 0 --set augment.noise.scp=noise.scp > bytes || fail "$(cat "noise-$n.log")"
+    cmp noise-1/model.safetensors "noise-$n/model.safetensors" || fail "noise, $n ranks: another model"
+  done
+  ! cmp -s sounds.first-1/model.safetensors noise-1/model.safetensors || fail 'noise changes nothing'
+  echo 'c5 missing.wav' >> noise.scp
+  train 4 sounds no-clip --set augment.noise.scp=noise.scp > bytes && fail 'trains without a clip'
+  grep -q 'noise.scp: c5: missing.wav: ' no-clip.log || fail "no message: $(cat no-clip.log)"
 else
   echo 'without sox, starts with recordings are not tested'
 fi

@@ -21,10 +21,10 @@ struct list {
 
 static struct {
   char *mpi, *config, *exp, *labels, *lexicon, *symbols, *initial, *licence, *provenance, *name;
-  int batches, measure_chunk, audio_memory;
+  int batches, measure_chunk, audio_memory, noise_memory;
   double rank_timeout;
   struct list train, dev, set;
-} options = {.audio_memory = 2048, .rank_timeout = 1800};
+} options = {.audio_memory = 2048, .noise_memory = 512, .rank_timeout = 1800};
 
 enum { OPTION_TRAIN = 1, OPTION_DEV, OPTION_SET };
 
@@ -47,7 +47,7 @@ struct run {
   struct train_config config;
   struct linnet_lexicon *lexicon;
   struct linnet_symbols *symbols;
-  struct train_memory memory;
+  struct train_memories memories;
   struct train_corpus *train, *dev;
   struct linnet_cmvn cmvn; /* global */
   struct train_denominator denominator;
@@ -89,11 +89,11 @@ static bool load_corpora(struct run *run) {
                                 .symbols = run->symbols,
                                 .open = options.symbols == NULL};
   run->train = train_corpus_load(run->context, &ranks, options.train.items, options.train.count, &run->config,
-                                 &run->memory, &labels, true);
+                                 &run->memories, &labels, true);
   labels.open = false;
   if (run->train)
-    run->dev = train_corpus_load(run->context, &ranks, options.dev.items, options.dev.count, &run->config, &run->memory,
-                                 &labels, false);
+    run->dev = train_corpus_load(run->context, &ranks, options.dev.items, options.dev.count, &run->config,
+                                 &run->memories, &labels, false);
   if (!run->dev)
     return false;
   if (train_ranks_first(&ranks))
@@ -295,6 +295,8 @@ static const struct poptOption table[] = {
     {"audio-memory", 0, POPT_ARG_INT, &options.audio_memory, 0,
      "decoded audio that this process keeps in memory; the rest is decoded again when it is needed (default: 2048)",
      "MEBIBYTES"},
+    {"noise-memory", 0, POPT_ARG_INT, &options.noise_memory, 0,
+     "the same for clips of augment.noise.scp (default: 512)", "MEBIBYTES"},
     {"batches", 0, POPT_ARG_NONE, &options.batches, 0,
      "write the utterances of each step to EXP/batches.txt (default: no)", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
@@ -306,6 +308,8 @@ static int check_options(const char **arguments, size_t count) {
     return TOOL_OK;
   if (options.audio_memory < 0)
     return tool_usage("--audio-memory %d: must be 0 or more", options.audio_memory);
+  if (options.noise_memory < 0)
+    return tool_usage("--noise-memory %d: must be 0 or more", options.noise_memory);
   if (options.train.count > 0 && options.dev.count > 0 && options.exp)
     return train_ranks_open(options.mpi, options.rank_timeout, &ranks);
   return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
@@ -313,7 +317,9 @@ static int check_options(const char **arguments, size_t count) {
 
 static int run_command(struct linnet_context *context, const char **arguments, size_t count) {
   (void)arguments, (void)count;
-  struct run run = {.context = context, .memory = {PTHREAD_MUTEX_INITIALIZER, (size_t)options.audio_memory << 20}};
+  struct run run = {.context = context,
+                    .memories = {.audio = {PTHREAD_MUTEX_INITIALIZER, (size_t)options.audio_memory << 20},
+                                 .noise = {PTHREAD_MUTEX_INITIALIZER, (size_t)options.noise_memory << 20}}};
   int code = options.measure_chunk ? measure_chunk(&run) : run_all(&run);
   release(&run);
   return code;

@@ -1,11 +1,9 @@
 /* Recordings of a training: their lengths, and reading them when they are needed. */
 #include "train_corpus.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char index_name[] = ".linnet-audio-lengths";
 
@@ -45,8 +43,9 @@ static double seconds_of(const struct audio *a, struct linnet_context *context, 
   return seconds;
 }
 
-static enum linnet_status read_clip(const struct audio *a, struct linnet_context *context, size_t utterance,
+static enum linnet_status read_clip(const void *user, struct linnet_context *context, size_t utterance,
                                     struct clip *clip) {
+  const struct audio *a = user;
   const struct linnet_audio_settings settings = settings_of(a);
   float *samples = NULL;
   size_t count = 0;
@@ -88,57 +87,29 @@ static void measure(const struct lengths *lengths, struct linnet_context *contex
 bool audio_open(struct linnet_context *context, struct train_ranks *ranks, const struct linnet_data_folder *folder,
                 const char *name, double rate, struct train_memory *memory, struct audio *a) {
   const size_t count = linnet_data_folder_num_utterances(folder);
-  *a = (struct audio){.folder = folder, .rate = rate, .memory = memory};
+  *a = (struct audio){.folder = folder, .rate = rate};
   a->lengths = calloc(count + 1, sizeof *a->lengths);
-  a->clips = calloc(count + 1, sizeof *a->clips);
-  if (!a->lengths || !a->clips) {
+  if (!a->lengths) {
     tool_fail("out of memory for %zu utterances", count);
     return false;
   }
+  if (!held_clips_open(&a->clips, count, memory, read_clip, a))
+    return false;
   if (train_ranks_first(ranks))
     a->key = compute_key(a);
   return lengths_find(context, ranks, &(struct lengths){name, index_name, a->key, count, a->lengths, measure, a});
 }
 
 void audio_close(struct audio *a) {
-  for (size_t i = 0; a->clips && i < linnet_data_folder_num_utterances(a->folder); i++)
-    free(a->clips[i].samples);
-  free(a->clips);
+  held_clips_close(&a->clips);
   free(a->lengths);
   *a = (struct audio){0};
-}
-
-/* Whether the clip is held. Clips that are held stay until the end, so there is no need to count who uses them: each
- * epoch visits all utterances once, and then what came first is as likely to be needed next as what came last. */
-static bool find_held(const struct audio *a, size_t utterance, struct clip *clip) {
-  pthread_mutex_lock(&a->memory->mutex);
-  *clip = a->clips[utterance];
-  pthread_mutex_unlock(&a->memory->mutex);
-  return clip->samples != NULL;
-}
-
-/* Holds a clip while there is room, unless another thread has read it meanwhile. */
-static bool hold(const struct audio *a, size_t utterance, const struct clip *clip) {
-  const size_t bytes = clip->count * sizeof *clip->samples;
-  pthread_mutex_lock(&a->memory->mutex);
-  const bool held = !a->clips[utterance].samples && bytes <= a->memory->bytes_left;
-  if (held) {
-    a->clips[utterance] = *clip;
-    a->memory->bytes_left -= bytes;
-  }
-  pthread_mutex_unlock(&a->memory->mutex);
-  return held;
 }
 
 enum linnet_status audio_read(const struct audio *a, struct linnet_context *context, size_t utterance, double speed,
                               struct clip *clip, bool *owned) {
   struct clip changed = {0};
-  enum linnet_status status = LINNET_OK;
-  *owned = false;
-  if (!find_held(a, utterance, clip)) {
-    status = read_clip(a, context, utterance, clip);
-    *owned = status == LINNET_OK && !hold(a, utterance, clip);
-  }
+  enum linnet_status status = held_clips_read(&a->clips, context, utterance, clip, owned);
   if (status != LINNET_OK || speed == 1)
     return status;
   status = clip_change_speed(context, clip, a->rate, speed, &changed);
@@ -150,14 +121,9 @@ enum linnet_status audio_read(const struct audio *a, struct linnet_context *cont
 }
 
 void audio_prefetch(const struct audio *a, size_t utterance) {
-  struct clip clip;
   const char *path = linnet_data_folder_path(a->folder, utterance);
   double start, end;
   linnet_data_folder_segment(a->folder, utterance, &start, &end);
-  const bool whole = start == 0 && end < 0;
-  const int descriptor = path && whole && !find_held(a, utterance, &clip) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-  if (descriptor < 0)
-    return;
-  posix_fadvise(descriptor, 0, 0, POSIX_FADV_WILLNEED);
-  close(descriptor);
+  if (path && start == 0 && end < 0)
+    held_clips_prefetch(&a->clips, utterance, path);
 }

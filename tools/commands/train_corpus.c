@@ -18,55 +18,6 @@ enum linnet_status corpus_fail(struct linnet_context *context, const char *forma
   return linnet_context_fail(context, LINNET_ERROR_FORMAT, sentence);
 }
 
-/* --- noise -------------------------------------------------------------------------------------------------------- */
-
-/* The path in a line "name path", whose words are tokens; "" if it is too long. */
-static void join_path(const char *const *tokens, size_t count, char *path, size_t bytes) {
-  size_t used = 0;
-  path[0] = '\0';
-  for (size_t i = 0; i < count; i++) {
-    const int n = snprintf(path + used, bytes - used, "%s%s", i > 0 ? " " : "", tokens[i]);
-    if (n < 0 || (size_t)n >= bytes - used) {
-      path[0] = '\0';
-      return;
-    }
-    used += (size_t)n;
-  }
-}
-
-static bool load_clip(struct linnet_context *context, struct train_corpus *corpus,
-                      const struct linnet_transcripts *list, size_t i) {
-  size_t count;
-  const char *const *tokens = linnet_transcripts_tokens(list, i, &count);
-  char path[4096];
-  struct clip clip = {0};
-  join_path(tokens, count, path, sizeof path);
-  const bool good = path[0] && clip_read(context, path, corpus_sample_rate(corpus), &clip) == LINNET_OK;
-  corpus->noise[corpus->num_noise++] = (struct linnet_noise_clip){clip.samples, clip.count};
-  if (!good && !tool_interrupted())
-    tool_fail("%s: %s: %s", corpus->config->noise, linnet_transcripts_id(list, i),
-              path[0] ? linnet_context_error(context) : "has no path, or a path that is too long");
-  return good;
-}
-
-static bool load_noise(struct linnet_context *context, struct train_corpus *corpus) {
-  struct linnet_transcripts *list = NULL;
-  if (linnet_transcripts_load(context, corpus->config->noise, &list) != LINNET_OK) {
-    tool_fail_context(context);
-    return false;
-  }
-  const size_t total = linnet_transcripts_num_utterances(list);
-  bool good = total > 0;
-  if (!good)
-    tool_fail("%s: the list of augment.noise.scp is empty: add lines \"name path\", or remove augment.noise",
-              corpus->config->noise);
-  corpus->noise = calloc(total + 1, sizeof *corpus->noise);
-  for (size_t i = 0; good && corpus->noise && i < total && !tool_interrupted(); i++)
-    good = load_clip(context, corpus, list, i);
-  linnet_transcripts_destroy(list);
-  return good && corpus->noise && !tool_interrupted();
-}
-
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
 static bool skip_utterance(struct train_corpus *corpus, const char *id, const char *file) {
@@ -142,7 +93,7 @@ static bool open_data(struct train_corpus *corpus, const char *const *names) {
     if (stored ? !stored_open(corpus->context, corpus->ranks, folder, names[i],
                               corpus->augmented ? corpus->config : NULL, &corpus->stored[i])
                : !audio_open(corpus->context, corpus->ranks, folder, names[i], corpus_sample_rate(corpus),
-                             corpus->memory, &corpus->audio[i]))
+                             &corpus->memories->audio, &corpus->audio[i]))
       return false;
   }
   return true;
@@ -188,7 +139,9 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
               count > 1 ? " and the other folders" : "", labels->file);
     return false;
   }
-  if (corpus->augmented && corpus->config->noise && !load_noise(context, corpus))
+  if (corpus->augmented && corpus->config->noise &&
+      !noise_open(context, corpus->ranks, corpus->config->noise, corpus_sample_rate(corpus), &corpus->memories->noise,
+                  &corpus->noise))
     return false;
   const bool blocks = corpus->augmented && corpus->config->training.num_block_utterances > 0;
   return open_data(corpus, folders) && (!blocks || corpus_sort_by_offset(corpus)) && find_lengths(context, corpus);
@@ -196,14 +149,14 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
 
 struct train_corpus *train_corpus_load(struct linnet_context *context, struct train_ranks *ranks,
                                        const char *const *folders, size_t count, const struct train_config *config,
-                                       struct train_memory *memory, struct train_labels *labels, bool augmented) {
+                                       struct train_memories *memories, struct train_labels *labels, bool augmented) {
   struct train_corpus *corpus = calloc(1, sizeof *corpus);
   if (!corpus)
     return NULL;
   corpus->context = context;
   corpus->ranks = ranks;
   corpus->config = config;
-  corpus->memory = memory;
+  corpus->memories = memories;
   corpus->augmented = augmented;
   if (load(context, corpus, folders, count, labels))
     return corpus;
@@ -221,9 +174,7 @@ void train_corpus_free(struct train_corpus *corpus) {
     audio_close(&corpus->audio[i]);
     linnet_data_folder_destroy(corpus->folders[i]);
   }
-  for (size_t i = 0; i < corpus->num_noise; i++)
-    free((void *)(uintptr_t)corpus->noise[i].samples);
-  free(corpus->noise);
+  noise_close(&corpus->noise);
   free(corpus->utterances);
   free(corpus->statistics);
   linnet_symbols_destroy(corpus->speakers);
@@ -298,6 +249,7 @@ static void corpus_prefetch(void *user, const size_t *utterances, size_t count, 
   const struct train_corpus *corpus = user;
   for (size_t i = 0; i < count; i++) {
     const struct utterance *u = &corpus->utterances[utterances[i]];
+    corpus_prefetch_noise(corpus, utterances[i], epoch);
     if (corpus_has_audio(corpus, u))
       audio_prefetch(&corpus->audio[u->folder], u->index);
     else

@@ -70,17 +70,65 @@ enum linnet_status stored_read(const struct stored *stored, struct linnet_contex
 /* Asks the system to read an utterance from its archive into memory meanwhile. */
 void stored_prefetch(const struct stored *stored, size_t utterance, size_t speed);
 
+/* --- clips in memory (train_clips.c) ------------------------------------------------------------------------------ */
+
+/* Clips that are read when they are needed first. Then they stay in memory while there is room; the others are read
+ * again each time. Threads may read at the same time. */
+
+typedef enum linnet_status clip_read_fn(const void *user, struct linnet_context *context, size_t index,
+                                        struct clip *clip);
+
+struct held_clips {
+  struct clip *clips; /* (count); zeros: not in memory */
+  size_t count;
+  struct train_memory *memory;
+  clip_read_fn *read; /* on failure the sentence is in `context` */
+  const void *user;
+};
+
+/* False after printing that there is no memory. */
+bool held_clips_open(struct held_clips *held, size_t count, struct train_memory *memory, clip_read_fn *read,
+                     const void *user);
+void held_clips_close(struct held_clips *held);
+
+/* If *owned, the caller releases the samples with free. */
+enum linnet_status held_clips_read(const struct held_clips *held, struct linnet_context *context, size_t index,
+                                   struct clip *clip, bool *owned);
+
+/* Asks the system to read the file of a clip into memory meanwhile, unless the clip is held. */
+void held_clips_prefetch(const struct held_clips *held, size_t index, const char *path);
+
+/* --- noise (train_noise.c) ---------------------------------------------------------------------------------------- */
+
+struct noise {
+  const char *path;                /* of the list */
+  struct linnet_transcripts *list; /* lines "name path" */
+  size_t count;                    /* 0: there is no noise */
+  double rate;
+  struct held_clips clips;
+};
+
+/* Opens the list, and reads the header of each clip. False after printing why. */
+bool noise_open(struct linnet_context *context, struct train_ranks *ranks, const char *path, double rate,
+                struct train_memory *memory, struct noise *noise);
+void noise_close(struct noise *noise);
+
+/* Reads a clip; without samples if the index is LINNET_NOT_FOUND. As held_clips_read. */
+enum linnet_status noise_read(const struct noise *noise, struct linnet_context *context, size_t index,
+                              struct clip *clip, bool *owned);
+
+/* As held_clips_prefetch; nothing if the index is LINNET_NOT_FOUND. */
+void noise_prefetch(const struct noise *noise, size_t index);
+
 /* --- recordings (train_audio.c) ----------------------------------------------------------------------------------- */
 
-/* Recordings of a folder. They are decoded when they are needed first. Then they stay in memory as 16-bit samples at
- * their own speed, while there is room; the others are decoded again each time. Threads may read at the same time. */
+/* Recordings of a folder, at their own speed. */
 
 struct audio {
   const struct linnet_data_folder *folder;
   double rate;
-  size_t *lengths;    /* (utterances of the folder), in samples at `rate`; 0: unknown */
-  struct clip *clips; /* (utterances of the folder); zeros: not in memory */
-  struct train_memory *memory;
+  size_t *lengths; /* (utterances of the folder), in samples at `rate`; 0: unknown */
+  struct held_clips clips;
   uint64_t key; /* on rank 0: a hash of the ids, segments, rate, and the sizes and times of the files */
 };
 
@@ -123,15 +171,14 @@ struct train_corpus {
   const char *names[MAX_FOLDERS];    /* of the folders, for messages and saved results */
   struct stored stored[MAX_FOLDERS]; /* zeros for folders with audio */
   struct audio audio[MAX_FOLDERS];   /* zeros for folders with stored features */
-  struct train_memory *memory;
+  struct train_memories *memories;
   size_t num_folders;
   struct linnet_symbols *speakers;    /* names; speaker 0 stands for no speaker */
   bool targeted;                      /* utterances have alignments */
   const struct linnet_model *teacher; /* NULL: none; then teacher_features are zeros */
   struct linnet_feature_config teacher_features;
   struct linnet_cmvn *statistics; /* one per speaker, or one in all; NULL: statistics per utterance */
-  struct linnet_noise_clip *noise;
-  size_t num_noise;
+  struct noise noise;
   struct linnet_fbank *fbank; /* for counting frames */
   size_t missing, unknown;    /* utterances without labels, or with unknown words */
   struct tool_progress progress;
@@ -179,6 +226,9 @@ struct linnet_augment_key corpus_augment_key(const struct train_corpus *corpus, 
 
 /* The index of the speed of an utterance in an epoch; MAX_SPEEDS: its own. */
 size_t corpus_choose_speed(const struct train_corpus *corpus, size_t utterance, uint64_t epoch);
+
+/* Asks the system to read the clips of noise that an utterance gets in an epoch. */
+void corpus_prefetch_noise(const struct train_corpus *corpus, size_t utterance, uint64_t epoch);
 
 /* Features of an utterance without augmentation and normalisation, for `capacity` frames. */
 enum linnet_status corpus_plain_features(struct linnet_context *context, const struct train_corpus *corpus,

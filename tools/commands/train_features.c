@@ -6,6 +6,42 @@
 
 /* --- features ----------------------------------------------------------------------------------------------------- */
 
+/* The clips of noise that an utterance gets; LINNET_NOT_FOUND: none. */
+static size_t clip_to_mix(const struct train_corpus *corpus, struct linnet_augment_key key) {
+  return linnet_noise_choose(&corpus->config->mixing, key, corpus->noise.count);
+}
+
+static size_t clip_to_pad(const struct train_corpus *corpus, struct linnet_augment_key key) {
+  return linnet_padding_choose(&corpus->config->padding, key, corpus_sample_rate(corpus), corpus->noise.count);
+}
+
+static enum linnet_status mix(struct linnet_context *context, const struct train_corpus *corpus,
+                              struct linnet_augment_key key, float *samples, size_t count) {
+  struct clip clip;
+  bool owned;
+  enum linnet_status status = noise_read(&corpus->noise, context, clip_to_mix(corpus, key), &clip, &owned);
+  if (status == LINNET_OK)
+    status = linnet_augment_noise(&corpus->config->mixing, key, &(struct linnet_noise_clip){clip.samples, clip.count},
+                                  clip.samples != NULL, samples, count);
+  if (owned)
+    free(clip.samples);
+  return status;
+}
+
+static enum linnet_status pad(struct linnet_context *context, const struct train_corpus *corpus,
+                              struct linnet_augment_key key, float *samples, size_t *count) {
+  struct clip clip;
+  bool owned;
+  enum linnet_status status = noise_read(&corpus->noise, context, clip_to_pad(corpus, key), &clip, &owned);
+  if (status == LINNET_OK)
+    status = linnet_augment_padding(&corpus->config->padding, key, corpus_sample_rate(corpus),
+                                    &(struct linnet_noise_clip){clip.samples, clip.count}, clip.samples != NULL,
+                                    samples, count);
+  if (owned)
+    free(clip.samples);
+  return status;
+}
+
 /* Augments the samples as `key` determines. Their memory includes the padding; noise is added to the padding as well.
  */
 static enum linnet_status augment(struct linnet_context *context, const struct train_corpus *corpus,
@@ -19,10 +55,10 @@ static enum linnet_status augment(struct linnet_context *context, const struct t
     linnet_augment_level(&config->level, key, samples, *count);
   if (config->band.size)
     linnet_augment_band(&config->band, key, rate, samples, *count);
-  if (config->padding.size)
-    linnet_augment_padding(&config->padding, key, rate, corpus->noise, corpus->num_noise, samples, count);
-  if (corpus->num_noise > 0)
-    linnet_augment_noise(&config->mixing, key, corpus->noise, corpus->num_noise, samples, *count);
+  if (config->padding.size && status == LINNET_OK)
+    status = pad(context, corpus, key, samples, count);
+  if (corpus->noise.count > 0 && status == LINNET_OK)
+    status = mix(context, corpus, key, samples, *count);
   return status;
 }
 
@@ -171,6 +207,14 @@ size_t corpus_choose_speed(const struct train_corpus *corpus, size_t utterance, 
     return MAX_SPEEDS;
   size_t choice = linnet_augment_choose(corpus_augment_key(corpus, epoch, utterance), config->num_speeds);
   return config->speeds[choice] == 1 ? MAX_SPEEDS : choice;
+}
+
+void corpus_prefetch_noise(const struct train_corpus *corpus, size_t utterance, uint64_t epoch) {
+  const struct linnet_augment_key key = corpus_augment_key(corpus, epoch, utterance);
+  if (epoch == 0 || corpus->noise.count == 0 || !corpus_has_audio(corpus, &corpus->utterances[utterance]))
+    return;
+  noise_prefetch(&corpus->noise, clip_to_pad(corpus, key));
+  noise_prefetch(&corpus->noise, clip_to_mix(corpus, key));
 }
 
 /* Those of a training utterance in this epoch, before normalisation. */

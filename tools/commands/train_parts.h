@@ -105,10 +105,13 @@ struct train_labels {
 
 struct train_corpus;
 
-/* Room for decoded recordings that stay in memory, which corpora share. */
+/* Room for decoded audio that stays in memory, which corpora share. */
 struct train_memory {
   pthread_mutex_t mutex;
   size_t bytes_left;
+};
+struct train_memories {
+  struct train_memory audio, noise;
 };
 
 /* Loads folders (`count` names) into one corpus; NULL after printing why. Utterances without audio or labels are
@@ -116,7 +119,7 @@ struct train_memory {
  * among them what has to be read, here and in train_corpus_normalise; both are collective. */
 struct train_corpus *train_corpus_load(struct linnet_context *context, struct train_ranks *ranks,
                                        const char *const *folders, size_t count, const struct train_config *config,
-                                       struct train_memory *memory, struct train_labels *labels, bool augmented);
+                                       struct train_memories *memories, struct train_labels *labels, bool augmented);
 
 /* Sets CMVN statistics that cover more than one utterance. Per speaker: computes them from this corpus. Global: uses
  * *global if it has statistics (count > 0); else computes them from this corpus and stores them in *global. */

@@ -18,7 +18,7 @@ enum linnet_status clip_keep(struct linnet_context *context, float *samples, siz
   for (size_t i = 0; i < clip->count; i++)
     clip->samples[i] = to_int16(samples[i]);
   linnet_audio_release(context, samples);
-  return clip->samples ? LINNET_OK : LINNET_ERROR_MEMORY;
+  return clip->samples ? LINNET_OK : linnet_context_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recording");
 }
 
 /* Reads all samples of an open input and closes it. */

@@ -257,7 +257,7 @@ static double measured_snr(const float *clean, const float *noisy) {
 
 static void test_noise(void) {
   static int16_t one[CLIP], two[CLIP];
-  static float noisy[SAMPLES];
+  static float noisy[SAMPLES], alone[SAMPLES];
   float *clean = sine(SAMPLES, 300);
   struct test_random random = {8};
   for (size_t i = 0; i < CLIP; i++)
@@ -270,6 +270,10 @@ static void test_noise(void) {
   for (uint64_t i = 0; i < draws; i++) {
     memcpy(noisy, clean, sizeof noisy);
     CHECK(linnet_augment_noise(&s, key_of(1, 1, i), clips, 2, noisy, SAMPLES) == LINNET_OK, "refused");
+    const size_t chosen = linnet_noise_choose(&s, key_of(1, 1, i), 2);
+    memcpy(alone, clean, sizeof alone);
+    linnet_augment_noise(&s, key_of(1, 1, i), clips + chosen % 2, chosen != LINNET_NOT_FOUND, alone, SAMPLES);
+    CHECK(memcmp(alone, noisy, sizeof alone) == 0, "draw %llu: clip %zu alone differs", (unsigned long long)i, chosen);
     if (memcmp(noisy, clean, sizeof noisy) == 0)
       continue;
     double snr = measured_snr(clean, noisy);
@@ -325,6 +329,7 @@ static void test_arguments(void) {
   CHECK(linnet_augment_noise(&n, key_of(0, 0, 0), NULL, 0, x, 4) == LINNET_ERROR_ARGUMENT, "probability");
   n = noise, n.snr_low = 30;
   CHECK(linnet_augment_noise(&n, key_of(0, 0, 0), NULL, 0, x, 4) == LINNET_ERROR_ARGUMENT, "snr_low");
+  CHECK(linnet_noise_choose(&n, key_of(0, 0, 0), 5) == LINNET_NOT_FOUND, "a choice with snr_low out of range");
   CHECK(linnet_augment_noise(&noise, key_of(0, 0, 0), NULL, 1, x, 4) == LINNET_ERROR_ARGUMENT, "NULL clips");
   CHECK(linnet_augment_noise(&noise, key_of(0, 0, 0), NULL, 0, x, 4) == LINNET_OK, "no clips");
   CHECK(x[0] == 1 && x[3] == 4, "changed by a refused call");

@@ -95,12 +95,24 @@ static void test_band_blocks(void) {
   CHECK(error < 3, "off by %.2f from a convolution with its impulse response, bound 3 (rounding)", error);
 }
 
+/* The clip that is chosen gives by itself what the list gave. */
+static void check_padding_alone(const struct linnet_padding_settings *s, struct linnet_augment_key key,
+                                const struct linnet_noise_clip clips[2], const float *speech, const float *wanted,
+                                size_t wanted_count) {
+  static float x[SAMPLES + MAX_PADDING];
+  const size_t chosen = linnet_padding_choose(s, key, RATE, 2);
+  size_t count = SAMPLES;
+  memcpy(x, speech, SAMPLES * sizeof *x);
+  linnet_augment_padding(s, key, RATE, clips + chosen % 2, chosen != LINNET_NOT_FOUND, x, &count);
+  CHECK(count == wanted_count && memcmp(x, wanted, count * sizeof *x) == 0, "clip %zu alone differs", chosen);
+}
+
 static void test_padding(void) {
   static float x[SAMPLES + MAX_PADDING], speech[SAMPLES];
   static int16_t clip[777];
   for (size_t i = 0; i < 777; i++)
     clip[i] = i % 2 ? 1000 : -1000;
-  const struct linnet_noise_clip clips[] = {{clip, 777}};
+  const struct linnet_noise_clip clips[] = {{clip, 777}, {clip, 100}};
   struct linnet_padding_settings s;
   linnet_padding_settings_default(&s);
   s.max_seconds = SECONDS;
@@ -111,7 +123,8 @@ static void test_padding(void) {
   for (uint64_t i = 0; i < DRAWS; i++) {
     size_t count = SAMPLES, before = 0, announced = linnet_padding_before(&s, key_of(i), RATE);
     memcpy(x, speech, sizeof speech);
-    REQUIRE(linnet_augment_padding(&s, key_of(i), RATE, clips, 1, x, &count) == LINNET_OK, "refused");
+    REQUIRE(linnet_augment_padding(&s, key_of(i), RATE, clips, 2, x, &count) == LINNET_OK, "refused");
+    check_padding_alone(&s, key_of(i), clips, speech, x, count);
     CHECK(announced <= count - SAMPLES, "draw %llu: %zu samples before", (unsigned long long)i, announced);
     if (count == SAMPLES)
       continue;
@@ -152,7 +165,8 @@ static void test_arguments(void) {
   CHECK(linnet_augment_band(&band, key_of(0), RATE, NULL, 0) == LINNET_OK, "a clip of no samples");
   padding.max_seconds = NAN;
   CHECK(linnet_padding_check(&padding) == LINNET_ERROR_ARGUMENT && linnet_padding_max(&padding, RATE) == 0 &&
-            linnet_padding_before(&padding, key_of(1), RATE) == 0,
+            linnet_padding_before(&padding, key_of(1), RATE) == 0 &&
+            linnet_padding_choose(&padding, key_of(1), RATE, 5) == LINNET_NOT_FOUND,
         "NaN seconds");
   CHECK(linnet_augment_padding(&padding, key_of(0), RATE, NULL, 0, x, &count) == LINNET_ERROR_ARGUMENT, "NaN seconds");
   linnet_padding_settings_default(&padding);
