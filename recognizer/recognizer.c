@@ -90,7 +90,7 @@ static enum linnet_status open_parts(struct linnet_recognizer *r, const struct l
   r->lengths = linnet_silence_lengths_of(&features, settings->max_silence, settings->edge_silence);
   LINNET_TRY(linnet_ensemble_load(r->context, settings, r->model, &r->ensemble));
   LINNET_TRY(open_search(r, settings->search));
-  return settings->second_pass ? linnet_second_pass_load(r, settings->second_pass, &r->second) : LINNET_OK;
+  return settings->second_pass ? linnet_second_pass_load(r, settings, &r->second) : LINNET_OK;
 }
 
 enum linnet_status linnet_recognizer_create(struct linnet_context *context,

@@ -37,7 +37,7 @@ static void adapt_search(const struct linnet_recognizer *first, struct linnet_se
 }
 
 static enum linnet_status create(const struct linnet_recognizer *first, const struct linnet_recognizer_file *file,
-                                 struct linnet_recognizer **recognizer) {
+                                 bool ensemble, struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_settings settings;
   struct linnet_search_settings search;
   linnet_recognizer_file_settings(file, &settings);
@@ -47,19 +47,22 @@ static enum linnet_status create(const struct linnet_recognizer *first, const st
   settings.endpoint = NULL;
   settings.partial_interval = 0;
   settings.second_pass = NULL;
+  if (!ensemble)
+    settings.ensemble_weight = 0;
   LINNET_TRY(linnet_recognizer_create(first->context, &settings, recognizer));
   return check_pair(first, *recognizer);
 }
 
-enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first, const char *path,
+enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first,
+                                           const struct linnet_recognizer_settings *settings,
                                            struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_file *file;
   *recognizer = NULL;
-  enum linnet_status status = linnet_recognizer_file_load(first->context, path, &file);
+  enum linnet_status status = linnet_recognizer_file_load(first->context, settings->second_pass, &file);
   if (status == LINNET_OK) {
-    status = create(first, file, recognizer);
+    status = create(first, file, settings->ensemble_weight > 0, recognizer);
     if (status != LINNET_OK)
-      linnet_fail_setting(first->context, path, status);
+      linnet_fail_setting(first->context, settings->second_pass, status);
     linnet_recognizer_file_destroy(file);
   }
   return status == LINNET_OK ? LINNET_OK : linnet_fail_setting(first->context, "second_pass", status);

@@ -8,10 +8,12 @@
 
 #include <linnet/recognizer.h>
 
-/* Loads the recognizer of the second pass from `path` for `first`, whose model and search exist. It gives words or
- * phones, alternatives and lattices as `first` does; its own endpoints, partial results and second pass do not count.
- * LINNET_ERROR_UNSUPPORTED if the two models have other features or other times of rows. */
-enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first, const char *path,
+/* Loads the recognizer of the second pass that the settings of `first` name. The model and search of `first` exist. It
+ * gives words or phones, alternatives and lattices as `first` does; its own endpoints, partial results and second pass
+ * do not count, nor does its ensemble if the ensemble's weight in `settings` is 0. LINNET_ERROR_UNSUPPORTED if the two
+ * models have other features or other times of rows. */
+enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first,
+                                           const struct linnet_recognizer_settings *settings,
                                            struct linnet_recognizer **recognizer);
 
 struct linnet_second_pass; /* of a stream */

@@ -80,7 +80,7 @@ struct linnet_recognizer_settings {
    * The progress of a call (linnet_progress_fn) covers one model after the other. No source: one model (default). */
   struct linnet_source ensemble_model;
   double ensemble_weight; /* of the log-posteriors of the second model, 0 to less than 1; the first has the rest. 0.5 is
-                             the default; with 0 the second model is not loaded */
+                             the default; with 0 the second model is not loaded, nor that of the second pass */
   double ensemble_delay;  /* seconds by which the second model has symbols later than the first, 0 (default) to 10 */
 };
 

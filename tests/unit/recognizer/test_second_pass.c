@@ -283,6 +283,19 @@ static void test_edges(void) {
   CHECK(first.finals >= 5, "%zu segments", first.finals);
 }
 
+/* The second pass has an ensemble whose second model is missing. */
+static void test_ensemble_left_out(void) {
+  struct linnet_recognizer *recognizer = NULL;
+  save_text(FOLDER, "ensemble.json", "{" WORDS("model") ", \"ensemble_model\": \"missing.safetensors\"}");
+  save_text(FOLDER, "both.json", "{" LIVE ", \"second_pass\": \"ensemble.json\"}");
+  CHECK(linnet_recognizer_load(context, FOLDER "/both.json", &recognizer) != LINNET_OK && !recognizer, "it loads");
+  save_text(FOLDER, "both.json", "{" LIVE ", \"second_pass\": \"ensemble.json\", \"ensemble_weight\": 0}");
+  watch("both.json", SAMPLES, &other);
+  watch("twice.json", SAMPLES, &first);
+  CHECK(strcmp(first.text, other.text) == 0, "the second pass without its ensemble: %s, not %s", other.text,
+        first.text);
+}
+
 static void test_refused(void) {
   static const struct {
     const char *late, *message;
@@ -298,7 +311,8 @@ static void test_refused(void) {
     CHECK(linnet_recognizer_load(context, FOLDER "/refused.json", &recognizer) != LINNET_OK && !recognizer, "%s loads",
           cases[i].late);
     const char *error = linnet_context_error(context);
-    CHECK(strstr(error, cases[i].message) && strstr(error, "second_pass: ") && strstr(error, "refused.json"),
+    CHECK(strstr(error, cases[i].message) && strstr(error, "second_pass: ") &&
+              strstr(error, "refused.json"),
           "'%s', expected '%s'", error, cases[i].message);
   }
 }
@@ -315,6 +329,7 @@ int main(void) {
   test_whole();
   test_lattice();
   test_edges();
+  test_ensemble_left_out();
   test_refused();
   linnet_context_destroy(context);
   return test_result();
