@@ -329,8 +329,8 @@ static enum linnet_status attach_speakers(struct linnet_data_folder *folder) {
 
 /* --- The object -------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status load(struct linnet_data_folder *folder) {
-  LINNET_TRY(read_lists(folder));
+static enum linnet_status load(struct linnet_data_folder *folder, bool is_list) {
+  LINNET_TRY(is_list ? linnet_table_read(folder->context, folder->path, &folder->lists[WAV]) : read_lists(folder));
   LINNET_TRY(list_recordings(folder));
   LINNET_TRY(list_utterances(folder));
   LINNET_TRY(attach(folder, TEXT));
@@ -339,25 +339,39 @@ static enum linnet_status load(struct linnet_data_folder *folder) {
   return attach_speakers(folder);
 }
 
-enum linnet_status linnet_data_folder_open(struct linnet_context *context, const char *path,
-                                           struct linnet_data_folder **result) {
-  if (result)
-    *result = NULL;
-  if (!context || !path || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_open: an argument is NULL");
+static enum linnet_status open_path(struct linnet_context *context, const char *path, bool is_list,
+                                    struct linnet_data_folder **result) {
   struct linnet_data_folder *folder = linnet_calloc(context, 1, sizeof *folder);
   if (!folder)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
   folder->context = context;
   folder->path = linnet_strdup(context, path);
   enum linnet_status status =
-      folder->path ? load(folder) : linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
+      folder->path ? load(folder, is_list) : linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
   if (status != LINNET_OK) {
     linnet_data_folder_destroy(folder);
     return status;
   }
   *result = folder;
   return LINNET_OK;
+}
+
+enum linnet_status linnet_data_folder_open(struct linnet_context *context, const char *path,
+                                           struct linnet_data_folder **result) {
+  if (result)
+    *result = NULL;
+  if (!context || !path || !result)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_open: an argument is NULL");
+  return open_path(context, path, false, result);
+}
+
+enum linnet_status linnet_data_folder_open_list(struct linnet_context *context, const char *path,
+                                                struct linnet_data_folder **result) {
+  if (result)
+    *result = NULL;
+  if (!context || !path || !result)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_open_list: an argument is NULL");
+  return open_path(context, path, true, result);
 }
 
 void linnet_data_folder_destroy(struct linnet_data_folder *folder) {

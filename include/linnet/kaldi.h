@@ -187,6 +187,10 @@ struct linnet_data_folder;
 LINNET_API enum linnet_status linnet_data_folder_open(struct linnet_context *context, const char *path,
                                                       struct linnet_data_folder **folder);
 
+/* The same for a folder that has only a wav.scp, which may have any name: `path` is this file. */
+LINNET_API enum linnet_status linnet_data_folder_open_list(struct linnet_context *context, const char *path,
+                                                           struct linnet_data_folder **folder);
+
 /* Destroys the object; NULL is allowed. */
 LINNET_API void linnet_data_folder_destroy(struct linnet_data_folder *folder);
 

@@ -116,12 +116,14 @@ for wrong in specaugment.time_masks=2000 specaugment.max_time_part=1.5 noise.snr
 done
 : > noise.scp
 train 1 'noise.scp: the list of augment.noise.scp is empty' wrong.exp --set augment.noise.scp=noise.scp
-mkdir 'a folder'
-cp audio/u01.flac 'a folder/a noise.flac'
-echo 'noise a folder/a noise.flac' > noise.scp
+mkdir 'a  folder'
+cp audio/u01.flac 'a  folder/a noise.flac'
+echo 'noise a  folder/a noise.flac' > noise.scp
 train 0 'training on 0.0' noise.exp --set augment.noise.scp=noise.scp
 echo 'noise' > noise.scp
-train 1 'noise.scp: noise: has no path' wrong.exp --set augment.noise.scp=noise.scp
+train 1 'noise.scp:1: noise is not followed by a file' wrong.exp --set augment.noise.scp=noise.scp
+echo 'noise cat audio/u01.flac |' > noise.scp
+train 1 'noise.scp: noise: is a command' wrong.exp --set augment.noise.scp=noise.scp
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

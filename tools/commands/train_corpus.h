@@ -102,7 +102,7 @@ void held_clips_prefetch(const struct held_clips *held, size_t index, const char
 
 struct noise {
   const char *path;                /* of the list */
-  struct linnet_transcripts *list; /* lines "name path" */
+  struct linnet_data_folder *list; /* lines "name path" */
   size_t count;                    /* 0: there is no noise */
   double rate;
   struct held_clips clips;

@@ -294,6 +294,9 @@ static void refuse_kaldi(void) {
   REFUSES(linnet_data_folder_open(NULL, "x", (void *)&out));
   REFUSES(linnet_data_folder_open(f.context, NULL, (void *)&out));
   REFUSES(linnet_data_folder_open(f.context, "x", NULL));
+  REFUSES(linnet_data_folder_open_list(NULL, "x", (void *)&out));
+  REFUSES(linnet_data_folder_open_list(f.context, NULL, (void *)&out));
+  REFUSES(linnet_data_folder_open_list(f.context, "x", NULL));
   REFUSES(linnet_matrix_read(NULL, "x", (void *)&scratch));
   REFUSES(linnet_matrix_read(f.context, NULL, (void *)&scratch));
   REFUSES(linnet_matrix_read(f.context, "x", NULL));

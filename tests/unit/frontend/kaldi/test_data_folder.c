@@ -68,6 +68,18 @@ static bool same(const char *a, const char *b) {
 
 /* --- Good folders ------------------------------------------------------------------------------------------------ */
 
+static void test_list(void) {
+  struct linnet_data_folder *list = NULL;
+  save("corpus/noise.scp", "b a  file.wav\na  two.wav \n");
+  CHECK(linnet_data_folder_open_list(context, in_root("corpus/noise.scp"), &list) == LINNET_OK, "%s",
+        linnet_context_error(context));
+  CHECK(linnet_data_folder_num_utterances(list) == 2, "%zu utterances", linnet_data_folder_num_utterances(list));
+  SAME(linnet_data_folder_path(list, 0), in_root("corpus/two.wav"));
+  SAME(linnet_data_folder_path(list, 1), in_root("corpus/a  file.wav"));
+  linnet_data_folder_destroy(list);
+  CHECK(linnet_data_folder_open_list(context, in_root("nowhere.scp"), &list) == LINNET_ERROR_IO && !list, "no list");
+}
+
 static void test_whole_folder(void) {
   clear_folder();
   save("corpus/train/wav.scp", "\xef\xbb\xbf"
@@ -332,6 +344,7 @@ int main(void) {
           "cannot make %s", root);
   save_wav("corpus/train/a.wav", 1600, 0);
   save_wav("corpus/WAVE/b.wav", 3200, 7);
+  test_list();
   test_whole_folder();
   test_segments();
   test_features();
