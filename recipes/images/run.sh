@@ -21,7 +21,7 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
   1  EXP/data: the unpacked images
   2  training: EXP/KIND.log, EXP/KIND.result, EXP/KIND.bits (of each test image), EXP/KIND.model; an interrupted one
      continues from its last checkpoint (EXP/KIND.checkpoint), and more --updates continue a finished one; results of
-     other settings (EXP/KIND.settings) are refused
+     other settings (EXP/KIND.settings) or without that file are refused
   3  pictures: EXP/KIND-samples.png, EXP/KIND-completions.png; not of LSH, which cannot run value by value
   4  speed of generation with the paper's networks and random weights: EXP/speed.tsv; finished rows are not repeated
   5  EXP/bits.svg, EXP/length.svg, and both as PNG; EXP/RESULTS.md
@@ -130,10 +130,12 @@ attention_of() {
 	esac
 }
 
-# check_settings RESULT SETTINGS: fails if EXP/RESULT is there and has other settings
+# check_settings RESULT SETTINGS: fails if EXP/RESULT is there and has other settings, or none
 check_settings() {
 	local file=$exp/${1%.*}.settings
-	[ ! -s "$exp/$1" ] || [ ! -e "$file" ] || [ "$(<"$file")" = "$2" ] ||
+	[ -s "$exp/$1" ] || return 0
+	[ -e "$file" ] || die "$exp/$1 has no $file, so its settings are unknown: remove $exp/${1%.*}.*, or choose another --exp"
+	[ "$(<"$file")" = "$2" ] ||
 		die "$exp/$1 is of other settings: $(<"$file"); not: $2; give the same, remove $exp/${1%.*}.*, or choose another --exp"
 }
 

@@ -109,4 +109,7 @@ refused 'linear.result is of other settings: --batch 10 --rate 1e-2 .* not: --ba
 refused 'linear.result is of other settings' run --kinds linear --batch 5 --stage 5
 sed -i 's/side 4/side 28/' exp/speed.settings
 refused 'speed.tsv is of other settings: .* side 28' run --kinds linear --speed mnist --stage 4 --stop-stage 4
+rm exp/linear.settings
+refused 'linear.result has no exp/linear.settings, so its settings are unknown: remove exp/linear.\*' \
+  run --kinds linear --stage 2 --stop-stage 2
 echo 'the recipe runs to the end'
