@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 size_t data_text_mark(const char *text) {
   static const char mark[] = "\xEF\xBB\xBF";
   return strncmp(text, mark, sizeof mark - 1) == 0 ? sizeof mark - 1 : 0;
@@ -10,24 +12,14 @@ size_t data_text_mark(const char *text) {
 
 /* Decodes the character at *text and advances *text to the next one. Negative if the bytes are not UTF-8. */
 static long next_character(const char **text) {
-  static const long minimum[] = {0, 0x80, 0x800, 0x10000};
+  static const unsigned char first_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
   const unsigned char *at = (const unsigned char *)*text;
-  size_t more = *at < 0x80                  ? 0
-                : *at >= 0xC2 && *at < 0xE0 ? 1
-                : (*at & 0xF0) == 0xE0      ? 2
-                : (*at & 0xF8) == 0xF0      ? 3
-                                            : 4;
-  long character = more == 0 ? *at : *at & (0x3F >> more);
-  if (more == 4)
-    return -1;
-  for (size_t i = 1; i <= more; i++) {
-    if ((at[i] & 0xC0) != 0x80)
-      return -1;
+  const size_t length = linnet_utf8_length(*text);
+  long character = *at & first_bits[length];
+  for (size_t i = 1; i < length; i++)
     character = character << 6 | (at[i] & 0x3F);
-  }
-  *text += more + 1;
-  bool surrogate = character >= 0xD800 && character < 0xE000;
-  return character < minimum[more] || character > 0x10FFFF || surrogate ? -1 : character;
+  *text += length;
+  return length > 0 ? character : -1;
 }
 
 /* White space other than the space and the tab. */

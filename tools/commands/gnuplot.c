@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "common/tool.h"
 
 extern char **environ;
@@ -80,25 +81,19 @@ bool gnuplot_run(FILE *script, FILE *output) {
   return false;
 }
 
-/* Bytes of the character at `s` if it is printable UTF-8, else 0. */
-static size_t printable(const unsigned char *s) {
-  size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : 4;
-  if (s[0] < 0x20 || s[0] == 0x7F || (s[0] >= 0x80 && s[0] < 0xC2) || s[0] > 0xF4)
-    return 0;
-  for (size_t i = 1; i < length; i++)
-    if ((s[i] & 0xC0) != 0x80)
-      return 0;
-  bool control = s[0] == 0xC2 && s[1] < 0xA0, surrogate = s[0] == 0xED && s[1] > 0x9F;
-  bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F);
-  bool none = s[0] == 0xEF && s[1] == 0xBF && s[2] >= 0xBE; /* U+FFFE, U+FFFF are not allowed in XML */
-  return control || surrogate || overlong || none ? 0 : length;
+/* Bytes of the character at `text` if it is printable UTF-8, else 0. */
+static size_t printable(const char *text) {
+  const unsigned char *s = (const unsigned char *)text;
+  const bool control = s[0] < 0x20 || s[0] == 0x7F || (s[0] == 0xC2 && s[1] < 0xA0);
+  const bool none = s[0] == 0xEF && s[1] == 0xBF && s[2] >= 0xBE; /* U+FFFE, U+FFFF are not allowed in XML */
+  return control || none ? 0 : linnet_utf8_length(text);
 }
 
 /* Within single quotes gnuplot takes every character literally, except the quote, which must be doubled. */
 void gnuplot_put_string(FILE *script, const char *text) {
   putc('\'', script);
   while (*text) {
-    size_t length = printable((const unsigned char *)text);
+    size_t length = printable(text);
     if (*text == '\'')
       fputs("''", script);
     else if (length > 0)
