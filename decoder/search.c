@@ -127,7 +127,7 @@ static enum linnet_status load_language(struct linnet_search *s, const struct li
   linnet_free(s->context, names);
   s->words.model = s->model;
   s->words.lookahead = s->lookahead;
-  return status == LINNET_OK ? status : linnet_fail_setting(s->context, grammar ? "grammar" : "language model", status);
+  return status == LINNET_OK ? status : linnet_fail_setting(s->context, grammar ? "grammar" : "language_model", status);
 }
 
 /* --- the rest of a search for words ----------------------------------------------------------------------------- */
@@ -152,10 +152,10 @@ static enum linnet_status find_silences(struct linnet_search *s, const struct li
     const char *name = settings->silences[i];
     size_t symbol = name ? linnet_symbols_find(s->vocabulary.symbols, name) : LINNET_NOT_FOUND;
     if (symbol < 1 || symbol == LINNET_NOT_FOUND)
-      return linnet_fail(
-          s->context, LINNET_ERROR_ARGUMENT,
-          "silence %s: is not one of the symbols, which 'linnet info --symbols MODEL' or the file of the symbols lists",
-          name ? name : "NULL");
+      return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
+                         "silences: %s is not one of the symbols, which 'linnet info --symbols MODEL' or the file of "
+                         "the symbols lists",
+                         name ? name : "NULL");
     s->silences[i] = (int)symbol;
   }
   s->words.silences = s->silences;
@@ -192,7 +192,7 @@ static enum linnet_status open_symbols(struct linnet_search *s, const struct lin
   if (!linnet_source_given(&settings->language_model))
     return LINNET_OK;
   enum linnet_status status = load_symbol_model(s, &settings->language_model);
-  return status == LINNET_OK ? status : linnet_fail_setting(s->context, "language model", status);
+  return status == LINNET_OK ? status : linnet_fail_setting(s->context, "language_model", status);
 }
 
 /* The beam is at least the number of alternatives. */
@@ -246,19 +246,21 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
                        "linnet_search_create: kind %d of a search, %zu symbols; they must be 0 to 2 and 1 to %d",
                        (int)settings->kind, num_symbols, MAX_SYMBOLS);
   if (settings->num_alternatives < 1 || (settings->num_silences > 0 && !settings->silences))
-    return linnet_fail(
-        context, LINNET_ERROR_ARGUMENT,
-        "linnet_search_create: the number of alternatives must be at least 1, and the silences not NULL");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "num_alternatives is %zu; it must be at least 1, and silences must not be NULL",
+                       settings->num_alternatives);
   LINNET_TRY(linnet_emission_delay_check(context, settings->emission_delay));
   if (words && !linnet_source_given(&settings->lexicon))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "words need pronunciations: name a lexicon, such as CMUdict "
                        "(https://github.com/cmusphinx/cmudict)");
   if (words && linnet_source_given(&settings->grammar) && linnet_source_given(&settings->language_model))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "a grammar replaces a language model; choose one of them");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "a grammar replaces a language model: give only one of grammar and language_model");
   if (!words && (linnet_source_given(&settings->lexicon) || linnet_source_given(&settings->grammar) ||
                  linnet_source_given(&settings->hotwords)))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "lexicon, grammar and hotwords need a search for words");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "lexicon, grammar and hotwords need a search for words: set search to \"words\"");
   return LINNET_OK;
 }
 

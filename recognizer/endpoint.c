@@ -60,21 +60,21 @@ enum linnet_status linnet_endpoint_read(struct linnet_context *context, const st
   struct linnet_endpoint_settings *s = &rules->settings;
   LINNET_TRY(LINNET_READ_SETTINGS(context, endpoint, given, s));
   if (s->num_rules > LINNET_ENDPOINT_MAX_RULES || (!s->rules && s->num_rules > 0))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "endpoints: %zu rules, at most %d are possible", s->num_rules,
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "endpoint: %zu rules, at most %d are possible", s->num_rules,
                        LINNET_ENDPOINT_MAX_RULES);
   if (!(s->silence_probability > 0 && s->silence_probability <= 1))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "endpoints: silence_probability is %g, it must be above 0 and at "
+                       "endpoint: silence_probability is %g, it must be above 0 and at "
                        "most 1",
                        (double)s->silence_probability);
   if (!(s->restart_seconds >= 0 && s->restart_seconds < INFINITY))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "endpoints: restart_seconds is %g, it must be at least 0",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "endpoint: restart_seconds is %g, it must be at least 0",
                        s->restart_seconds);
   for (size_t i = 0; i < s->num_rules; i++) {
     rules->rules[i] = s->rules[i];
     if (!is_possible(&rules->rules[i]))
       return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                         "endpoints: rule %zu needs a silence, quiet or length above 0, and none below 0", i + 1);
+                         "endpoint: rule %zu needs a silence, quiet or length above 0, and none below 0", i + 1);
   }
   s->rules = rules->rules;
   return LINNET_OK;

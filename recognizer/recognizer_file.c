@@ -219,6 +219,9 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   linnet_search_settings_default(&file->search);
   linnet_endpoint_settings_default(&file->endpoint);
   file->settings.search = &file->search;
+  file->name = linnet_strdup(context, name);
+  if (!file->name)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", name);
   LINNET_TRY(linnet_json_parse(context, text, bytes, name, limits, &root));
   file->root = root;
   struct linnet_json_object object = linnet_json_read(context, name, root, &table, REQUIRED_KEYS, &file->search);
@@ -236,6 +239,7 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
 void linnet_recognizer_file_release(struct linnet_recognizer_file *file) {
   for (size_t i = 0; i < LINNET_RECOGNIZER_PATHS; i++)
     linnet_free(file->context, file->paths[i]);
+  linnet_free(file->context, file->name);
   json_decref(file->root);
 }
 
@@ -313,7 +317,7 @@ enum linnet_status linnet_recognizer_load(struct linnet_context *context, const 
   LINNET_TRY(linnet_recognizer_file_load(context, path, &file));
   enum linnet_status status = linnet_recognizer_create(context, &file->settings, recognizer);
   if (status != LINNET_OK)
-    linnet_fail_setting(context, path, status);
+    linnet_fail_setting(context, file->name, status);
   linnet_recognizer_file_destroy(file);
   return status;
 }

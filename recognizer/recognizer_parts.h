@@ -128,6 +128,7 @@ enum { LINNET_RECOGNIZER_PATHS = 8, LINNET_RECOGNIZER_SILENCES = 64 };
 
 struct linnet_recognizer_file {
   struct linnet_context *context;
+  char *name;                                 /* the path of the file, for messages */
   struct linnet_recognizer_settings settings; /* its pointers point to the members below */
   struct linnet_search_settings search;
   struct linnet_calibrations calibrations;

@@ -62,7 +62,7 @@ enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first
   if (status == LINNET_OK) {
     status = create(first, file, settings->ensemble_weight > 0, recognizer);
     if (status != LINNET_OK)
-      linnet_fail_setting(first->context, settings->second_pass, status);
+      linnet_fail_setting(first->context, file->name, status);
     linnet_recognizer_file_destroy(file);
   }
   return status == LINNET_OK ? LINNET_OK : linnet_fail_setting(first->context, "second_pass", status);

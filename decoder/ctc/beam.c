@@ -46,17 +46,15 @@ static enum linnet_status check(struct linnet_context *context, size_t symbols, 
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: %zu symbols; there must be 1 to %d",
                        symbols, MAX_SYMBOLS);
   if (s->beam < 1 || s->beam > LINNET_BEAM_MAX)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: the beam is %zu; it must be 1 to %d",
-                       s->beam, LINNET_BEAM_MAX);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "beam is %zu; it must be 1 to %d", s->beam, LINNET_BEAM_MAX);
   if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_beam_create: the thresholds are %g and %g; they must be at least 0",
+                       "symbol_threshold is %g and score_threshold %g; they must be at least 0",
                        (double)s->symbol_threshold, (double)s->score_threshold);
   if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->insertion_bonus) <= 100))
-    return linnet_fail(
-        context, LINNET_ERROR_ARGUMENT,
-        "linnet_beam_create: the model weight is %g and the insertion bonus %g; they must be 0 to 1000 and -100 to 100",
-        (double)s->model_weight, (double)s->insertion_bonus);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "language_model_weight is %g and insertion_bonus %g; they must be 0 to 1000 and -100 to 100",
+                       (double)s->model_weight, (double)s->insertion_bonus);
   return LINNET_OK;
 }
 

@@ -13,7 +13,7 @@ enum linnet_status linnet_row_priors_check(struct linnet_context *context, const
                                            size_t symbols, float scale) {
   double sum = 0;
   if (!(scale >= 0 && (double)scale <= max_scale))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: prior scale %g, must be 0 to %g", name, (double)scale,
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: prior_scale is %g; it must be 0 to %g", name, (double)scale,
                        max_scale);
   for (size_t v = 0; v < symbols && priors; v++) {
     if (!(priors[v] > 0) || !isfinite(priors[v]))

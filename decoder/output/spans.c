@@ -39,5 +39,6 @@ void linnet_spans_widen(struct linnet_span *phones, size_t num_phones, struct li
 enum linnet_status linnet_emission_delay_check(struct linnet_context *context, float seconds) {
   if (seconds >= 0 && seconds <= 10)
     return LINNET_OK;
-  return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the emission delay is %g s; it must be 0 to 10", (double)seconds);
+  return linnet_fail(context, LINNET_ERROR_ARGUMENT, "emission_delay is %g; it must be 0 to 10 seconds",
+                     (double)seconds);
 }

@@ -61,22 +61,18 @@ static enum linnet_status allocate(struct linnet_word_search *s) {
 
 static enum linnet_status check_weights(struct linnet_context *context, const struct linnet_word_search_settings *s) {
   if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0) || !(s->unknown_penalty >= 0))
-    return linnet_fail(
-        context, LINNET_ERROR_ARGUMENT,
-        "linnet_word_search_create: the thresholds are %g and %g and the penalty is %g; they must be at least 0",
-        (double)s->symbol_threshold, (double)s->score_threshold, (double)s->unknown_penalty);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "symbol_threshold is %g, score_threshold %g and unknown_penalty %g; they must be at least 0",
+                       (double)s->symbol_threshold, (double)s->score_threshold, (double)s->unknown_penalty);
   if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->word_bonus) <= 100))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_word_search_create: the model weight is %g and the word bonus %g; they must be 0 to "
-                       "1000 and -100 to 100",
+                       "language_model_weight is %g and word_bonus %g; they must be 0 to 1000 and -100 to 100",
                        (double)s->model_weight, (double)s->word_bonus);
   if (!(fabsf(s->unknown_bonus) <= 100))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_word_search_create: the bonus of unknown words is %g; it must be -100 to 100",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "unknown_bonus is %g; it must be -100 to 100",
                        (double)s->unknown_bonus);
   if (!(s->pronunciation_weight >= 0) || s->pronunciation_weight > 1000)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_word_search_create: the weight of pronunciations is %g; it must be 0 to 1000",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "pronunciation_weight is %g; it must be 0 to 1000",
                        (double)s->pronunciation_weight);
   return LINNET_OK;
 }
@@ -89,8 +85,8 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
         "linnet_word_search_create: the lexicon is NULL, or there are %zu symbols; there must be 1 to %d", symbols,
         MAX_SYMBOLS);
   if (s->beam < 1 || s->beam > LINNET_WORD_SEARCH_MAX)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: the beam is %zu; it must be 1 to %d",
-                       s->beam, LINNET_WORD_SEARCH_MAX);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "beam is %zu; it must be 1 to %d", s->beam,
+                       LINNET_WORD_SEARCH_MAX);
   for (size_t i = 0; i < s->num_silences; i++)
     if (s->silences[i] < 1 || (size_t)s->silences[i] >= symbols)
       return linnet_fail(context, LINNET_ERROR_ARGUMENT,

@@ -108,9 +108,8 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   if (recognizer_options_read(&options, context, path)) {
     set_endpoints(&options.settings, &endpoint);
     job.searches = options.search.kind != LINNET_SEARCH_GREEDY;
-    if (linnet_recognizer_create(context, &options.settings, &job.recognizer) != LINNET_OK)
-      tool_fail_context(context);
-    else if (lattices_open(&job.lattices, linnet_recognizer_search(job.recognizer)))
+    job.recognizer = recognizer_options_create(&options, context, path);
+    if (job.recognizer && lattices_open(&job.lattices, linnet_recognizer_search(job.recognizer)))
       code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
   }
   linnet_recognizer_destroy(job.recognizer);

@@ -138,6 +138,13 @@ bool tool_load_settings(struct linnet_context *context, const char *path, struct
   return true;
 }
 
+int tool_fail_recognizer(const struct linnet_context *context, const char *path, bool options) {
+  if (!tool_names_recognizer(path) || tool_interrupted())
+    return tool_fail_context(context);
+  return tool_fail("%s%s%s: %s", path, is_folder(path) ? "/recognizer.json" : "", options ? ", with the options" : "",
+                   linnet_context_error(context));
+}
+
 char *tool_find_model(struct linnet_context *context, const char *named) {
   struct linnet_recognizer_file *file = NULL;
   struct linnet_recognizer_settings settings;
@@ -175,7 +182,7 @@ struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, c
   settings.partial_interval = 0;
   settings.second_pass = NULL;
   if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)
-    tool_fail_context(context);
+    tool_fail_recognizer(context, path, search != NULL);
   linnet_recognizer_file_destroy(file);
   return recognizer;
 }

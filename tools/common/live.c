@@ -116,12 +116,10 @@ static bool create_recognizer(struct live *live, const char *path) {
   if (second_pass)
     settings->second_pass = second_pass;
   live->two_passes = settings->second_pass != NULL;
-  const enum linnet_status status = linnet_recognizer_create(live->context, settings, &live->recognizer);
+  live->recognizer = recognizer_options_create(&live->options, live->context, path);
   settings->endpoint = NULL;
   free(second_pass);
-  if (status != LINNET_OK)
-    tool_fail_context(live->context);
-  return status == LINNET_OK && check_causal(live, path);
+  return live->recognizer && check_causal(live, path);
 }
 
 bool live_open(struct live *live, const char *path) {

@@ -75,6 +75,10 @@ static bool check_blank_penalty(void) {
 }
 
 bool recognizer_options_check(const char *path) {
+  if (ensemble_weight != TOOL_NOT_GIVEN && !(ensemble_weight >= 0 && ensemble_weight < 1)) {
+    tool_usage("--ensemble-weight %g: must be 0 or more, and less than 1", ensemble_weight);
+    return false;
+  }
   if (phones_option && word_options_given()) {
     tool_usage("only one of --phones and --words");
     return false;
@@ -112,6 +116,14 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
   if (second_pass_option)
     options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
   return search_options_read(&options->search, true);
+}
+
+struct linnet_recognizer *recognizer_options_create(const struct recognizer_options *options,
+                                                    struct linnet_context *context, const char *path) {
+  struct linnet_recognizer *recognizer = NULL;
+  if (linnet_recognizer_create(context, &options->settings, &recognizer) != LINNET_OK)
+    tool_fail_recognizer(context, path, !recognizer_options_default() || ensemble_weight != TOOL_NOT_GIVEN);
+  return recognizer;
 }
 
 void recognizer_options_release(struct recognizer_options *options) {

@@ -86,6 +86,10 @@ struct recognizer_options {
 /* Loads the settings of the recognizer or model at `path` and applies the options. False after printing why not. The
  * structure must not be moved; `path` must outlive it. Release it with recognizer_options_release in either case. */
 bool recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path);
+
+/* Creates the recognizer, whose settings were read from `path`. NULL after printing why not. */
+struct linnet_recognizer *recognizer_options_create(const struct recognizer_options *options,
+                                                    struct linnet_context *context, const char *path);
 void recognizer_options_release(struct recognizer_options *options);
 
 #endif

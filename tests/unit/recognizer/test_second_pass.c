@@ -311,7 +311,7 @@ static void test_refused(void) {
     CHECK(linnet_recognizer_load(context, FOLDER "/refused.json", &recognizer) != LINNET_OK && !recognizer, "%s loads",
           cases[i].late);
     const char *error = linnet_context_error(context);
-    CHECK(strstr(error, cases[i].message) && strstr(error, "second_pass: ") &&
+    CHECK(strstr(error, cases[i].message) && strstr(error, "second_pass: " FOLDER "/bad.json: ") &&
               strstr(error, "refused.json"),
           "'%s', expected '%s'", error, cases[i].message);
   }

@@ -256,9 +256,9 @@ static void test_refused(struct linnet_context *context) {
   refuse(context, "<blk> 0\n", 0.5f, "priors: some.txt: 1 priors of 5 symbols");
   refuse(context, "<blk> .5\nA .5\nB 0\nC 0\nSIL 0\n", 0.5f, "some.txt: the prior of symbol 2 is 0, must be above 0");
   refuse(context, "<blk> .5\nA .5\nB 1\nC 1\nSIL 1\n", 0.5f, "some.txt: the sum of the priors is 4, must be 1");
-  refuse(context, lines, -0.5f, "some.txt: prior scale -0.5, must be 0 to 2");
-  refuse(context, lines, 2.5f, "prior scale 2.5, must be 0 to 2");
-  refuse(context, lines, NAN, "prior scale");
+  refuse(context, lines, -0.5f, "some.txt: prior_scale is -0.5; it must be 0 to 2");
+  refuse(context, lines, 2.5f, "prior_scale is 2.5; it must be 0 to 2");
+  refuse(context, lines, NAN, "prior_scale");
   float bad[SYMBOLS] = {1, 0, 0, 0, NAN};
   struct linnet_beam_settings settings;
   struct linnet_beam *beam;
