@@ -392,7 +392,10 @@ static json_t *load_root(const char *path) {
   json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
   if (json_is_object(root))
     return root;
-  tool_fail("%s:%d: %s", path, root ? 1 : error.line, root ? "not a JSON object" : error.text);
+  if (!root && error.line < 0)
+    tool_fail("%s", error.text); /* it names the file */
+  else
+    tool_fail("%s:%d: %s", path, root ? 1 : error.line, root ? "not a JSON object" : error.text);
   json_decref(root);
   return NULL;
 }
