@@ -32,6 +32,7 @@ struct linnet_decoder {
   struct linnet_bytes *bytes;
   struct correction correction;
   SNDFILE *file;
+  int64_t missing; /* bytes that the header announces behind the end of the file */
   size_t channels;
   bool warned;
 };
@@ -115,22 +116,32 @@ static bool only_chunks(struct linnet_bytes *bytes, int64_t at) {
   return at == bytes->size || at == bytes->size + 1;
 }
 
-static struct correction correct_wav(struct linnet_bytes *bytes) {
-  struct correction correction = {0};
-  struct chunk chunk;
+/* Where the data chunk begins; 0: the file is no WAV, or has none. */
+static int64_t find_data(struct linnet_bytes *bytes, struct chunk *chunk) {
   int64_t at = 12;
-  if (!read_chunk(bytes, 0, &chunk) || memcmp(chunk.id, "RIFF", 4) != 0)
-    return correction;
-  for (int i = 0; i < 100 && read_chunk(bytes, at, &chunk) && memcmp(chunk.id, "data", 4) != 0; i++)
-    at = after(at, &chunk);
-  int64_t left = bytes->size - at - 8;
-  if (memcmp(chunk.id, "data", 4) != 0 || chunk.length != 0 || left <= 0 || only_chunks(bytes, at + 8))
-    return correction;
-  uint32_t length = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX - 1;
-  correction.offset = at + 4;
+  if (!read_chunk(bytes, 0, chunk) || memcmp(chunk->id, "RIFF", 4) != 0)
+    return 0;
+  for (int i = 0; i < 100 && read_chunk(bytes, at, chunk) && memcmp(chunk->id, "data", 4) != 0; i++)
+    at = after(at, chunk);
+  return memcmp(chunk->id, "data", 4) == 0 ? at : 0;
+}
+
+/* Lengths from here on are placeholders of programs that wrote to a pipe. */
+static const uint32_t placeholder = 0x7fff0000;
+
+static void check_wav(struct linnet_decoder *decoder) {
+  struct chunk chunk;
+  const int64_t at = find_data(decoder->bytes, &chunk), left = decoder->bytes->size - at - 8;
+  if (at == 0)
+    return;
+  if (chunk.length > 0 && chunk.length < placeholder && chunk.length > left)
+    decoder->missing = chunk.length - left;
+  if (chunk.length != 0 || left <= 0 || only_chunks(decoder->bytes, at + 8))
+    return;
+  const uint32_t length = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX - 1;
+  decoder->correction.offset = at + 4;
   for (int i = 0; i < 4; i++)
-    correction.length[i] = (unsigned char)(length >> 8 * i);
-  return correction;
+    decoder->correction.length[i] = (unsigned char)(length >> 8 * i);
 }
 
 /* --- What a file that cannot be opened seems to be ------------------------------------------------------------ */
@@ -226,11 +237,17 @@ static void sndfile_destroy(struct linnet_decoder *decoder) {
 }
 
 static void warn(struct linnet_decoder *decoder) {
-  if (sf_error(decoder->file) == SF_ERR_NO_ERROR || decoder->warned)
+  const bool failed = sf_error(decoder->file) != SF_ERR_NO_ERROR;
+  if (decoder->warned || (!failed && decoder->missing == 0))
     return;
   decoder->warned = true;
-  linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: decoding stopped early: %s", decoder->bytes->name,
-             sf_strerror(decoder->file));
+  if (failed)
+    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: decoding stopped early: %s", decoder->bytes->name,
+               sf_strerror(decoder->file));
+  else
+    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING,
+               "%s: the header announces %lld more bytes than there are: is the file complete?", decoder->bytes->name,
+               (long long)decoder->missing);
 }
 
 static enum linnet_status sndfile_read(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got) {
@@ -275,7 +292,7 @@ enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struc
   if (!decoder)
     return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory", bytes->name);
   decoder->bytes = bytes;
-  decoder->correction = correct_wav(bytes);
+  check_wav(decoder);
   bytes->position = 0;
   SF_INFO found = {0};
   decoder->file = open_locked(decoder, &found);

@@ -92,6 +92,35 @@ static void test_unknown_sizes(const float *signal) {
   free(file.data);
 }
 
+static int incomplete;
+
+static void count_warnings(void *user, enum linnet_log_level level, const char *message) {
+  (void)user;
+  incomplete += level == LINNET_LOG_WARNING && strstr(message, "announces 2000 more bytes") != NULL;
+}
+
+static void test_incomplete_wav(const float *signal) {
+  struct linnet_context_settings settings;
+  struct linnet_context *watched;
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, signal, 4000);
+  linnet_context_settings_default(&settings);
+  settings.log = count_warnings;
+  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
+  for (sf_count_t missing = 0; missing <= 2000; missing += 2000) {
+    struct linnet_audio *audio;
+    float *samples;
+    size_t n;
+    REQUIRE(linnet_audio_open_memory(watched, file.data, (size_t)(file.size - missing), NULL, &audio) == LINNET_OK &&
+                linnet_audio_read_all(audio, &samples, &n) == LINNET_OK,
+            "%s", linnet_context_error(watched));
+    linnet_audio_destroy(audio);
+    CHECK(n == 4000 - (size_t)missing / 2 && incomplete == (missing > 0), "%zu samples, %d warnings", n, incomplete);
+    linnet_audio_release(watched, samples);
+  }
+  linnet_context_destroy(watched);
+  free(file.data);
+}
+
 /* --- Raw ------------------------------------------------------------------------------------------------------ */
 
 static void check_raw(enum linnet_sample_format format, const void *data, size_t size, const float *expected,
@@ -582,6 +611,7 @@ int main(void) {
   float *signal = make_signal(SECOND);
   test_formats(signal);
   test_unknown_sizes(signal);
+  test_incomplete_wav(signal);
   test_raw_formats();
   test_g711();
   test_raw_is_not_held_back();
