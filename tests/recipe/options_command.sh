@@ -55,6 +55,12 @@ refused_context() {
 refused_context 'kernels "foo": unknown' --kernels foo
 refused_context 'device gpu: expected cpu, cuda, cuda:N or auto; omit --device' --device gpu
 refused_context '100000 threads; there must be at most' --threads 100000
+for command in transcribe 'features --out x.ark'; do
+  read -r -a parts <<< "$command"
+  check 2 '--channel -1: must be 0 or more' "$linnet" "${parts[@]}" --channel -1 x.wav
+  check 2 '--max-seconds -1: must be 0' "$linnet" "${parts[@]}" --max-seconds -1 x.wav
+  check 2 'add --raw FORMAT, or omit them' "$linnet" "${parts[@]}" --raw-rate 8000 x.wav
+done
 check 2 '--order 2: needs --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
 check 2 '--discount-fallback: needs --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
 [[ $failures -eq 0 ]]

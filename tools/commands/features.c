@@ -93,8 +93,13 @@ static bool read_statistics(struct features_job *job) {
 static bool read_audio(struct features_job *job) {
   linnet_audio_settings_default(&job->audio);
   job->audio.sample_rate = job->fbank.sample_rate;
-  job->audio.channel = options.channel;
-  job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw.format ? TOOL_RAW_SECONDS : 0;
+  if (!audio_options_check(&options.raw, options.channel, options.max_seconds))
+    return false;
+  if (options.channel != TOOL_NO_INTEGER)
+    job->audio.channel = options.channel;
+  job->audio.max_seconds = options.max_seconds != TOOL_NOT_GIVEN ? options.max_seconds
+                           : options.raw.format                  ? TOOL_RAW_SECONDS
+                                                                 : 0;
   if (raw_options_read(&options.raw, &job->audio))
     return true;
   tool_usage("--raw %s: must be " RAW_FORMATS, options.raw.format);
@@ -328,9 +333,9 @@ int tool_features(int argc, const char **argv) {
   options.cmvn_frames = "all";
   options.prior = 100;
   options.speed = 1;
-  options.channel = LINNET_CHANNEL_MIX;
+  options.channel = TOOL_NO_INTEGER;
   options.raw = (struct raw_options)RAW_DEFAULTS;
-  options.max_seconds = -1;
+  options.max_seconds = TOOL_NOT_GIVEN;
   const struct poptOption table[] = {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, output_table, 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, fbank_table, 0, "Filterbank, as Kaldi defines it:", NULL},

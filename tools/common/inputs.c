@@ -15,7 +15,7 @@ static struct {
   struct raw_options raw;
   int recursive, channel;
   double max_seconds;
-} options = {.channel = LINNET_CHANNEL_MIX, .raw = RAW_DEFAULTS, .max_seconds = TOOL_NOT_GIVEN};
+} options = {.channel = TOOL_NO_INTEGER, .raw = RAW_DEFAULTS, .max_seconds = TOOL_NOT_GIVEN};
 
 struct poptOption inputs_options[] = {
     {"data", 'd', POPT_ARG_STRING, &options.data, 0,
@@ -61,17 +61,27 @@ bool raw_options_read(const struct raw_options *raw, struct linnet_audio_setting
   return !raw->format || settings->raw_format != LINNET_SAMPLE_NONE;
 }
 
+bool audio_options_check(const struct raw_options *raw, int channel, double max_seconds) {
+  if (channel != TOOL_NO_INTEGER && channel < 0)
+    tool_usage("--channel %d: must be 0 or more", channel);
+  else if (max_seconds != TOOL_NOT_GIVEN && !(max_seconds >= 0))
+    tool_usage("--max-seconds %g: must be 0 (no limit) or more", max_seconds);
+  else if (!raw->format && (raw->rate != TOOL_NOT_GIVEN || raw->channels != TOOL_NO_INTEGER))
+    tool_usage("--raw-rate and --raw-channels are for audio without a header: add --raw FORMAT, or omit them");
+  else
+    return true;
+  return false;
+}
+
 static bool read_audio_options(struct linnet_audio_settings *audio, double sample_rate) {
   linnet_audio_settings_default(audio);
+  if (!audio_options_check(&options.raw, options.channel, options.max_seconds))
+    return false;
   audio->sample_rate = sample_rate;
-  audio->channel = options.channel;
-  if (options.max_seconds != TOOL_NOT_GIVEN) {
-    if (!(options.max_seconds >= 0)) {
-      tool_usage("--max-seconds %g: must be 0 (no limit) or more", options.max_seconds);
-      return false;
-    }
+  if (options.channel != TOOL_NO_INTEGER)
+    audio->channel = options.channel;
+  if (options.max_seconds != TOOL_NOT_GIVEN)
     audio->max_seconds = options.max_seconds;
-  }
   if (raw_options_read(&options.raw, audio))
     return true;
   tool_fail("--raw %s: must be " RAW_FORMATS, options.raw.format);

@@ -55,6 +55,9 @@ struct raw_options {
 /* Writes the values to settings of audio. False if there is no such format. */
 bool raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings);
 
+/* False after printing what is wrong with --channel, --max-seconds, --raw-rate or --raw-channels. */
+bool audio_options_check(const struct raw_options *raw, int channel, double max_seconds);
+
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
 /* --data, --recursive, --channel, --raw, --raw-rate, --raw-channels, --max-seconds; include as {NULL, 0,
