@@ -89,7 +89,9 @@ for command in 'transcribe' 'transcribe --live' 'align --text IN --lexicon folde
   check 1 "linnet ${parts[0]}: wrong/recognizer.json: $weight" "${parts[@]}" --model wrong sound.wav
 done
 check 1 "linnet listen: wrong/recognizer.json: $weight" listen --raw s16le --model wrong - < sound.wav
-check 1 "wrong/recognizer.json, with the options: $weight" transcribe --model wrong --beam 5 sound.wav
+check 1 "$weight (in the options, or in wrong/recognizer.json)" transcribe --model wrong --beam 5 sound.wav
+check 1 'hotwords: nowhere: No such file or directory (in the options, or in folder/recognizer.json)' \
+  transcribe --model folder --hotwords nowhere sound.wav
 check 2 '--ensemble-weight 1: must be 0 or more' transcribe --model folder --ensemble-weight 1 sound.wav
 check 1 'is no recognizer' transcribe --model folder --second-pass "$phones" sound.wav
 check 2 '--blank-penalty nan: must be -100 to 100' transcribe --model "$phones" --blank-penalty nan sound.wav

@@ -141,8 +141,9 @@ bool tool_load_settings(struct linnet_context *context, const char *path, struct
 int tool_fail_recognizer(const struct linnet_context *context, const char *path, bool options) {
   if (!tool_names_recognizer(path) || tool_interrupted())
     return tool_fail_context(context);
-  return tool_fail("%s%s%s: %s", path, is_folder(path) ? "/recognizer.json" : "", options ? ", with the options" : "",
-                   linnet_context_error(context));
+  const char *error = linnet_context_error(context), *name = is_folder(path) ? "/recognizer.json" : "";
+  return options ? tool_fail("%s (in the options, or in %s%s)", error, path, name)
+                 : tool_fail("%s%s: %s", path, name, error);
 }
 
 char *tool_find_model(struct linnet_context *context, const char *named) {
