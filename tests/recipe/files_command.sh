@@ -63,6 +63,18 @@ check 1 'File too large' bash -c 'ulimit -f 4 && trap "" XFSZ &&
   "$1" average --output average.safetensors "$2"' - "$linnet" "$here/../../models/english/phones.safetensors"
 [[ ! -e average.safetensors ]] || fail 'an incomplete model exists'
 
+# Once the output of all inputs is full, the others are not recognised for nothing.
+for i in {1..40}; do ln speech.wav "copy$i.wav"; done
+# shellcheck disable=SC2016 # of the inner shell
+check 1 'of 40 files failed' bash -c 'ulimit -f 1 && trap "" XFSZ &&
+  "$1" transcribe --threads 1 --format json --output full.json copy*.wav' - "$linnet"
+[[ $(grep -c 'cannot write: File too large' out) -eq 1 ]] || fail "one message: $(cat out)"
+if [[ -w /dev/full ]]; then
+  # shellcheck disable=SC2016 # of the inner shell
+  check 1 '40 of 40 files failed' bash -c '"$1" transcribe --threads 1 copy*.wav > /dev/full' - "$linnet"
+fi
+rm copy*.wav
+
 # Closed descriptors: no opened file gets their numbers, because it would receive the messages.
 # shellcheck disable=SC2016 # of the inner shell
 for closed in '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do

@@ -211,13 +211,14 @@ static bool find_files(struct results *results) {
 }
 
 bool results_skip(struct results *results, size_t item) {
-  if (!results->there[item])
-    return false;
   pthread_mutex_lock(&results->mutex);
-  results->skipped++;
+  const bool there = results->there[item], skip = there || results->blocked;
+  results->skipped += there;
+  results->failures += skip && !there;
   pthread_mutex_unlock(&results->mutex);
-  tool_progress_add(&results->progress, 1);
-  return true;
+  if (skip)
+    tool_progress_add(&results->progress, 1);
+  return skip;
 }
 
 /* --- one result --------------------------------------------------------------------------------------------------- */
@@ -243,7 +244,7 @@ static char *render(const struct results *results, const struct linnet_output *o
 /* Writes a text to its output and frees it. */
 static bool keep(struct results *results, size_t item, char *text, size_t bytes) {
   if (!results->folder && !results->journalled)
-    return ordered_put(&results->ordered, item, text, bytes) && text;
+    return ordered_put(&results->ordered, item, text, bytes) && text && !ferror(results->output.stream);
   bool good = text && (results->folder ? write_file(results, item, text, bytes)
                                        : journal_put(&results->journal, item, text, bytes));
   free(text);
@@ -258,10 +259,11 @@ void results_put(struct results *results, size_t item, const struct linnet_outpu
     named.bare = named.bare || (results->folder && !results->inputs->folder);
     text = render(results, &named, &bytes);
   }
-  bool good = keep(results, item, text, bytes);
+  const bool text_given = text != NULL, good = keep(results, item, text, bytes);
   pthread_mutex_lock(&results->mutex);
   results->failures += !good;
   results->done += good;
+  results->blocked = results->blocked || (text_given && !good && !results->folder);
   results->seconds += output ? output->seconds : 0;
   pthread_mutex_unlock(&results->mutex);
   tool_progress_add(&results->progress, 1);
