@@ -80,16 +80,19 @@ printf '{"model": "phones.safetensors", "ensemble_wieght": 0.5}' > folder/misspe
 check 1 'do you mean "ensemble_weight"?' transcribe --model folder/misspelt.json sound.wav
 printf '{"model": "phones.safetensors", "search": "words", "lexicon": "nowhere.txt"}' > folder/missing.json
 check 1 'lexicon: folder/nowhere.txt' transcribe --model folder/missing.json sound.wav
-check 1 'folder/missing.json: lexicon: folder/nowhere.txt' transcribe --model folder/missing.json sound.wav
+check 1 'lexicon: folder/nowhere.txt: No such file or directory (in the options, or in folder/missing.json)' \
+  transcribe --model folder/missing.json sound.wav
 mkdir wrong
 printf '{"model": "../folder/phones.safetensors", "ensemble_weight": 1}' > wrong/recognizer.json
 weight='ensemble_weight is 1; it must be 0 or more, and less than 1'
-for command in 'transcribe' 'transcribe --live' 'align --text IN --lexicon folder/lexicon.txt' 'posteriors --out x.ark'; do
+for command in 'align --text IN --lexicon folder/lexicon.txt' 'posteriors --out x.ark'; do
   read -r -a parts <<< "$command"
   check 1 "linnet ${parts[0]}: wrong/recognizer.json: $weight" "${parts[@]}" --model wrong sound.wav
 done
-check 1 "linnet listen: wrong/recognizer.json: $weight" listen --raw s16le --model wrong - < sound.wav
-check 1 "$weight (in the options, or in wrong/recognizer.json)" transcribe --model wrong --beam 5 sound.wav
+for command in transcribe 'transcribe --live' 'transcribe --beam 5' 'listen --raw s16le'; do
+  read -r -a parts <<< "$command"
+  check 1 "$weight (in the options, or in wrong/recognizer.json)" "${parts[@]}" --model wrong - < sound.wav
+done
 check 1 'hotwords: nowhere: No such file or directory (in the options, or in folder/recognizer.json)' \
   transcribe --model folder --hotwords nowhere sound.wav
 check 2 '--ensemble-weight 1: must be 0 or more' transcribe --model folder --ensemble-weight 1 sound.wav

@@ -51,7 +51,7 @@ bool tool_load_settings(struct linnet_context *context, const char *path, struct
                         struct linnet_recognizer_settings *settings);
 
 /* Prints why the recognizer or model at `path` failed to open, and names its settings file; `options` says whether
- * options change these settings. Returns the exit code. */
+ * options may have changed these settings. Returns the exit code. */
 int tool_fail_recognizer(const struct linnet_context *context, const char *path, bool options);
 
 /* Creates a recognizer with another search (NULL: greedy), and without endpoints, for the model of the recognizer or

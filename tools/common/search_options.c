@@ -101,7 +101,6 @@ static void read_model_settings(struct recognizer_options *options) {
 }
 
 bool recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path) {
-  struct linnet_search_settings of_file;
   linnet_search_settings_default(&options->search);
   if (!tool_load_settings(context, path, &options->file, &options->settings))
     return false;
@@ -116,18 +115,14 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
   }
   if (second_pass_option)
     options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
-  memcpy(&of_file, &options->search, sizeof of_file);
-  const bool read = search_options_read(&options->search, true);
-  options->changed = ensemble_weight != TOOL_NOT_GIVEN || second_pass_option || blank_penalty != TOOL_NOT_GIVEN ||
-                     memcmp(&of_file, &options->search, sizeof of_file) != 0;
-  return read;
+  return search_options_read(&options->search, true);
 }
 
 struct linnet_recognizer *recognizer_options_create(const struct recognizer_options *options,
                                                     struct linnet_context *context, const char *path) {
   struct linnet_recognizer *recognizer = NULL;
   if (linnet_recognizer_create(context, &options->settings, &recognizer) != LINNET_OK)
-    tool_fail_recognizer(context, path, options->changed);
+    tool_fail_recognizer(context, path, true);
   return recognizer;
 }
 

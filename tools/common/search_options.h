@@ -81,7 +81,6 @@ struct recognizer_options {
   struct linnet_recognizer_file *file; /* NULL: there is only a model */
   struct linnet_recognizer_settings settings;
   struct linnet_search_settings search;
-  bool changed; /* options change settings */
 };
 
 /* Loads the settings of the recognizer or model at `path` and applies the options. False after printing why not. The
