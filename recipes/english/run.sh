@@ -69,8 +69,8 @@ case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc
 check_way --train-cmd "$train_cmd"
 [ -z "$teacher" ] || [ -n "$live" ] || die "--teacher FILE: needs --live"
 conf=$here/conf/conv.json weights='1.0 1.1 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1'
-tuning_beam=200 beam=800 blank_penalty=0.5
-[ -z "$live" ] || conf=$here/conf/live.json beam=400
+tuning_beam=200 beam=1600 threshold=16 blank_penalty=0.5
+[ -z "$live" ] || conf=$here/conf/live.json beam=800 threshold=15
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
 root=$exp prepared=$exp/data name=english shared='' special=', "edge_silence": 0.08'
 [ -z "$live" ] || exp=$exp/live name=english-live shared=../english/
@@ -152,7 +152,7 @@ calibrate() {
 # Sets search to the options of the search for words, with a weight, a bonus and a scale of the priors.
 search_options() {
 	search=(--words --lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$1" --word-bonus "$2"
-		--priors "$exp/words/priors.txt" --prior-scale "$3" --beam "$beam")
+		--priors "$exp/words/priors.txt" --prior-scale "$3" --beam "$beam" --score-threshold "$threshold")
 }
 
 # trial POSTERIORS REFERENCE WEIGHT BONUS SCALE: prints the line "ERROR WEIGHT BONUS SCALE", with the beam for tuning
@@ -298,7 +298,7 @@ write_settings() {
 	cat >"$ship/recognizer.json" <<-END
 		{"model": "phones.safetensors", "search": "words", "lexicon": "${shared}lexicon.txt",
 		 "language_model": "${shared}words.bin", "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam,
-		 "priors": "priors.txt", "prior_scale": $scale, "blank_penalty": $blank_penalty$special${1:-}}
+		 "score_threshold": $threshold, "priors": "priors.txt", "prior_scale": $scale, "blank_penalty": $blank_penalty$special${1:-}}
 	END
 }
 
