@@ -69,7 +69,7 @@ case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc
 check_way --train-cmd "$train_cmd"
 [ -z "$teacher" ] || [ -n "$live" ] || die "--teacher FILE: needs --live"
 conf=$here/conf/conv.json weights='1.0 1.1 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1'
-tuning_beam=200 beam=1600 threshold=16 blank_penalty=0.5
+tuning_beam=200 beam=1200 threshold=16 blank_penalty=0.5
 [ -z "$live" ] || conf=$here/conf/live.json beam=800 threshold=15
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 scales=0.5 bonuses='' steps=0.1
 root=$exp prepared=$exp/data name=english shared='' special=', "edge_silence": 0.08'
