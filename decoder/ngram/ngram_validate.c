@@ -23,18 +23,19 @@ static bool check_text(const struct linnet_ngram *m) {
   return true;
 }
 
-/* The nodes after the inner ones have no children, each level ends where the next one begins, and marks are positions
- * of zeros. So all ranges of children follow one another, level by level. */
+/* The children of a level are the next level, and marks are positions of zeros. */
 static bool check_tree(const struct linnet_ngram *m) {
-  uint32_t position = 0, child = 1, level = 0;
-  for (uint32_t node = 0; node < m->inner; node++, position++) {
-    if (node == m->base[level] && child != m->base[++level])
+  uint32_t position = 0, child = 1;
+  for (unsigned level = 0; level < m->shape.order; level++) {
+    if (child != m->base[level + 1])
       return false;
-    for (; m->tree[position / 64] >> position % 64 & 1; position++)
-      if (++child > m->total)
+    for (uint32_t node = m->base[level]; node < m->base[level + 1]; node++, position++) {
+      for (; m->tree[position / 64] >> position % 64 & 1; position++)
+        if (++child > m->total)
+          return false;
+      if (node % NGRAM_MARK_NODES == 0 && m->marks[node / NGRAM_MARK_NODES] != position)
         return false;
-    if (node % NGRAM_MARK_NODES == 0 && m->marks[node / NGRAM_MARK_NODES] != position)
-      return false;
+    }
   }
   return child == m->total;
 }
