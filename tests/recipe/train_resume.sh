@@ -52,7 +52,12 @@ start damaged
 until [[ -e damaged/checkpoint-previous.safetensors ]] || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
 kill -KILL $process 2> /dev/null || true
 wait $process 2> /dev/null || true
-printf 'x' | dd of=damaged/checkpoint.safetensors bs=1 seek=5000 conv=notrunc status=none
+# If it was killed while it replaced a checkpoint, both names are one file, or the previous one has no name.
+[[ -e damaged/checkpoint-previous.safetensors ]] ||
+  cp damaged/checkpoint.safetensors damaged/checkpoint-previous.safetensors
+cp damaged/checkpoint.safetensors damaged-copy
+printf 'x' | dd of=damaged-copy bs=1 seek=5000 conv=notrunc status=none
+mv damaged-copy damaged/checkpoint.safetensors
 train damaged || fail "$(cat damaged.log)"
 grep -q 'checksum is wrong: training continues from the previous checkpoint' damaged.log || fail "$(cat damaged.log)"
 compare damaged
