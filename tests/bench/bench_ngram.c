@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
   struct linnet_context *context = test_context();
   struct linnet_ngram *ngram = NULL, *quantized = NULL;
   REQUIRE(linnet_ngram_load(context, argv[1], &ngram) == LINNET_OK, "%s", linnet_context_error(context));
-  measure("32 bits", ngram, argv[2]);
+  measure(linnet_ngram_is_quantized(ngram) ? "8 bits" : "32 bits", ngram, argv[2]);
   if (linnet_ngram_quantize(context, ngram, &quantized) == LINNET_OK)
     measure("8 bits", quantized, argv[2]);
   linnet_ngram_destroy(quantized);
