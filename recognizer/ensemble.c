@@ -129,11 +129,11 @@ enum linnet_status linnet_companion_run(struct linnet_companion *c, const float 
   c->num_rows = 0;
   LINNET_TRY(reserve(c, &c->features, &c->features_capacity, frames * mel));
   memcpy(c->features, features, frames * mel * sizeof *features);
+  if (silence)
+    frames = linnet_silence_remove(silence, c->features, frames, mel);
   linnet_normalizer_reset(&c->normalizer);
   linnet_normalizer_set_level(&c->normalizer, c->features, frames);
   linnet_normalizer_apply(&c->normalizer, c->features, frames);
-  if (silence)
-    frames = linnet_silence_remove(silence, c->features, frames, mel);
   const size_t rows = linnet_model_num_output_frames(c->ensemble->model, frames);
   if (rows == 0)
     return LINNET_OK;

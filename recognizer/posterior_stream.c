@@ -298,14 +298,6 @@ static int receive(void *user, const float *log_posteriors, size_t first, size_t
   return s->silence ? decode_selected(s, log_posteriors, frames) : decode(s, log_posteriors, first, frames);
 }
 
-/* Runs the frames that remain without long silences; there may be none. */
-static enum linnet_status run_selected(struct linnet_stream *s) {
-  size_t left = linnet_silence_remove(s->silence, s->features, s->frames, num_mel(s));
-  LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, receive, s));
-  decode_selected(s, NULL, 0);
-  return decoding_status(s);
-}
-
 static size_t frames_of(const struct linnet_stream *s, double seconds) {
   return (size_t)(seconds * 1000 / s->normalizer.config.fbank.frame_shift);
 }
@@ -313,9 +305,13 @@ static size_t frames_of(const struct linnet_stream *s, double seconds) {
 static enum linnet_status run_networks(struct linnet_stream *s) {
   if (s->companion)
     LINNET_TRY(linnet_companion_run(s->companion, s->features, s->frames, s->silence));
-  linnet_normalizer_apply(&s->normalizer, s->features, s->frames);
   s->taken = s->frames;
-  return s->silence ? run_selected(s) : linnet_encoder_run(s->encoder, s->features, s->frames, receive, s);
+  const size_t left = s->silence ? linnet_silence_remove(s->silence, s->features, s->frames, num_mel(s)) : s->frames;
+  linnet_normalizer_apply(&s->normalizer, s->features, left);
+  LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, receive, s));
+  if (s->silence)
+    decode_selected(s, NULL, 0);
+  return LINNET_OK;
 }
 
 /* Silence must be found before normalisation. */

@@ -9,8 +9,6 @@
 #include "frontend/features/speech_level.h"
 #include "model/format/feature_config.h"
 
-static const double silence_range = 35; /* dB below the level of the utterance */
-
 enum { BLANK_ROWS = 16 };
 
 /* Output frame g consists of `stride` frames from first_frame(g) on. */
@@ -96,7 +94,7 @@ static void mark_selected(struct linnet_silence *s, const struct utterance *u, c
 
 enum linnet_status linnet_silence_find(struct linnet_context *context, const float *features, size_t frames, size_t dim,
                                        struct linnet_silence_rule rule, struct linnet_silence **silence) {
-  const struct utterance u = {features, frames, dim, linnet_speech_threshold(features, frames, dim, silence_range)};
+  const struct utterance u = {features, frames, dim, linnet_silence_threshold(features, frames, dim)};
   size_t groups = linnet_divide_up(frames, rule.stride);
   struct linnet_silence *s = linnet_calloc(context, 1, sizeof *s);
   *silence = NULL;

@@ -72,8 +72,21 @@ static void test_nothing(void) {
   CHECK(linnet_silence_find(context, x, FRAMES, DIM, long_silences, &silence) == LINNET_OK && !silence, "all speech");
   make(x, 25, 280, 0);
   CHECK(linnet_silence_find(context, x, FRAMES, DIM, long_silences, &silence) == LINNET_OK && !silence, "short pauses");
-  make(x, 100, 200, 14); /* 26 dB below */
+  make(x, 100, 200, 16); /* 17 dB below */
   CHECK(linnet_silence_find(context, x, FRAMES, DIM, long_silences, &silence) == LINNET_OK && !silence, "loud noise");
+}
+
+/* Soft speech 26 dB below the loudest is no silence if a twentieth of the utterance is softer. */
+static void test_soft_speech(void) {
+  static float x[FRAMES * DIM];
+  struct linnet_silence *silence = NULL;
+  make(x, 0, 100, 14);
+  for (size_t i = (FRAMES - 25) * DIM; i < FRAMES * DIM; i++)
+    x[i] = 0;
+  REQUIRE(linnet_silence_find(context, x, FRAMES, DIM, long_silences, &silence) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(!silence, "soft speech is removed");
+  linnet_silence_destroy(silence);
 }
 
 /* --- the ends of an utterance ------------------------------------------------------------------------------------ */
@@ -191,11 +204,13 @@ int main(void) {
   for (size_t piece = 1; piece <= GROUPS; piece += 7) {
     check(150, 210, -15.9424f, 40, 80, piece); /* digital silence on both sides; 30 frames stay at either end */
     check(150, 210, 10, 40, 80, piece);        /* noise 43 dB below */
+    check(150, 210, 14, 40, 80, piece);        /* noise 26 dB below */
     check(0, 90, 0, 0, 40, piece);
     check(241, FRAMES, 0, 70, GROUPS, piece);
     check(FRAMES, FRAMES, -15.9424f, 0, 0, piece); /* only digital silence */
   }
   test_nothing();
+  test_soft_speech();
   for (size_t stride = 1; stride <= 4; stride++) {
     check_padding(0, stride);
     check_padding(KEEP, stride);
