@@ -59,10 +59,19 @@ take_options "via jobs mem gpus threads options parts log ranks pe requeue! prog
 notices='' # whether GridEngine sends them
 [ "$via" != gridengine ] || notices=$requeue
 
+# A step of slurm, which gets the signal before the time limit. Since 22.05 srun does not read SLURM_CPUS_PER_TASK, which
+# sbatch may set to 1 if nothing was requested.
+start_step() {
+	local requested=" ${threads:+-c }$options"
+	echo 'srun --kill-on-bad-exit=1'
+	# shellcheck disable=SC2016
+	[[ $requested != *" -c"* && $requested != *" --cpus-per-task"* ]] || echo '--cpus-per-task="$SLURM_CPUS_PER_TASK"'
+}
+
 # How the processes of a part are started.
 launcher() {
 	if [ "$via" = slurm ]; then
-		[ -z "$ranks$requeue" ] || echo "srun --kill-on-bad-exit=1" # a step, which gets the signal before the time limit
+		[ -z "$ranks$requeue" ] || start_step
 	elif [ "${ranks:-1}" = 1 ]; then
 		:
 	elif [ "$via" = gridengine ]; then

@@ -33,7 +33,7 @@ SlurmdPidFile=$PWD/slurm/slurmd.pid
 SlurmctldLogFile=$PWD/slurm/slurmctld.log
 SlurmdLogFile=$PWD/slurm/slurmd.log
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin=task/affinity
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerType=sched/builtin
@@ -65,6 +65,12 @@ wait_for 30 idle || skip "Slurm did not start: $(tail -qn 1 slurm/slurmctld.log 
 check_features slurm '--partition=test --time=5' '--partition=nowhere'
 check_interrupt slurm '--partition=test --time=5'
 [[ $(find cluster/log -name '*.slurm' | wc -l) -eq 4 ]] || fail 'the array has not four tasks'
+
+# --- where Slurm binds a rank to its processors, it is bound to all that it has requested
+
+SLURM_CPU_BIND=cores check 0 '1 of 1 parts to run' "$recipes/common/cmd.sh" --via slurm --ranks 1 --threads "$(nproc)" --options '--time=5' \
+  --retries 0 --parts 1 --log bound -- nproc
+[[ $(< bound.1.log) == "$(nproc)" ]] || fail "a rank that has requested $(nproc) processors has $(< bound.1.log)"
 
 # --- a training that gets the signal of its time limit, and one of whose ranks dies: back into the queue, and the same
 # model in the end

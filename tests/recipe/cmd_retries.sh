@@ -47,20 +47,21 @@ echo "$@" >> "$FAKE/calls"
 for argument; do
   case "$argument" in
   --array=*) parts=${argument#--array=} ;;
+  --cpus-per-task=*) threads=${argument#--cpus-per-task=} ;;
   *.sh) script=$argument ;;
   esac
 done
 for part in ${parts//,/ }; do
-  SLURM_ARRAY_TASK_ID=$part SLURM_JOB_ID=$((100 + part)) SLURM_NTASKS=2 bash "$script"
+  SLURM_ARRAY_TASK_ID=$part SLURM_JOB_ID=$((100 + part)) SLURM_NTASKS=2 SLURM_CPUS_PER_TASK=${threads:-1} bash "$script"
   while [ -e "$FAKE/requeue" ]; do # as after scontrol requeue
     rm "$FAKE/requeue"
-    SLURM_ARRAY_TASK_ID=$part SLURM_JOB_ID=$((100 + part)) SLURM_RESTART_COUNT=1 bash "$script"
+    SLURM_ARRAY_TASK_ID=$part SLURM_JOB_ID=$((100 + part)) SLURM_CPUS_PER_TASK=${threads:-1} SLURM_RESTART_COUNT=1 bash "$script"
   done
 done
 END
 printf '#!/bin/bash\necho "scontrol $*" >> "$FAKE/calls"\ntouch "$FAKE/requeue"\n' > bin/scontrol
 printf '#!/bin/bash\n[ -e "$FAKE/queue" ] && rm "$FAKE/queue" && echo job\nexit 0\n' > bin/squeue
-printf '#!/bin/bash\necho "srun $*" >> "$FAKE/calls"\nshift\nexec "$@"\n' > bin/srun
+printf '#!/bin/bash\necho "srun $*" >> "$FAKE/calls"\nwhile [[ $1 == --* ]]; do shift; done\nexec "$@"\n' > bin/srun
 printf '#!/bin/bash\necho "mpirun $*" >> "$FAKE/calls"\nfor r in 1 2 3; do "${@:3}" || exit; done\n' > bin/mpirun
 printf '#!/bin/bash\n' > bin/scancel
 chmod +x bin/*
@@ -87,8 +88,14 @@ check 0 '1 of 1 parts to run' "$cmd" --via slurm --ranks 2 --threads 4 --requeue
 for option in --ntasks=2 --cpus-per-task=4 --requeue --signal=TERM@120 --open-mode=append; do
   grep -q -- "$option" calls || fail "sbatch without $option: $(cat calls)"
 done
-grep -q '^srun --kill-on-bad-exit=1 ./train' calls || fail "$(cat calls)"
+grep -qx 'srun --kill-on-bad-exit=1 --cpus-per-task=4 ./train' calls || fail "$(cat calls)"
 [[ $(grep -c 'interrupted: queued again' logs/train.1.log) -eq 2 ]] || fail "$(cat logs/train.1.log)"
+for threads in --threads=3 --options=--cpus-per-task=3 ''; do # also one process alone, if it has requested processors
+  check 0 '1 of 1 parts to run' "$cmd" --via slurm --requeue ${threads:+"${threads%%=*}" "${threads#*=}"} --parts 1 --log "logs/one$threads" -- true
+done
+[[ $(grep '^srun .* true' calls | paste -s -d ,) == \
+  'srun --kill-on-bad-exit=1 --cpus-per-task=3 true,srun --kill-on-bad-exit=1 --cpus-per-task=3 true,srun --kill-on-bad-exit=1 true' ]] ||
+  fail "$(cat calls)"
 touch queue
 check 1 '1 of 1 parts failed' "$cmd" --via slurm --ranks 2 --requeue --retries 0 --parts 1 --log logs/failing -- ./train
 [[ ! -e queue ]] || fail 'did not wait for a job in the queue'
