@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--ranks N] [--pe NAME]
-              [--requeue] [--progress FILE] [--options TEXT] [--retries N] [--items FILE [--results FILE]]
+              [--requeue] [--notice S] [--progress FILE] [--options TEXT] [--retries N] [--items FILE [--results FILE]]
               --parts N | --lines FILE --log PREFIX -- COMMAND [ARGUMENT...]
 
 Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
@@ -27,9 +27,10 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
                   processor. They run under mpirun; in slurm under srun; in gridengine under mpirun, on the hosts that
                   its parallel environment gives
   --pe NAME       this parallel environment of gridengine (default: mpi)
-  --requeue       the command ends with code 143 after SIGTERM and can continue. slurm sends this signal 120 seconds before
-                  the time limit; gridengine sends SIGUSR1 or SIGUSR2 (-notify), which become SIGTERM. Then, and when a
-                  machine fails, the part is queued again and continues. qdel ends it for good
+  --requeue       the command ends with code 143 after SIGTERM and can continue. slurm sends this signal before the time
+                  limit; gridengine sends SIGUSR1 or SIGUSR2 (-notify), which become SIGTERM. Then, and when a machine
+                  fails, the part is queued again and continues. qdel ends it for good
+  --notice S      slurm sends the signal S seconds before the time limit (default 120); in gridengine the queue decides
   --progress FILE the checkpoint of the command; {} as above. If the command fails in another way, for example because it
                   was killed, and FILE has changed since the command started, slurm and gridengine queue the part again,
                   and it continues. If FILE has not changed, the part has failed
@@ -43,9 +44,9 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
 END
 }
 
-via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' progress='' retries=2 items='' results='' lines=''
+via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' notice=120 progress='' retries=2 items='' results='' lines=''
 submission='' watcher='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
-take_options "via jobs mem gpus threads options parts log ranks pe requeue! progress retries items results lines ..." "$@"
+take_options "via jobs mem gpus threads options parts log ranks pe requeue! notice progress retries items results lines ..." "$@"
 [ -z "$lines" ] || {
 	[ -z "$parts" ] || die "--parts and --lines exclude each other"
 	[ -s "$lines" ] || die "--lines $lines: is missing or empty"
@@ -272,7 +273,7 @@ run_parts() {
 		wanted=(${mem:+--mem="$mem"} ${gpus:+--gres=gpu:"$gpus"} ${threads:+--cpus-per-task="$threads"})
 		[ "${ranks:-1}" = 1 ] || wanted=(${mem:+--mem-per-cpu="$mem"} ${gpus:+--gpus-per-task="$gpus"}
 			${threads:+--cpus-per-task="$threads"} --ntasks="$ranks")
-		[ -z "$requeue$progress" ] || wanted+=(--requeue ${requeue:+--signal=TERM@120} --open-mode=append)
+		[ -z "$requeue$progress" ] || wanted+=(--requeue ${requeue:+--signal=TERM@"$notice"} --open-mode=append)
 		cancel_command=(scancel --name="$job")
 		submit sbatch --wait --quiet --array="$(unfinished | paste -s -d ,)${jobs:+%$jobs}" --output="$log.%a.slurm" \
 			${wanted[@]+"${wanted[@]}"} ${some[@]+"${some[@]}"} --job-name="$job" "$log.sh"
@@ -296,6 +297,7 @@ gridengine) need_program qsub ;;
 *) die "--via $via: must be local, parallel, slurm or gridengine" ;;
 esac
 [ -z "$ranks" ] || [[ $ranks =~ ^[1-9][0-9]*$ ]] || die "--ranks $ranks: must be a number above 0"
+[[ $notice =~ ^[1-9][0-9]*$ ]] || die "--notice $notice: must be a number of seconds above 0"
 [[ $retries =~ ^[0-9]+$ ]] || die "--retries $retries: must be a whole number"
 [ "${ranks:-1}" = 1 ] || [ "$via" = slurm ] || [ "$via" = gridengine ] || command -v mpirun >/dev/null ||
 	die "--ranks $ranks: mpirun is not installed: install Open MPI or MPICH"

@@ -288,7 +288,7 @@ parse_way() {
 	_words=("${_words[@]:1}")
 	while [ ${#_words[@]} -gt 0 ]; do
 		case "${_words[0]}" in
-		--mem | --gpus | --threads | --pe)
+		--mem | --gpus | --threads | --pe | --notice)
 			[ ${#_words[@]} -gt 1 ] || die "${_words[0]} needs a value"
 			way_requests+=("${_words[@]:0:2}")
 			# shellcheck disable=SC2034
