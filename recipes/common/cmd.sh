@@ -280,7 +280,8 @@ run_parts() {
 		[ -z "$requeue$progress" ] || submit wait_for_queue
 		;;
 	gridengine)
-		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} ${threads:+-pe smp "$threads"})
+		wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"})
+		[ "${threads:-1}" = 1 ] || wanted+=(-pe smp "$threads")
 		[ "${ranks:-1}" = 1 ] || wanted=(${mem:+-l mem_free="$mem"} ${gpus:+-l gpu="$gpus"} -pe "$pe" $((ranks * ${threads:-1})))
 		[ -z "$requeue" ] || wanted+=(-r y -notify)
 		cancel_command=(qdel_job)

@@ -278,13 +278,14 @@ in_ranks() {
 	"${start_ranks[@]}" "$_ranks" "$@"
 }
 
-# parse_way CMD: sets way to the first word, a way of cmd.sh, way_requests to the requests that cmd.sh takes of the others,
-# way_threads to the requested threads, and way_options to the rest, which is for sbatch or qsub.
+# parse_way CMD [THREADS]: sets way to the first word, a way of cmd.sh, way_requests to the requests that cmd.sh takes of the
+# others, way_threads to the requested threads, and way_options to the rest, which is for sbatch or qsub. If CMD names no
+# threads, THREADS are requested, or, without it, none are and one is used.
 parse_way() {
 	local _words=() _rest=()
 	read -r -a _words <<<"$1"
 	# shellcheck disable=SC2034 # for those that call this
-	way=${_words[0]-} way_requests=() way_threads=1
+	way=${_words[0]-} way_requests=(${2:+--threads "$2"}) way_threads=${2:-1}
 	_words=("${_words[@]:1}")
 	while [ ${#_words[@]} -gt 0 ]; do
 		case "${_words[0]}" in
@@ -295,6 +296,7 @@ parse_way() {
 			[ "${_words[0]}" != --threads ] || way_threads=${_words[1]}
 			_words=("${_words[@]:2}")
 			;;
+		--cpus-per-task=*) _words=(--threads "${_words[0]#*=}" "${_words[@]:1}") ;; # what sbatch calls it
 		*)
 			_rest+=("${_words[0]}")
 			_words=("${_words[@]:1}")
@@ -304,19 +306,20 @@ parse_way() {
 	way_options=${_rest[*]-}
 }
 
-# run_on [--ranks N] CMD LOG COMMAND...: runs a command here (CMD is "local") or as a job: "slurm --mem 8G --gpus 1
-# --partition=long". With --ranks the command is a training of N processes in the folder of LOG, which continues after its
-# job is queued again.
+# run_on [--ranks N] CMD JOBS LOG COMMAND...: runs a command of linnet here (CMD is "local") or as a job: "slurm --mem 8G
+# --gpus 1 --partition=long". Its option --threads comes from CMD; if that names none, from JOBS, which ranks here share.
+# With --ranks the command is a training of N processes in the folder of LOG, which continues after its job is queued again.
 run_on() {
-	# shellcheck disable=SC2034 # parse_way sets way_threads
-	local _training=() _ranks=1 _log way way_requests way_threads way_options
+	local _training=() _ranks=1 _threads _log way way_requests way_threads way_options
 	if [ "$1" = --ranks ]; then
-		_ranks=$2 _training=(--ranks "$2" --requeue --progress "$(dirname "$4")/checkpoint.safetensors")
+		_ranks=$2 _training=(--ranks "$2" --requeue --progress "$(dirname "$5")/checkpoint.safetensors")
 		shift 2
 	fi
-	_log=$2
-	parse_way "$1"
-	shift 2
+	_threads=$2 _log=$3
+	case "${1%% *}" in local | parallel) _threads=$(((_threads + _ranks - 1) / _ranks)) ;; esac
+	parse_way "$1" "$_threads"
+	shift 3
+	set -- "$@" --threads "$way_threads"
 	[ "$way" != local ] || {
 		in_ranks "$_ranks" "$@"
 		return
@@ -330,9 +333,15 @@ run_on() {
 # check_ranks RANKS: whether it is a number of processes
 check_ranks() { [[ $1 =~ ^[1-9][0-9]*$ ]] || die "--ranks $1: must be a number above 0"; }
 
-# threads_of RANKS CMD JOBS: threads of each process: those here are shared by the ranks
-threads_of() {
-	if [ "$2" = local ] && [ "$1" -gt 1 ]; then echo $((($3 + $1 - 1) / $1)); else echo "$3"; fi
+# shards_for RANKS DEVICE CONF KEY=VALUE...: prints the key "shards=N" of a training, where the ranks need one. Without it a
+# batch has at least 2 and at most 16 shards on the CPU, and one on a GPU, which computes them one after the other.
+# Nothing if a key or the configuration CONF says how many.
+shards_for() {
+	local enough=2 shards=16
+	case "$2" in cuda* | auto) enough=1 shards=1 ;; esac
+	[ "$1" -gt "$enough" ] && [[ " ${*:4}" != *[\ .]shards=* ]] && ! grep -q '"shards"' "$3" || return 0
+	while [ "$shards" -lt "$1" ]; do shards=$((2 * shards)); done
+	echo "shards=$shards"
 }
 
 # check_way OPTION CMD: whether run_on takes CMD

@@ -46,9 +46,11 @@ unless $LINNET names a linnet command.
   --precision P      precision of products in training: float32, or bfloat16 (default), almost twice as fast on processors that
                      have it
   --device D         device for training (default: that of linnet)
-  --ranks N          processes that train together (default 1), started by mpirun, or in a job by srun
+  --ranks N          processes that train together (default 1), started by mpirun, or in a job by srun. The result depends on
+                     the key shards, not on N. More than two on the CPU set it to 16 or, if N is larger, to a power of two
+                     that is at least N; on GPUs, more than one set it to that power of two; --set shards=S prevails
   --train-cmd TEXT   how to run training: local (default), or a way and its options, such as "slurm --mem 8G --gpus 1": see
-                     common/cmd.sh --help
+                     common/cmd.sh --help. Without --threads, it requests as many as --jobs
   --prune X          threshold of pruning the trigram (default 6.5e-8: 13.6 MB)
   --ship DIR         the folder of stage 7 (default EXP/english)
   --ensemble FOLDER  a recognizer beside the folder of stage 7, such as english-live: its model takes part in recognition with
@@ -101,7 +103,7 @@ phone_ngram() {
 }
 
 train() {
-	local keys=() key
+	local keys=() key shards
 	need_file "$prepared/train/phones" "run stage 1 first"
 	for key in ${set[@]+"${set[@]}"}; do keys+=(--set "$key"); done
 	mkdir -p "$exp/train"
@@ -110,9 +112,9 @@ train() {
 		keys+=(--set "objective=$objective" --set "denominator=$exp/train/phones.bin")
 	fi
 	[ -z "$teacher" ] || keys+=(--set "teacher=$teacher")
-	run_on --ranks "$ranks" "$train_cmd" "$exp/train/train-job" "$linnet" train \
-		--threads "$(threads_of "$ranks" "$train_cmd" "$jobs")" --precision "$precision" \
-		${device:+--device "$device"} --train "$prepared/train" \
+	shards=$(shards_for "$ranks" "$device" "$conf" ${set[@]+"${set[@]}"})
+	run_on --ranks "$ranks" "$train_cmd" "$jobs" "$exp/train/train-job" "$linnet" train --precision "$precision" \
+		${device:+--device "$device"} ${shards:+--set "$shards"} --train "$prepared/train" \
 		--dev "$prepared/dev" --exp "$exp/train" --config "$conf" --set "augment.noise.scp=$prepared/noise.scp" \
 		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} ${keys[@]+"${keys[@]}"} \
 		${initial:+--initial "$initial"} --name "$name-phonemes" --licence "CC BY 4.0" \

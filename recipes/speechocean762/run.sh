@@ -9,7 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: run.sh --corpus DIR [--lexicon FILE --extra DIR... --unseen DIR... --text FILE] [--encoder NAME] [--exp DIR] [--seed S]
-              [--jobs J] [--precision P] [--device D] [--epochs N] [--stage N] [--stop-stage N]
+              [--jobs J] [--precision P] [--device D] [--epochs N] [--set KEY=VALUE...] [--ranks N] [--train-cmd TEXT]
+              [--stage N] [--stop-stage N]
        run.sh --features-only --pack FILE --corpus DIR [OPTIONS]
        run.sh --from-features FILE [--encoder NAME] [OPTIONS]
 
@@ -41,14 +42,17 @@ and builds linnet, unless $LINNET names a linnet command.
                     convolution modules; blstm, 3 x 320 per direction, which has none
   --exp DIR       folder for all results (default exp/speechocean762)
   --epochs N      number of epochs (default: that of the configuration)
+  --set KEY=VALUE set a key of the configuration, as in linnet train
   --seed S        seed of training (default 1)
   --jobs J        threads (default: one per processor)
   --precision P   precision of products in training: float32 (default), or bfloat16, almost twice as fast on processors that
                   have it
   --device D      device for training and recognition (default: that of linnet)
-  --ranks N       processes that train together (default 1), started by mpirun, or in a job by srun
+  --ranks N       processes that train together (default 1), started by mpirun, or in a job by srun. The result depends on the
+                  key shards, not on N. More than two on the CPU set it to 16 or, if N is larger, to a power of two that is at
+                  least N; on GPUs, more than one set it to that power of two; --set shards=S prevails
   --train-cmd TEXT   how to run training: local (default), or a way and its options, such as "slurm --mem 8G --gpus 1": see
-                  common/cmd.sh --help
+                  common/cmd.sh --help. Without --threads, it requests as many as --jobs
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 7; with --from-features 4)
 
@@ -78,9 +82,9 @@ table_settings() {
 	esac
 }
 
-corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 device='' ranks=1 train_cmd=local epochs='' stage=1 stop_stage=''
+corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 device='' ranks=1 train_cmd=local epochs='' set=() stage=1 stop_stage=''
 features_only='' pack='' test_utterances='' from_features='' extra=() unseen=()
-take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision device ranks train-cmd epochs stage stop-stage
+take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision device ranks train-cmd epochs set+ stage stop-stage
 	features-only! pack test-utterances from-features" "$@"
 [ -z "$features_only" ] || [ -n "$pack" ] || die "--features-only needs --pack FILE"
 stop_stage=${stop_stage:-$([ -n "$from_features" ] && echo 4 || echo 7)}
@@ -210,10 +214,11 @@ fi
 if runs 2; then
 	need_file "$data/provenance" "run stage 1 first"
 	mkdir -p "$out"
-	run_on --ranks "$ranks" "$train_cmd" "$out/train-job" "$linnet" train --threads "$(threads_of "$ranks" "$train_cmd" "$jobs")" \
-		--precision "$precision" ${device:+--device "$device"} --train "$data/train" --dev "$data/dev" --exp "$out" --config "$conf" \
-		${settings[@]+"${settings[@]}"} --set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
-		--provenance "$(cat "$data/provenance")"
+	shards=$(shards_for "$ranks" "$device" "$conf" ${set[@]+"${set[@]}"})
+	run_on --ranks "$ranks" "$train_cmd" "$jobs" "$out/train-job" "$linnet" train --precision "$precision" \
+		${device:+--device "$device"} --train "$data/train" --dev "$data/dev" --exp "$out" --config "$conf" \
+		${settings[@]+"${settings[@]}"} --set "seed=$seed" ${epochs:+--set "epochs=$epochs"} ${shards:+--set "$shards"} \
+		${set[@]+"${set[@]/#/--set=}"} --name english-phonemes --licence "CC BY 4.0" --provenance "$(cat "$data/provenance")"
 fi
 if runs 3; then
 	need_file "$out/model.safetensors" "run stage 2 first"

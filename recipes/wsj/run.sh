@@ -45,8 +45,9 @@ Training
   --device NAME     where training runs: cpu (default), cuda, cuda:N or auto
   --precision P     of the products: float32 (default); bfloat16, faster with hardware support; tf32, on GPUs
   --seed S          seed of the training (default 1)
-  --ranks N         processes that train together (default 1), started by mpirun, or in a job by srun; the result does not
-                    depend on their number
+  --ranks N         processes that train together (default 1), started by mpirun, or in a job by srun. The result depends on
+                    the key shards, not on N. More than two on the CPU set it to 16 or, if N is larger, to a power of two
+                    that is at least N; on GPUs, more than one set it to that power of two; --set shards=S prevails
 
 Scoring
   --ref-filter PROGRAM, --hyp-filter PROGRAM
@@ -60,7 +61,8 @@ Running
   --cmd-options TEXT  options for these: see common/cmd.sh --help
   --train-cmd TEXT, --decode-cmd TEXT
                     how to run training, and the parts of recognition: local (default), or a way and its options, such as
-                    "slurm --mem 8G --gpus 1 --threads 4 --partition=long"
+                    "slurm --mem 8G --gpus 1 --threads 4 --partition=long". Without --threads, training requests
+                    as many as --jobs, and each part of recognition one
   --stage N, --stop-stage N   first and last stage (default 1 and 7)
 END
 }
@@ -186,8 +188,10 @@ fi
 if runs 5; then
 	need_file "$feats/$train/feats.scp" "run stage 3 first"
 	mkdir -p "$out"
-	run_on --ranks "$ranks" "$train_cmd" "$out/train-job" "$linnet" train --threads "$(threads_of "$ranks" "$train_cmd" "$jobs")" --device "$device" --precision "$precision" --train "$feats/$train" --dev "$feats/$dev" \
-		--exp "$out" --config "$conf" --symbols "$exp/lang/units" --set "seed=$seed" ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
+	shards=$(shards_for "$ranks" "$device" "$conf" ${set[@]+"${set[@]}"})
+	run_on --ranks "$ranks" "$train_cmd" "$jobs" "$out/train-job" "$linnet" train --device "$device" --precision "$precision" \
+		--train "$feats/$train" --dev "$feats/$dev" --exp "$out" --config "$conf" --symbols "$exp/lang/units" --set "seed=$seed" \
+		${shards:+--set "$shards"} ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
 	# what the training was begun with: train refuses to continue with another
 	[ -e "$out/settings" ] ||

@@ -39,33 +39,10 @@ check 1 '--ranks 0: must be a number above 0' "$cmd" --parts 1 --ranks 0 --log l
 
 # --- a cluster that refuses jobs is asked once; one whose machines fail gets only the failed parts again
 
-mkdir bin
-cat > bin/sbatch << 'END'
-#!/bin/bash
-echo "$@" >> "$FAKE/calls"
-[ ! -e "$FAKE/refuse" ] || { echo 'sbatch: error' >&2; exit 1; }
-for argument; do
-  case "$argument" in
-  --array=*) parts=${argument#--array=} ;;
-  --cpus-per-task=*) threads=${argument#--cpus-per-task=} ;;
-  *.sh) script=$argument ;;
-  esac
-done
-for part in ${parts//,/ }; do
-  SLURM_ARRAY_TASK_ID=$part SLURM_JOB_ID=$((100 + part)) SLURM_NTASKS=2 SLURM_CPUS_PER_TASK=${threads:-1} bash "$script"
-  while [ -e "$FAKE/requeue" ]; do # as after scontrol requeue
-    rm "$FAKE/requeue"
-    SLURM_ARRAY_TASK_ID=$part SLURM_JOB_ID=$((100 + part)) SLURM_CPUS_PER_TASK=${threads:-1} SLURM_RESTART_COUNT=1 bash "$script"
-  done
-done
-END
-printf '#!/bin/bash\necho "scontrol $*" >> "$FAKE/calls"\ntouch "$FAKE/requeue"\n' > bin/scontrol
-printf '#!/bin/bash\n[ -e "$FAKE/queue" ] && rm "$FAKE/queue" && echo job\nexit 0\n' > bin/squeue
-printf '#!/bin/bash\necho "srun $*" >> "$FAKE/calls"\nwhile [[ $1 == --* ]]; do shift; done\nexec "$@"\n' > bin/srun
+# shellcheck source=tests/recipe/fake_slurm.sh
+. "$here/fake_slurm.sh"
 printf '#!/bin/bash\necho "mpirun $*" >> "$FAKE/calls"\nfor r in 1 2 3; do "${@:3}" || exit; done\n' > bin/mpirun
-printf '#!/bin/bash\n' > bin/scancel
-chmod +x bin/*
-export FAKE=$PWD PATH=$PWD/bin:$PATH
+chmod +x bin/mpirun
 touch refuse
 check 1 '2 of 2 parts failed' "$cmd" --via slurm --parts 2 --log logs/refused -- true
 [[ $(wc -l < calls) -eq 1 ]] || fail "a refused job was submitted again: $(cat calls)"

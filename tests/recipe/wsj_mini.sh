@@ -198,7 +198,7 @@ for part in $(grep -oE -- '--array=[0-9,]+|-t [0-9]+-[0-9]+' submitted | sed 's/
 done
 END
 cp bin/sbatch bin/qsub
-printf '#!/bin/bash\nshift\nexec "$@"\n' > bin/srun
+printf '#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\nexec "$@"\n' > bin/srun
 printf '#!/bin/bash\necho "$(basename "$0") $*" >> cancelled\n' | tee bin/scancel > bin/qdel
 chmod +x bin/*
 for conf in linear softmax lsh-4 blstm; do
@@ -208,7 +208,7 @@ for conf in linear softmax lsh-4 blstm; do
   [[ -s exp/$conf/model.safetensors && $(< exp/$conf/settings) == train_si84,* ]] || fail "$conf: no model"
 done
 
-[[ $(< submitted) == *'--mem=2G --gres=gpu:1 --requeue --signal=TERM@120 --open-mode=append --partition=long --job-name='* ]] || fail "sbatch got $(< submitted)"
+[[ $(< submitted) == *'--mem=2G --gres=gpu:1 --cpus-per-task=2 --requeue --signal=TERM@120 --open-mode=append --partition=long --job-name='* ]] || fail "sbatch got $(< submitted)"
 # An interrupt cancels the job.
 touch interrupt
 for way in 'slurm:scancel --name=' 'gridengine:qdel '; do

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# What recipes/wsj, english and speechocean762 request from a cluster, and what the command gets there. Slurm, GridEngine,
+# mpirun and linnet are scripts here, which note their arguments.
+#
+#   recipe_jobs.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+recipes=$(realpath "$here/../../recipes")
+export LINNET_CMD_WAIT=0.1
+# shellcheck source=tests/recipe/fake_slurm.sh
+. "$here/fake_slurm.sh"
+cat > bin/qsub << 'END_OF_SCRIPT'
+#!/bin/bash
+echo "qsub $*" >> "$FAKE/calls"
+SGE_TASK_ID=1 PE_HOSTFILE=$FAKE/slots bash "${@: -1}"
+END_OF_SCRIPT
+cat > bin/mpirun << 'END_OF_SCRIPT'
+#!/bin/bash
+[ "$1" != --version ] || { echo 'mpirun (Open MPI) 4.1.4' && exit; }
+echo "mpirun $*" >> "$FAKE/calls"
+while [[ $1 != "$LINNET" ]]; do shift; done
+"$@"
+END_OF_SCRIPT
+printf '#!/bin/bash\necho "linnet $*" >> "$FAKE/calls"\necho works\n' > bin/linnet
+chmod +x bin/*
+echo 'one 16 all.q@one UNDEFINED' > slots
+export LINNET=$PWD/bin/linnet
+mkdir -p exp/wsj/feats/train_si284 exp/english/data/train exp/speechocean762/data
+echo x | tee exp/wsj/feats/train_si284/feats.scp exp/english/data/train/phones > exp/speechocean762/data/provenance
+declare -A stage=([wsj]=5 [english]=2 [speechocean762]=2)
+
+# train RECIPE OPTION...: only the stage of training
+train() {
+  rm -f calls
+  check 0 'works' "$recipes/$1/run.sh" --stage "${stage[$1]}" --stop-stage "${stage[$1]}" --jobs 4 "${@:2}"
+}
+
+# called TEXT...: whether each text is in a line of calls
+called() {
+  local text
+  for text; do grep -qF -- "$text" calls || fail "no '$text' in: $(cat calls)"; done
+}
+
+# trained_with WANTED: the threads and shards that linnet train gets
+trained_with() {
+  local got
+  got=$(grep '^linnet train' calls | grep -oE -- '--threads [0-9]+|shards=[0-9]+' | paste -s -d ' ')
+  [[ $got == "$1" ]] || fail "linnet train gets '$got', expected '$1': $(cat calls)"
+}
+
+for recipe in "${!stage[@]}"; do
+  # threads: those of the way, or of --jobs
+  train "$recipe" --train-cmd 'slurm --threads 16 --partition=long'
+  called ' --cpus-per-task=16 ' ' --partition=long ' 'srun --kill-on-bad-exit=1 --cpus-per-task=16 '
+  trained_with '--threads 16'
+  train "$recipe" --train-cmd 'slurm --cpus-per-task=16'
+  called ' --cpus-per-task=16 --requeue'
+  trained_with '--threads 16'
+  train "$recipe" --train-cmd 'slurm --notice 600'
+  called ' --cpus-per-task=4 ' ' --signal=TERM@600 '
+  trained_with '--threads 4'
+  train "$recipe" --train-cmd 'gridengine --threads 3'
+  called ' -pe smp 3 '
+  trained_with '--threads 3'
+  train "$recipe" --train-cmd 'gridengine --pe orte' --ranks 4
+  called ' -pe orte 16 '
+  trained_with 'shards=16 --threads 4'
+  train "$recipe"
+  trained_with '--threads 4'
+
+  # shards: enough for the ranks, unless --set says how many
+  train "$recipe" --ranks 2
+  trained_with '--threads 2'
+  train "$recipe" --ranks 3
+  called 'mpirun -n 3 '
+  trained_with 'shards=16 --threads 2'
+  train "$recipe" --ranks 20 --train-cmd 'slurm --threads 8'
+  called ' --cpus-per-task=8 --ntasks=20 '
+  trained_with 'shards=32 --threads 8'
+  train "$recipe" --ranks 5 --device cuda --train-cmd 'slurm --gpus 1 --threads 2'
+  trained_with 'shards=8 --threads 2'
+  train "$recipe" --ranks 20 --train-cmd 'slurm --threads 8' --set epochs=3 training.shards=128
+  trained_with 'shards=128 --threads 8'
+  called 'epochs=3 '
+done
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
