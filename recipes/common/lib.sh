@@ -306,28 +306,51 @@ parse_way() {
 	way_options=${_rest[*]-}
 }
 
-# run_on [--ranks N] CMD JOBS LOG COMMAND...: runs a command of linnet here (CMD is "local") or as a job: "slurm --mem 8G
-# --gpus 1 --partition=long". Its option --threads comes from CMD; if that names none, from JOBS, which ranks here share.
-# With --ranks the command is a training of N processes in the folder of LOG, which continues after its job is queued again.
+# run_on [--ranks N | --lines FILE] CMD JOBS LOG COMMAND...: runs a command of linnet here (CMD is "local") or as a job:
+# "slurm --mem 8G --gpus 1 --partition=long". Its option --threads comes from CMD; if that names none, from JOBS, which ranks
+# here share. With --ranks the command is a training of N processes in the folder of LOG, which continues after its job is
+# queued again. With --lines it runs for each line of FILE, as by cmd.sh; here one after the other.
 run_on() {
-	local _training=() _ranks=1 _threads _log way way_requests way_threads way_options
-	if [ "$1" = --ranks ]; then
-		_ranks=$2 _training=(--ranks "$2" --requeue --progress "$(dirname "$5")/checkpoint.safetensors")
+	local _ranks=1 _lines='' _parts=(--parts 1) _threads _log way way_requests way_threads way_options
+	case "$1" in
+	--ranks)
+		_ranks=$2 _parts+=(--ranks "$2" --requeue --progress "$(dirname "$5")/checkpoint.safetensors")
 		shift 2
-	fi
+		;;
+	--lines)
+		_lines=$2 _parts=(--lines "$2")
+		shift 2
+		;;
+	esac
 	_threads=$2 _log=$3
-	case "${1%% *}" in local | parallel) _threads=$(((_threads + _ranks - 1) / _ranks)) ;; esac
+	case "${1%% *}" in
+	local | parallel) _threads=$(((_threads + _ranks - 1) / _ranks)) _parts+=(--jobs 1) ;;
+	esac
 	parse_way "$1" "$_threads"
 	shift 3
 	set -- "$@" --threads "$way_threads"
-	[ "$way" != local ] || {
+	if [ "$way" = local ] && [ -z "$_lines" ]; then
 		in_ranks "$_ranks" "$@"
 		return
-	}
+	fi
 	rm -f "$_log".*.done # each call runs the command again
-	"$linnet_root/recipes/common/cmd.sh" --via "$way" ${_training[@]+"${_training[@]}"} ${way_requests[@]+"${way_requests[@]}"} \
-		--options "$way_options" --retries 0 --parts 1 --log "$_log" -- "$@"
-	tail -n 5 "$_log.1.log" >&2
+	"$linnet_root/recipes/common/cmd.sh" --via "$way" "${_parts[@]}" ${way_requests[@]+"${way_requests[@]}"} \
+		--options "$way_options" --retries 0 --log "$_log" -- "$@" || return
+	[ -n "$_lines" ] || tail -n 5 "$_log.1.log" >&2
+}
+
+# recognise_on CMD JOBS DATA PREFIX OPTION...: PREFIX.hyp, what `linnet transcribe OPTION...` recognises in a data folder:
+# here in one process with JOBS threads, or in parts on a cluster. Ends the program if not all utterances are recognised.
+recognise_on() {
+	if [ "${1%% *}" != local ]; then
+		LINNET=$linnet "$linnet_root/recipes/common/decode.sh" --cmd "$1" --data "$3" --out "$4" -- transcribe "${@:5}" ||
+			die "$3: not all utterances were recognised"
+	else
+		"$linnet" transcribe --threads "$2" --data "$3" --output "$4.hyp" "${@:5}" 2>"$4.log" || {
+			cat "$4.log" >&2
+			die "$3: not all utterances were recognised"
+		}
+	fi
 }
 
 # check_ranks RANKS: whether it is a number of processes

@@ -10,8 +10,8 @@ usage() {
 	cat <<'END'
 Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial FILE] [--teacher FILE]
               [--set KEY=VALUE...] [--objective O] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
-              [--ranks N] [--train-cmd TEXT] [--prune X] [--ship DIR] [--ensemble FOLDER] [--stage N] [--stop-stage N]
-              [--quick]
+              [--ranks N] [--train-cmd TEXT] [--decode-cmd TEXT] [--prune X] [--ship DIR] [--ensemble FOLDER]
+              [--stage N] [--stop-stage N] [--quick]
 
 Makes the recognizer of English that ships (models/english). First installs missing Debian packages and builds linnet,
 unless $LINNET names a linnet command.
@@ -51,6 +51,9 @@ unless $LINNET names a linnet command.
                      that is at least N; on GPUs, more than one set it to that power of two; --set shards=S prevails
   --train-cmd TEXT   how to run training: local (default), or a way and its options, such as "slurm --mem 8G --gpus 1": see
                      common/cmd.sh --help. Without --threads, it requests as many as --jobs
+  --decode-cmd TEXT  the same for recognition in stages 3 to 7: in stage 3 in 32 parts, each with one thread unless TEXT names
+                     more; trials of weights are an array of jobs; the rest are single jobs. Stage 8 measures time, and runs
+                     here
   --prune X          threshold of pruning the trigram (default 6.5e-8: 13.6 MB)
   --ship DIR         the folder of stage 7 (default EXP/english)
   --ensemble FOLDER  a recognizer beside the folder of stage 7, such as english-live: its model takes part in recognition with
@@ -62,13 +65,14 @@ END
 }
 
 data='' live='' librispeech=() exp=exp/english initial='' teacher='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc)
-precision=bfloat16 device='' ranks=1 train_cmd=local prune=6.5e-8 ship='' ensemble='' stage=1 stop_stage=8
+precision=bfloat16 device='' ranks=1 train_cmd=local decode_cmd=local prune=6.5e-8 ship='' ensemble='' stage=1 stop_stage=8
 take_options "data live! librispeech+ exp initial teacher set+ objective epochs seed jobs precision device ranks train-cmd
-	prune ship ensemble stage stop-stage" "$@"
+	decode-cmd prune ship ensemble stage stop-stage" "$@"
 check_stages 8
 check_ranks "$ranks"
 case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc or ctc-crf" ;; esac
 check_way --train-cmd "$train_cmd"
+check_way --decode-cmd "$decode_cmd"
 [ -z "$teacher" ] || [ -n "$live" ] || die "--teacher FILE: needs --live"
 conf=$here/conf/conv.json weights='1.0 1.1 1.2 1.4' scales='0.3 0.5 0.7' bonuses='-0.5 0.5' steps='-0.1 0.1'
 tuning_beam=200 beam=1200 threshold=16 blank_penalty=0.5
@@ -123,8 +127,7 @@ train() {
 
 # decode MODEL: the error rate on the development sets
 decode() {
-	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$prepared/dev" --output "$exp/dev.hyp" 2>"$exp/dev.log" ||
-		die "not all utterances were recognised: see $exp/dev.log"
+	recognise_on "$decode_cmd" "$jobs" "$prepared/dev" "$exp/dev" --model "$1"
 	error_rate "$prepared/dev/phones" "$exp/dev.hyp"
 }
 
@@ -140,12 +143,15 @@ choose_final() {
 	! is_below "$mean" "$best" || cp "$exp/average.safetensors" "$exp/final.safetensors"
 }
 
+# by_decode_cmd JOB COMMAND...: runs a command of linnet where --decode-cmd says
+by_decode_cmd() { run_on "$decode_cmd" "$jobs" "$1-job" "$linnet" "${@:2}"; }
+
 # calibrate MODEL OUT REFERENCE [OPTION...]: writes OUT/model-half.safetensors
 calibrate() {
 	local unit=()
 	mkdir -p "$2"
 	[ "$3" = phones ] || unit=(--words)
-	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$prepared/dev" --format json --output "$2/dev.json" "${@:4}"
+	by_decode_cmd "$2/dev" transcribe --model "$1" --data "$prepared/dev" --format json --output "$2/dev.json" "${@:4}"
 	into "$2/calibration" "$linnet" calibrate --model "$1" ${unit[@]+"${unit[@]}"} --half --output "$2/model-half.safetensors" \
 		"$prepared/dev/$3" "$2/dev.json"
 	say "$(tail -n 1 "$2/calibration")"
@@ -157,38 +163,42 @@ search_options() {
 		--priors "$exp/words/priors.txt" --prior-scale "$3" --beam "$beam" --score-threshold "$threshold")
 }
 
-# trial POSTERIORS REFERENCE WEIGHT BONUS SCALE: prints the line "ERROR WEIGHT BONUS SCALE", with the beam for tuning
-trial() {
-	local search rate beam=$tuning_beam
-	search_options "${@:3}"
-	"$linnet" decode --threads "$jobs" --symbols "$exp/words/symbols" "${search[@]}" --output "$exp/words/tuning.hyp" "$1" \
-		2>"$exp/words/tuning.log" || die "$(tail -n 1 "$exp/words/tuning.log")"
-	rate=$(error_rate "$2" "$exp/words/tuning.hyp" --unit word)
-	echo "$rate ${*:3}"
+# trials POSTERIORS REFERENCE <LINES: searches with each line "WEIGHT BONUS SCALE" and the beam for tuning; prints lines
+# "ERROR WEIGHT BONUS SCALE", the best first
+trials() {
+	local folder=$exp/words/trials beam=$tuning_beam search weight bonus scale rate
+	rm -rf "$folder"
+	mkdir "$folder"
+	cat >"$folder/lines"
+	search_options '{1}' '{2}' '{3}'
+	run_on --lines "$folder/lines" "$decode_cmd" "$jobs" "$folder/log" "$linnet" decode --symbols "$exp/words/symbols" \
+		"${search[@]}" --output "$folder/{1},{2},{3}.hyp" "$1"
+	while read -r weight bonus scale; do
+		rate=$(error_rate "$2" "$folder/$weight,$bonus,$scale.hyp" --unit word)
+		echo "$rate $weight $bonus $scale"
+	done <"$folder/lines" | sort -s -g
 }
 
-# Tries all weights and scales on every third utterance of the development sets, the best first.
+# Tries all weights and scales on every third utterance of the development sets.
 tune_third() {
 	local weight scale
 	for weight in $weights; do
-		for scale in $scales; do
-			trial "scp:$exp/words/third.scp" "$exp/words/third" "$weight" 0 "$scale"
-		done
-	done | sort -s -g
+		for scale in $scales; do echo "$weight 0 $scale"; done
+	done | trials "scp:$exp/words/third.scp" "$exp/words/third"
 }
 
-# Tries the best of these, and changes of one of its numbers, on all utterances, the best first.
+# Tries the best of these, and changes of one of its numbers, on all utterances.
 tune() {
-	local weight scale bonus step all=("ark:$exp/words/dev.ark" "$prepared/dev/text")
+	local weight scale bonus step
 	read -r _ weight _ scale <"$exp/words/tuning-third"
 	{
-		trial "${all[@]}" "$weight" 0 "$scale"
-		for bonus in $bonuses; do trial "${all[@]}" "$weight" "$bonus" "$scale"; done
+		echo "$weight 0 $scale"
+		for bonus in $bonuses; do echo "$weight $bonus $scale"; done
 		for step in $steps; do
-			trial "${all[@]}" "$(sum "$weight" "$step")" 0 "$scale"
-			trial "${all[@]}" "$weight" 0 "$(sum "$scale" "$step")"
+			echo "$(sum "$weight" "$step") 0 $scale"
+			echo "$weight 0 $(sum "$scale" "$step")"
 		done
-	} | sort -s -g
+	} | trials "ark:$exp/words/dev.ark" "$prepared/dev/text"
 }
 
 sum() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.3g\n", a + b}'; }
@@ -199,7 +209,7 @@ priors() {
 	mkdir -p "$part"
 	into "$part/wav.scp" awk 'NR % 4 == 0' "$prepared/train/wav.scp"
 	into "$part/utt2spk" select_lines "$part/wav.scp" "$prepared/train/utt2spk"
-	"$linnet" posteriors --threads "$jobs" --model "$1" --data "$part" --estimate-priors "$exp/words/priors.txt"
+	by_decode_cmd "$exp/words/priors" posteriors --model "$1" --data "$part" --estimate-priors "$exp/words/priors.txt"
 }
 
 # pronunciations MODEL: writes how probable each pronunciation is into the lexicon, from the utterances of priors()
@@ -209,7 +219,8 @@ pronunciations() {
 	select_lines "$part/wav.scp" "$prepared/train/text" | awk 'NF > 1' >"$part/text"
 	into "$part/wav.scp" select_lines "$part/text" "$part/wav.scp"
 	into "$part/utt2spk" select_lines "$part/text" "$part/utt2spk"
-	"$linnet" align --threads "$jobs" --model "$1" --skip-unknown --data "$part" --lexicon "$plain" --format json \
+	rm -f "$exp/words/train.json"
+	by_decode_cmd "$exp/words/train" align --model "$1" --skip-unknown --data "$part" --lexicon "$plain" --format json \
 		--output "$exp/words/train.json" 2>"$exp/words/train.log" || say "not all utterances were aligned: see $exp/words/train.log"
 	into "$exp/words/lexicon.txt" awk -f "$here/local/pronunciations.awk" "$plain" "$exp/words/train.json"
 }
@@ -253,7 +264,7 @@ words() {
 
 # tune_words MODEL: tunes the search for words with its posteriors
 tune_words() {
-	"$linnet" posteriors --model "$1" --data "$prepared/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
+	by_decode_cmd "$exp/words/dev" posteriors --model "$1" --data "$prepared/dev" --out "$exp/words/dev.ark" --scp "$exp/words/dev.scp"
 	into "$exp/words/third.scp" awk 'NR % 3 == 1' "$exp/words/dev.scp"
 	into "$exp/words/third" select_lines "$exp/words/third.scp" "$prepared/dev/text"
 	into "$exp/words/tuning-third" tune_third
@@ -314,7 +325,8 @@ ensemble_keys() {
 reliability() {
 	local unit=() reference=phones
 	[ "$1" = phones ] || unit=(--words) reference=text
-	"$linnet" transcribe --threads "$jobs" --model "$ship" --data "$prepared/dev" "--$1" --format json --output "$exp/words/ensemble.json"
+	by_decode_cmd "$exp/words/ensemble" transcribe --model "$ship" --data "$prepared/dev" "--$1" --format json \
+		--output "$exp/words/ensemble.json"
 	"$linnet" calibrate --model "$ship" ${unit[@]+"${unit[@]}"} "$prepared/dev/$reference" "$exp/words/ensemble.json" |
 		tee "$exp/words/ensemble.$1" | tail -n 1
 }

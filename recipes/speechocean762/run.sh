@@ -10,7 +10,7 @@ usage() {
 	cat <<'END'
 Usage: run.sh --corpus DIR [--lexicon FILE --extra DIR... --unseen DIR... --text FILE] [--encoder NAME] [--exp DIR] [--seed S]
               [--jobs J] [--precision P] [--device D] [--epochs N] [--set KEY=VALUE...] [--ranks N] [--train-cmd TEXT]
-              [--stage N] [--stop-stage N]
+              [--decode-cmd TEXT] [--stage N] [--stop-stage N]
        run.sh --features-only --pack FILE --corpus DIR [OPTIONS]
        run.sh --from-features FILE [--encoder NAME] [OPTIONS]
 
@@ -53,6 +53,8 @@ and builds linnet, unless $LINNET names a linnet command.
                   least N; on GPUs, more than one set it to that power of two; --set shards=S prevails
   --train-cmd TEXT   how to run training: local (default), or a way and its options, such as "slurm --mem 8G --gpus 1": see
                   common/cmd.sh --help. Without --threads, it requests as many as --jobs
+  --decode-cmd TEXT  the same for recognition: in stages 3 and 4 in 32 parts, each with one thread unless TEXT names more,
+                  in stage 5 by one job, as training. Stage 6 measures time, and runs here
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 7; with --from-features 4)
 
@@ -82,15 +84,16 @@ table_settings() {
 	esac
 }
 
-corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 device='' ranks=1 train_cmd=local epochs='' set=() stage=1 stop_stage=''
+corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 device='' ranks=1 train_cmd=local decode_cmd=local epochs='' set=() stage=1 stop_stage=''
 features_only='' pack='' test_utterances='' from_features='' extra=() unseen=()
-take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision device ranks train-cmd epochs set+ stage stop-stage
-	features-only! pack test-utterances from-features" "$@"
+take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision device ranks train-cmd decode-cmd epochs set+
+	stage stop-stage features-only! pack test-utterances from-features" "$@"
 [ -z "$features_only" ] || [ -n "$pack" ] || die "--features-only needs --pack FILE"
 stop_stage=${stop_stage:-$([ -n "$from_features" ] && echo 4 || echo 7)}
 check_stages 7
 check_ranks "$ranks"
 check_way --train-cmd "$train_cmd"
+check_way --decode-cmd "$decode_cmd"
 data=$exp/data out=$exp/$encoder conf_folder=$here/conf
 [ -z "$from_features" ] || conf_folder=$data/conf
 unseen_sets=()
@@ -107,12 +110,7 @@ choose_conf() {
 }
 
 # decode MODEL SET NAME: writes hypotheses to $out/NAME.hyp
-decode() {
-	"$linnet" transcribe --threads "$jobs" ${device:+--device "$device"} --model "$1" --data "$data/$2" --output "$out/$3.hyp" 2>"$out/$3.decode" || {
-		cat "$out/$3.decode" >&2
-		die "$2: not all utterances were recognised"
-	}
-}
+decode() { recognise_on "$decode_cmd" "$jobs" "$data/$2" "$out/$3" --model "$1" ${device:+--device "$device"}; }
 
 # Takes the average of the kept epochs or the best epoch, whichever has fewer errors on dev.
 choose_final() {
@@ -234,7 +232,7 @@ fi
 if runs 5; then
 	need_file "$out/final.safetensors" "run stage 3 first"
 	LINNET=$linnet "$here/local/calibrate.sh" --model "$out/final.safetensors" --data "$data" --out "$out/calibration" \
-		--jobs "$jobs"
+		--jobs "$jobs" --cmd "$decode_cmd"
 	say "calibration: $(tail -n 1 "$out/calibration/calibration")"
 fi
 if runs 6; then

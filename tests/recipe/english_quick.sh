@@ -97,6 +97,16 @@ if (. "$here/launcher.sh") > /dev/null; then
 else
   echo 'without MPI, a training by two processes is not tested'
 fi
+# Recognition by a cluster gives the same results; Slurm is a script here.
+cp -r exp cluster
+# shellcheck source=tests/recipe/fake_slurm.sh
+(. "$here/fake_slurm.sh" && LINNET_CMD_WAIT=0.1 LINNET=$linnet "$here/../../recipes/english/run.sh" --quick --data data --exp cluster \
+  --decode-cmd 'slurm --threads 2 --partition=long' --stage 3 --stop-stage 6) > recipe.log 2>&1 || fail "--decode-cmd: $(cat recipe.log)"
+for file in final.safetensors calibration/dev.json words/{priors.txt,lexicon.txt,tuning-third,tuning,calibration/dev.json}; do
+  cmp "exp/$file" "cluster/$file" || fail "--decode-cmd: another $file"
+done
+# two models in parts, two calibrations, priors, pronunciations, posteriors, and two arrays of trials
+[[ $(grep -c -- '--cpus-per-task=2 --partition=long' calls) -eq 9 && $(wc -l < calls) -eq 9 ]] || fail "$(cat calls)"
 # The recognizer for live speech takes data and language from the offline one, and begins with its weights,
 # and learns from it.
 LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --live --data data --exp exp --stage 2 \

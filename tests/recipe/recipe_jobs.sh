@@ -21,7 +21,21 @@ echo "mpirun $*" >> "$FAKE/calls"
 while [[ $1 != "$LINNET" ]]; do shift; done
 "$@"
 END_OF_SCRIPT
-printf '#!/bin/bash\necho "linnet $*" >> "$FAKE/calls"\necho works\n' > bin/linnet
+cat > bin/linnet << 'END_OF_SCRIPT'
+#!/bin/bash
+echo "linnet $*" >> "$FAKE/calls"
+[ "$1" != score ] || { echo '%PER 50.00' && exit; }
+while [ $# -gt 0 ]; do
+  case "$1" in
+  --data) data=$2 ;;
+  --output) output=$2 ;;
+  esac
+  shift
+done
+[ ! -v output ] || { [ -v data ] && sed 's/ .*/ A/' "$data/utt2spk" || echo model; } > "$output"
+echo works
+END_OF_SCRIPT
+printf '#!/bin/bash\ncat > /dev/null\n' > bin/gnuplot
 chmod +x bin/*
 echo 'one 16 all.q@one UNDEFINED' > slots
 export LINNET=$PWD/bin/linnet
@@ -83,6 +97,27 @@ for recipe in "${!stage[@]}"; do
   trained_with 'shards=128 --threads 8'
   called 'epochs=3 '
 done
+
+# --- recognition of speechocean762: parts of one thread, or as many as --decode-cmd names, and jobs of a calibration
+
+mkdir -p exp/speechocean762/data/{dev,test}
+for set in dev test; do
+  printf '%s s1\n%s s2\n' $set-a $set-b | tee "exp/speechocean762/data/$set/utt2spk" > "exp/speechocean762/data/$set/wav.scp"
+  printf '%s A\n' $set-a $set-b > "exp/speechocean762/data/$set/phones"
+done
+echo 's1 30' > exp/speechocean762/data/test/spk2age
+echo model > exp/speechocean762/conv/model.safetensors
+for way in 'slurm --threads 2 --partition=long' 'slurm --partition=long'; do
+  rm -rf calls exp/speechocean762/conv/*.hyp*
+  check 0 'calibration: ' "$recipes/speechocean762/run.sh" --stage 3 --stop-stage 5 --jobs 4 --decode-cmd "$way"
+  [[ $(grep -c -- ' --array=1,2 .* --partition=long' calls) -eq 4 && $(grep -c -- ' --array=1 .* --partition=long' calls) -eq 2 ]] ||
+    fail "not four sets in parts and two whole ones: $(cat calls)"
+  [[ $(grep '^linnet transcribe' calls | grep -oE -- '--threads [0-9]+' | uniq -c | tr -s ' \n' ' ') == \
+    "$([[ $way == *threads* ]] && echo ' 10 --threads 2 ' || echo ' 8 --threads 1 2 --threads 4 ')" ]] || fail "$way: $(cat calls)"
+  [[ $(paste -s -d , exp/speechocean762/conv/test.hyp) == 'test-a A,test-b A' ]] || fail "$(cat exp/speechocean762/conv/test.hyp)"
+done
+check 1 '--decode-cmd cloud: must be one of local' "$recipes/speechocean762/run.sh" --decode-cmd cloud
+check 1 '--decode-cmd cloud: must be one of local' "$recipes/english/run.sh" --decode-cmd cloud
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

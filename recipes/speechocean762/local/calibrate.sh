@@ -8,19 +8,21 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: calibrate.sh --model FILE --data DIR --out DIR [--unit UNIT] [--jobs J] [-- OPTION...]
+Usage: calibrate.sh --model FILE --data DIR --out DIR [--unit UNIT] [--jobs J] [--cmd TEXT] [-- OPTION...]
 
 Calibrates the confidences of a model on DATA/dev. Writes OUT/model-half.safetensors, the calibrated float16 copy, and
 the reliability on dev before and after it and on test after it: OUT/reliability.{svg,png}, OUT/calibration (numbers).
 $LINNET names the linnet command.
 
   --unit UNIT  phone (default) or word
+  --jobs J     threads (default 1)
+  --cmd TEXT   where recognition runs: local (default), or a way and its options: see common/cmd.sh --help
   OPTION...    search options of 'linnet transcribe'
 END
 }
 
-jobs=1 unit=phone
-take_options "model data out unit jobs ..." "$@"
+jobs=1 cmd=local unit=phone
+take_options "model data out unit jobs cmd ..." "$@"
 [ -n "${model:-}" ] && [ -n "${data:-}" ] && [ -n "${out:-}" ] && [ -n "${LINNET:-}" ] || {
 	usage >&2
 	exit 2
@@ -33,8 +35,8 @@ esac
 
 # recognise MODEL SET: writes OUT/SET.json with confidences
 recognise() {
-	"$LINNET" transcribe --threads "$jobs" --model "$1" --data "$data/$2" --format json --output "$out/$2.json" \
-		${rest[@]+"${rest[@]}"}
+	run_on "$cmd" "$jobs" "$out/$2-job" "$LINNET" transcribe --model "$1" --data "$data/$2" --format json \
+		--output "$out/$2.json" ${rest[@]+"${rest[@]}"}
 }
 
 # calibrate SET OPTION...
