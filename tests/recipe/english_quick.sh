@@ -84,16 +84,24 @@ for word in TIDE BOAT; do grep -qx $word words || fail "the recognizer's lexicon
 cut -d ' ' -f 1 exp/words/symbols | cmp -s - <(cut -d ' ' -f 1 exp/english/priors.txt) || fail "priors of other symbols: $(cat exp/english/priors.txt)"
 grep -q '"priors": "priors.txt", "prior_scale": 0.[0-9]' exp/english/recognizer.json || fail "priors: $(cat exp/english/recognizer.json)"
 grep -q '^| commonvoice |' exp/english/README.md || fail 'the card of the folder that ships has no table'
-# Two processes train the same model.
+# Two processes train the same model, and three that of one with as many shards.
+# train FOLDER OPTION...
+train() {
+  mkdir "$1"
+  cp -r exp/data "$1"
+  check 0 'training on' env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    OMPI_MCA_btl_vader_single_copy_mechanism=none LINNET="$linnet" "$here/../../recipes/english/run.sh" --quick --data data --exp "$1" \
+    --stage 2 --stop-stage 2 "${@:2}"
+}
 # shellcheck source=tests/recipe/launcher.sh
 if (. "$here/launcher.sh") > /dev/null; then
-  mkdir two
-  cp -r exp/data two
-  check 0 'training on' env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-    OMPI_MCA_btl_vader_single_copy_mechanism=none LINNET="$linnet" "$here/../../recipes/english/run.sh" --quick --data data --exp two --ranks 2 \
-    --stage 2 --stop-stage 2
+  train two --ranks 2
   cmp exp/train/model.safetensors two/train/model.safetensors || fail 'two ranks: another model'
   grep -q '"ranks": *2' two/train/log.jsonl || fail "not two ranks: $(tail -n 1 two/train/log.jsonl)"
+  train three --ranks 3
+  train sixteen --set shards=16
+  cmp three/train/model.safetensors sixteen/train/model.safetensors || fail 'three ranks: not the model of 16 shards'
+  grep -q '"ranks": *3' three/train/log.jsonl || fail "not three ranks: $(tail -n 1 three/train/log.jsonl)"
 else
   echo 'without MPI, a training by two processes is not tested'
 fi
