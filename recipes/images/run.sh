@@ -23,7 +23,8 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
      continues from its last checkpoint (EXP/KIND.checkpoint), and more --updates continue a finished one; results of
      other settings (EXP/KIND.settings) or without that file are refused
   3  pictures: EXP/KIND-samples.png, EXP/KIND-completions.png; not of LSH, which cannot run value by value
-  4  speed of generation with the paper's networks and random weights: EXP/speed.tsv; finished rows are not repeated
+  4  speed of generation with the paper's networks and random weights: EXP/speed.tsv; finished rows are not repeated;
+     rows of another processor or of another build of the program (EXP/speed.settings) are refused
   5  EXP/bits.svg, EXP/length.svg, and both as PNG; EXP/RESULTS.md
 
   --kinds NAMES      among linear, softmax, lsh-1, lsh-4 (default: linear softmax lsh-1 lsh-4)
@@ -219,14 +220,28 @@ measure_lengths() {
 	done
 }
 
-# The networks of stage 4
+# What the rows of stage 4 depend on: the machine that measured them, and the networks
 speed_settings() {
-	echo "${network[*]}; mnist: layers $mnist_layers, side $mnist_side; cifar: layers $cifar_layers, side $cifar_side"
+	echo "$1; ${network[*]}; mnist: layers $mnist_layers, side $mnist_side; cifar: layers $cifar_layers, side $cifar_side"
 }
+
+# The processor and the program of this run. Virtual processors of different kinds may have the same name; the numbers
+# tell them apart. The program contains the library, so its checksum stands for the version of both.
+this_machine() {
+	awk -F '[\t ]*: ' '
+		$1 == "model name" {name = $2}
+		$1 == "cpu family" || $1 == "model" || $1 == "stepping" {numbers = numbers ", " $1 " " $2}
+		/^$/ {exit}
+		END {printf "%s%s; ", name == "" ? "unknown processor" : name, numbers}' /proc/cpuinfo
+	cksum <"$meter" | awk '{print "linnet-images-speed with the checksum " $1}'
+}
+
+# The same of the table that is there, so that stage 5 can run elsewhere
+recorded_machine() { [ ! -e "$exp/speed.settings" ] || sed 's/; --.*//' "$exp/speed.settings"; }
 
 measure_all() {
 	local name
-	into "$exp/speed.settings" speed_settings
+	into "$exp/speed.settings" speed_settings "$(this_machine)"
 	touch "$exp/speed.tsv"
 	for name in $speed; do
 		case "$name" in
@@ -342,7 +357,8 @@ thread. Seconds are of the processor, so that other programs on the machine matt
 The third column is the number of images; \`linear\` generates them in groups of 8 to 32, the others together.
 \`linear\` and \`stateful-softmax\` step with a state. \`softmax\` and \`lsh\` run the network over all values so far
 for each new one: 8 lengths are measured, and each stands for an eighth of the steps. \`torch\` is
-\`local/peer_torch.py\`. The paper's images per second are of its GPU, its seconds of its CPU.
+\`local/peer_torch.py\`. The paper's images per second are of its GPU with large batches, its seconds of its CPU with one
+image at a time. Measured on $(recorded_machine).
 
 | images | attention | number | images/s | s for an image | paper: images/s | paper: s | s by the clock |
 |---|---|---|---|---|---|---|---|
@@ -405,7 +421,7 @@ if runs 3; then
 fi
 if runs 4; then
 	build_experiment images-speed && meter=$experiment
-	check_settings speed.tsv "$(speed_settings)"
+	check_settings speed.tsv "$(speed_settings "$(this_machine)")"
 	measure_all
 fi
 if runs 5; then
@@ -414,7 +430,7 @@ if runs 5; then
 		check_settings "$kind.result" "$(training_settings)"
 	done
 	need_file "$exp/speed.tsv" "run stage 4 first"
-	check_settings speed.tsv "$(speed_settings)"
+	check_settings speed.tsv "$(speed_settings "$(recorded_machine)")"
 	plot_bits | draw "$exp/bits" 1200,500
 	[[ $speed != *length* ]] || plot_lengths | draw "$exp/length" 900,600
 	into "$exp/RESULTS.md" write_results

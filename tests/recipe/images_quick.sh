@@ -107,7 +107,21 @@ refused 'of other settings' run --updates 50 --kinds linear --seed 2 --stop-stag
 refused 'linear.result is of other settings: --batch 10 --rate 1e-2 .* not: --batch 10 --rate 1e-3 ' \
   run --updates 40 --kinds linear --rate 1e-3 --stop-stage 2
 refused 'linear.result is of other settings' run --kinds linear --batch 5 --stage 5
-sed -i 's/side 4/side 28/' exp/speed.settings
+
+# Rows of another processor or of another program are not continued, but a report of them can be written.
+cp exp/speed.settings speed.settings
+[[ $(< speed.settings) == *'with the checksum '*'; --heads 2 '* ]] || fail "speed.settings: $(< speed.settings)"
+sed 's/^[^;]*/Another processor, family 25/' speed.settings > exp/speed.settings
+refused 'speed.tsv is of other settings: Another processor, family 25; .* not: ' run --kinds linear --speed mnist --stage 4
+run --updates 40 --kinds linear --speed mnist --stage 5 > run.out
+grep -q 'Measured on Another processor, family 25; linnet-images-speed with the checksum' exp/RESULTS.md ||
+  fail "the machine of the table: $(cat exp/RESULTS.md)"
+sed 's/checksum [0-9]*/checksum 1/' speed.settings > exp/speed.settings
+refused 'speed.tsv is of other settings: .* checksum 1;' run --kinds linear --speed mnist --stage 4 --stop-stage 4
+sed 's/^.*; --heads/--heads/' speed.settings > exp/speed.settings # of a version that did not note the machine
+refused 'speed.tsv is of other settings: --heads 2 ' run --kinds linear --speed mnist --stage 4 --stop-stage 4
+refused 'speed.tsv is of other settings: --heads 2 ' run --kinds linear --speed mnist --stage 5
+sed 's/side 4/side 28/' speed.settings > exp/speed.settings
 refused 'speed.tsv is of other settings: .* side 28' run --kinds linear --speed mnist --stage 4 --stop-stage 4
 rm exp/linear.settings
 refused 'linear.result has no exp/linear.settings, so its settings are unknown: remove exp/linear.\*' \
