@@ -22,7 +22,8 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
   2  training: EXP/KIND.log, EXP/KIND.result, EXP/KIND.bits (of each test image), EXP/KIND.model; an interrupted one
      continues from its last checkpoint (EXP/KIND.checkpoint), and more --updates continue a finished one; results of
      other settings (EXP/KIND.settings) or without that file are refused
-  3  pictures: EXP/KIND-samples.png, EXP/KIND-completions.png; not of LSH, which cannot run value by value
+  3  pictures: EXP/KIND-samples.png, EXP/KIND-completions.png; those of LSH, which has no state, take about as long for
+     each image as stage 4 measures
   4  speed of generation with the paper's networks and random weights: EXP/speed.tsv; finished rows are not repeated;
      rows of another processor or of another build of the program (EXP/speed.settings) are refused
   5  EXP/bits.svg, EXP/length.svg, and both as PNG; EXP/RESULTS.md
@@ -161,11 +162,10 @@ trained() {
 			'{exit !($2 >= updates || (seconds > 0 && $7 >= seconds))}' "$exp/$1.result"
 }
 
-# Kinds without a state of fixed form would need the whole network for each value: no pictures of LSH.
-has_pictures() { [[ $1 != lsh-* ]]; }
-
+# LSH has no state: the network runs over all values so far for each new one.
 pictures() {
 	local options=(--model "$exp/$1.model" --seed "$seed" --threads "$jobs")
+	[[ $1 != lsh-* ]] || options+=(--whole)
 	"$generator" "${options[@]}" --out "$exp/$1-samples.png"
 	"$generator" "${options[@]}" --out "$exp/$1-completions.png" --complete "$(cat "$exp/data/test")" --scale "$scale" \
 		--count 24
@@ -341,7 +341,6 @@ END
 	done
 	printf '\n![bits per dimension](bits.svg)\n\n'
 	for kind in "${kinds[@]}"; do
-		has_pictures "$kind" || continue
 		printf 'Samples of %s, and test images completed from their upper halves:\n\n' "$kind"
 		printf '![samples](%s-samples.png)\n\n![completions](%s-completions.png)\n\n' "$kind" "$kind"
 	done
@@ -416,7 +415,7 @@ if runs 3; then
 	build_experiment images-generate && generator=$experiment
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.model" "run stage 2 first"
-		! has_pictures "$kind" || pictures "$kind"
+		pictures "$kind"
 	done
 fi
 if runs 4; then

@@ -45,7 +45,7 @@ run() { "$recipe" --quick --data data --exp exp --jobs 2 --rate 1e-2 --scale 2 "
 
 run --updates 20 --kinds 'linear softmax lsh-1' --speed 'mnist length' > run.out
 [[ $(grep -c '^| mnist | .* | .* |' exp/RESULTS.md) -ge 7 ]] || fail "speed: $(cat exp/RESULTS.md)"
-for picture in linear-samples linear-completions softmax-samples bits length; do
+for picture in linear-samples linear-completions softmax-samples lsh-1-samples lsh-1-completions bits length; do
   [[ $(head -c 8 "exp/$picture.png" | od -An -tx1 | tr -d ' ') == 89504e470d0a1a0a ]] || fail "$picture.png is no PNG"
 done
 
@@ -72,6 +72,17 @@ generate --batch 5 --threads 1 --out b.png
 generate --seed 2 --out c.png
 cmp a.png b.png || fail 'samples depend on the batch'
 ! cmp -s a.png c.png || fail 'samples do not depend on the seed'
+
+# Without a state, the same values come out. The reference kernels round in the same way everywhere.
+for kind in linear softmax; do
+  generate --model "exp/$kind.model" --kernels reference --out a.png
+  generate --model "exp/$kind.model" --kernels reference --whole --out b.png
+  cmp a.png b.png || fail "$kind: samples depend on the state"
+done
+complete() { generate --kernels reference --complete data/t10k-images-idx3-ubyte --scale 2 "$@"; }
+complete --out a.png
+complete --whole --out b.png
+cmp a.png b.png || fail 'completions depend on the state'
 
 # Colours: two records of CIFAR-10, from a list of two files.
 seq 1000 1700 > numbers

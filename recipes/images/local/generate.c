@@ -1,16 +1,19 @@
-/* Draws images from a model of linnet-images-train, or completes the lower halves of given images, value by value as a
- * recurrent network, and shows them as a picture. */
+/* Draws images from a model of linnet-images-train, or completes the lower halves of given images, and shows them as a
+ * picture. Values are drawn one by one, from a recurrent network or, with --whole, by running the network over all
+ * values so far for each new one: that is for attention without a state, such as LSH. */
 #include <png.h>
 #include <string.h>
 
-#include <linnet/sample.h>
+#include <linnet/encoder.h>
 
+#include "base/philox.h"
 #include "images.h"
-#include "model/format/model.h"
+#include "model/inference/sample.h"
+#include "ops/logistic_mixture.h"
 
 static struct options {
   const char *model, *complete, *out;
-  int count, columns, zoom, scale, batch, seed;
+  int count, columns, zoom, scale, batch, seed, whole;
 } options = {.count = 36, .columns = 12, .zoom = 4, .scale = 1, .seed = 1};
 
 #define INT(name, member, help) name, 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &options.member, 0, help, "N"
@@ -26,6 +29,7 @@ static const struct poptOption option_table[] = {
     {INT("zoom", zoom, "Side of a value in pixels of the picture")},
     {INT("scale", scale, "Divide height and width of the files of --complete by N")},
     {INT("batch", batch, "Images that are drawn together; 0: 8 to 32, which is fastest")},
+    {"whole", 0, POPT_ARG_NONE, &options.whole, 0, "Run the network over all values so far for each new one", NULL},
     {INT("seed", seed, "Seed of the random numbers")},
     POPT_TABLEEND};
 #undef INT
@@ -84,6 +88,29 @@ static void read_given(struct generation *g) {
   g->num_given = g->given.height / 2 * g->given.width * g->given.channels;
 }
 
+/* linnet_sample without a state: the same values but for rounding. */
+static void draw_whole(const struct generation *g, const struct linnet_sample_settings *s, int *values) {
+  const struct linnet_config *config = &g->model->config;
+  struct linnet_encoder *encoder = NULL;
+  float *frames = experiment_alloc(g->context, s->steps * config->input_dim, sizeof *frames);
+  float *outputs = experiment_alloc(g->context, s->steps * config->outputs, sizeof *outputs);
+  images_check(linnet_encoder_create(g->context, g->model, &encoder), g->context);
+  for (size_t i = 0; i < s->count; i++)
+    for (size_t t = 0; t < s->steps; t++) {
+      int *value = values + i * s->steps + t;
+      const struct linnet_philox random = linnet_philox(s->seed, i, t);
+      linnet_sample_frame(config, t, t > 0 ? value[-1] : START, frames + t * config->input_dim);
+      if (t < s->given)
+        continue;
+      images_check(linnet_encoder_compute(encoder, frames, t + 1, outputs), g->context);
+      *value = linnet_logistic_mixture_sample(config->outputs / 3, LEVELS, outputs + t * config->outputs,
+                                              random.word[0], random.word[1]);
+    }
+  linnet_encoder_destroy(encoder);
+  linnet_free(g->context, frames);
+  linnet_free(g->context, outputs);
+}
+
 static void draw_images(struct generation *g) {
   const size_t size = images_size(&g->drawn), total = g->drawn.count * size;
   int *values = experiment_alloc(g->context, total, sizeof *values);
@@ -96,7 +123,10 @@ static void draw_images(struct generation *g) {
   settings.seed = (uint64_t)options.seed;
   for (size_t i = 0; g->num_given > 0 && i < total; i++)
     values[i] = g->given.values[i];
-  images_check(linnet_sample(g->context, g->model, &settings, values), g->context);
+  if (options.whole)
+    draw_whole(g, &settings, values);
+  else
+    images_check(linnet_sample(g->context, g->model, &settings, values), g->context);
   g->drawn.values = experiment_alloc(g->context, total, 1);
   for (size_t i = 0; i < total; i++)
     g->drawn.values[i] = (unsigned char)values[i];
