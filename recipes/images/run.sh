@@ -192,6 +192,13 @@ measure_precisions() {
 	! has_kernels avx512-vnni || measure "$1 $2-int8 $3" "${run[@]}" "${@:4}" --kernels avx512-vnni
 }
 
+# measure_torch LABEL OPTION...: in float32, and in bfloat16 if the processor has it; $peer is the program, and LABEL has %s
+# in the place of the precision
+measure_torch() {
+	measure "${1/\%s/}" "${peer[@]}" "${@:2}"
+	! has_kernels avx512-bf16 || measure "${1/\%s/-bfloat16}" "${peer[@]}" "${@:2}" --dtype bfloat16
+}
+
 # measure_images NAME LAYERS SIDE CHANNELS LARGEST BATCH...: all ways to generate images; batches of stateful softmax have at
 # most LARGEST, because each image holds its keys and values
 measure_images() {
@@ -199,14 +206,15 @@ measure_images() {
 	local peer=("$torch" "$here/local/peer_torch.py" "${network[@]}" --layers "$2" --steps "$(($3 * $3 * $4))")
 	for n in "${@:6}"; do
 		measure_precisions "$1" linear "$n" --batch 0 --count "$n"
-		[ -z "$torch" ] || measure "$1 torch-linear $n" "${peer[@]}" --batch "$n"
+		[ -z "$torch" ] || measure_torch "$1 torch-linear%s $n" --batch "$n"
 	done
 	for n in "${@:6}"; do
 		[ "$n" -gt "$5" ] ||
 			measure_precisions "$1" stateful-softmax "$n" --attention causal-softmax --batch "$n" --count "$n"
 	done
-	[ -z "$torch" ] || measure "$1 torch-stateful-softmax 1" "${peer[@]}" --softmax --batch 1
+	[ -z "$torch" ] || measure_torch "$1 torch-stateful-softmax%s 1" --softmax --batch 1
 	measure_precisions "$1" softmax 1 --attention causal-softmax --whole
+	[ -z "$torch" ] || measure_torch "$1 torch-softmax%s 1" --whole
 	for n in 1 4; do measure_precisions "$1" "lsh-$n" 1 --attention causal-lsh --rounds "$n" --whole; done
 }
 

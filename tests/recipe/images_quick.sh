@@ -119,6 +119,13 @@ refused 'linear.result is of other settings: --batch 10 --rate 1e-2 .* not: --ba
   run --updates 40 --kinds linear --rate 1e-3 --stop-stage 2
 refused 'linear.result is of other settings' run --kinds linear --batch 5 --stage 5
 
+# Rows of PyTorch; the program here only has their form.
+printf '#!/bin/sh\nprintf "torch\\t0\\t16\\t1\\t1\\t2\\t2\\t0.5\\t0.5\\n"\n' > python && chmod +x python
+run --speed mnist --torch ./python --stage 4 --stop-stage 4
+for row in 'torch-linear 1' 'torch-linear 3' 'torch-stateful-softmax 1' 'torch-softmax 1'; do
+  [[ $(grep -c "^mnist $row.*torch" exp/speed.tsv) == 1 ]] || fail "$row: $(cat exp/speed.tsv)"
+done
+
 # Rows of another processor or of another program are not continued, but a report of them can be written.
 cp exp/speed.settings speed.settings
 [[ $(< speed.settings) == *'with the checksum '*'; --heads 2 '* ]] || fail "speed.settings: $(< speed.settings)"
