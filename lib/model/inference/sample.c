@@ -11,10 +11,11 @@
 #include "base/settings.h"
 #include "ops/logistic_mixture.h"
 
-/* Each step reads all weights once and the states of all sequences of the group. These numbers were the fastest with
- * the paper's network for MNIST (recipes/images/RESULTS.md): in a larger group the states no longer fit into the cache,
- * and in a smaller one too few sequences share the weights. A group may be half as large again, because a very small
- * last group would be slow. */
+/* Each step reads all weights once and the states of all sequences of the group. With the paper's network for MNIST
+ * these numbers were faster than a single group on the AMD EPYC (Zen 4) for which they were chosen: in a larger group
+ * the states no longer fit into its cache, and in a smaller one too few sequences share the weights. On another
+ * processor the best groups may be larger; recipes/images/RESULTS.md has a sweep. A group may be half as large again,
+ * because a very small last group would be slow. */
 static size_t default_batch(const struct linnet_context *context, size_t count) {
   const enum linnet_precision precision = linnet_context_precision(context);
   const size_t batch = precision == LINNET_INT8 ? 8 : precision == LINNET_BFLOAT16 ? 16 : 32;
