@@ -130,6 +130,11 @@ run --speed mnist --torch ./python --stage 4 --stop-stage 4
 for row in 'torch-linear 1' 'torch-linear 3' 'torch-stateful-softmax 1' 'torch-softmax 1'; do
   [[ $(grep -c "^mnist $row.*torch" exp/speed.tsv) == 1 ]] || fail "$row: $(cat exp/speed.tsv)"
 done
+compare() { "${recipe%/*}/local/compare_torch.sh" --torch ./python --steps 2 --rounds 1 --batches "1 3" --out compare.tsv; }
+compare > compared
+[[ $(grep -c '^| [13] | [0-9.]' compared) == 2 ]] || fail "compare_torch.sh: $(cat compared)"
+cp compare.tsv compare.old && compare > compared.again
+cmp compare.tsv compare.old && cmp compared compared.again || fail 'compare_torch.sh repeats measurements'
 
 # Rows of another processor or of another program are not continued, but a report of them can be written.
 cp exp/speed.settings speed.settings

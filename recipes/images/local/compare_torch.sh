@@ -17,7 +17,8 @@ steps in groups of 8 to 32 images, as linnet_sample does; PyTorch with all image
 times in Linnet, because it is short.
 
 FILE has each measurement: round, images, program, milliseconds of the processor a step of all images. Printed are
-medians over the rounds, and the medians of the ratios of each round. Measurements that FILE has are not repeated.
+medians over the rounds, and the medians of the ratios of each round. Measurements that FILE has are not repeated, and
+those that need kernels that the processor lacks are left out.
 Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 END
 }
@@ -56,16 +57,19 @@ measure() {
 of() { awk -F '\t' -v n="$1" -v name="$2" '$2 == n && $3 == name {print $4}' "$out"; }
 
 # ratio BATCH NAME NAME: the median of the quotients of each round
-ratio() { paste <(of "$1" "$2") <(of "$1" "$3") | awk '{print $1 / $2}' | median | awk '{printf "%.2g", $1}'; }
+ratio() { paste <(of "$1" "$2") <(of "$1" "$3") | awk 'NF == 2 {printf "%.2g\n", $1 / $2}' | median; }
+
+# has_kernels NAME: whether this processor has them
+has_kernels() { "$meter" --kernels "$1" --length 1 --layers 1 >/dev/null 2>&1; }
 
 touch "$out"
 for ((round = 1; round <= rounds; round++)); do
 	for n in $batches; do
-		measure "$round" "$n" float32 linnet "$n" avx512
+		measure "$round" "$n" float32 linnet "$n" auto
 		measure "$round" "$n" torch-float32 peer "$n" float32
-		measure "$round" "$n" bfloat16 linnet "$n" avx512-bf16
+		! has_kernels avx512-bf16 || measure "$round" "$n" bfloat16 linnet "$n" avx512-bf16
 		measure "$round" "$n" torch-bfloat16 peer "$n" bfloat16
-		measure "$round" "$n" int8 linnet "$n" avx512-vnni
+		! has_kernels avx512-vnni || measure "$round" "$n" int8 linnet "$n" avx512-vnni
 	done
 done
 
