@@ -116,7 +116,7 @@ struct linnet_train_settings {
                                   each step; below 1; 0: off */
   size_t num_block_utterances; /* an epoch shuffles blocks of this number of consecutive utterances, and the utterances
                                   in each block, so that storage is read in long pieces; 0: shuffles all utterances */
-  size_t num_shards; /* into which a batch is divided among ranks and threads: a power of two up to 1024, and at least
+  size_t num_shards; /* into which a batch is divided among ranks and threads: a power of two up to 4096, and at least
                         the number of ranks if all shall have work. Each shard of a rank has a gradient in memory.
                         0: on the CPU 2 to 16, by the batch's frames; on a GPU 1; several ranks on GPUs must set it */
   enum linnet_precision wire_precision; /* LINNET_FLOAT32, or LINNET_BFLOAT16: every sum of two gradients of shards is

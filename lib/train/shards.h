@@ -5,7 +5,7 @@
 #include "model/training/network.h"
 #include "train/ranks.h"
 
-enum { LINNET_MAX_SHARDS = 1024 };
+enum { LINNET_MAX_SHARDS = 4096 };
 
 /* The leaves of the tree that sums gradients (gradient_sum.c): a power of two. Some may be empty. */
 struct linnet_shards {

@@ -102,10 +102,19 @@ def measure_links(program, linnet, hosts, ranks):
     return float(latency), float(bandwidth)
 
 
+def largest_part(blocks, buckets, ranks):
+    """The most parameters that a rank has: whole blocks of each bucket (lib/train/division.c)."""
+    def first(bucket, rank):
+        begin, end = (blocks * b // buckets for b in (bucket, bucket + 1))
+        return begin + (end - begin) * rank // ranks
+    return BLOCK * max(sum(first(k, r + 1) - first(k, r) for k in range(buckets)) for r in range(ranks))
+
+
 def predict(computing, parameters, ranks, bandwidth, latency, shards=1, gpu=False):
     """Seconds of a step whose batch has the work of `ranks` batches of one rank. See docs/scale.md."""
-    buckets = 1 if gpu else max(1, min(MAX_BUCKETS, math.ceil(parameters / BLOCK) // (2 * ranks)))
-    part = 4 * parameters * (ranks - 1) / ranks / bandwidth + buckets * (ranks - 1) * latency
+    blocks = math.ceil(parameters / BLOCK)
+    buckets = 1 if gpu else max(1, min(MAX_BUCKETS, blocks // (2 * ranks)))
+    part = 4 * largest_part(blocks, buckets, ranks) * (ranks - 1) / bandwidth + buckets * (ranks - 1) * latency
     hidden = min(part * (buckets - 1) / buckets, 2 / 3 * computing / shards)
     return computing + 2 * part - hidden + 6 * math.log2(ranks) * latency
 
