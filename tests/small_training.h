@@ -174,6 +174,8 @@ struct run {
   test_open_device *on_device; /* NULL: the CPU */
   unsigned threads, epochs, keep_models;
   uint64_t stop_after; /* steps of this process; 0: never */
+  uint64_t fail_after; /* steps: their event fails; 0: never */
+  unsigned fail_epoch; /* the event of this epoch fails; 0: never */
   size_t cancel_at;    /* the poll at which the context's hook cancels; 0: never */
   size_t polls;        /* atomic */
   uint64_t model_seed;
@@ -196,6 +198,7 @@ struct run {
   const struct linnet_group *group;    /* NULL: one rank */
   void (*created)(void *created_user); /* called when the trainer exists; NULL: not called */
   void *created_user;
+  struct linnet_context *context; /* while it trains */
   double first_loss, last_loss, last_consistency, last_crf, last_distillation, last_intermediate, last_frame_loss;
   uint64_t steps;
   enum linnet_status status;
@@ -210,10 +213,16 @@ static inline void on_log(void *user, enum linnet_log_level level, const char *m
   snprintf(run->log + used, sizeof run->log - used, "%s\n", message);
 }
 
+static inline int fail_event(const struct run *run) {
+  linnet_context_fail(run->context, LINNET_ERROR_IO, "the event failed");
+  return -1;
+}
+
 static inline int on_step(void *user, const struct linnet_train_step *step) {
   struct run *run = user;
   (void)step;
-  return ++run->steps == run->stop_after;
+  ++run->steps;
+  return run->steps == run->fail_after ? fail_event(run) : run->steps == run->stop_after;
 }
 
 static inline int on_poll(void *user) {
@@ -231,7 +240,7 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   run->last_intermediate = epoch->intermediate_loss;
   run->last_distillation = epoch->distillation;
   run->last_frame_loss = epoch->frame_loss;
-  return 0;
+  return epoch->epoch == run->fail_epoch ? fail_event(run) : 0;
 }
 
 /* Trains in `folder`; continues a training in it. */
@@ -270,6 +279,7 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
                                      .initial = run->initial};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
   run->log[0] = '\0';
+  run->context = context;
   run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);
   struct linnet_train_events events = {.size = sizeof events, .user = run, .step = on_step, .epoch = on_epoch};
   snprintf(run->exchange, sizeof run->exchange, "%s", run->status == LINNET_OK ? linnet_trainer_exchange(trainer) : "");

@@ -209,8 +209,13 @@ struct linnet_train_epoch {
   double frame_loss;        /* loss of frame targets per label, without its weight; negative if they are off */
 };
 
-/* Callbacks that run in the thread of linnet_trainer_run. If one returns non-zero, the trainer saves a checkpoint and
- * returns LINNET_ERROR_CANCELLED. Any may be NULL. */
+/* Callbacks that run in the thread of linnet_trainer_run. Any may be NULL. What they return:
+ *
+ *   0    training goes on
+ *   > 0  the trainer saves a checkpoint and returns LINNET_ERROR_CANCELLED
+ *   < 0  the program has failed, for example to write its own log, and has stored a sentence in the trainer's context
+ *        (linnet_context_fail). The trainer returns LINNET_ERROR_IO, on all ranks. It saves no checkpoint, so a
+ *        continued training repeats the step or the validation, and the event */
 struct linnet_train_events {
   size_t size; /* sizeof(struct linnet_train_events); members that an older program does not have count as NULL */
   void *user;

@@ -95,26 +95,15 @@ enum linnet_status linnet_ranks_share(struct linnet_ranks *ranks, void *data, si
   return gather(ranks, data, &ranks->waiting);
 }
 
-enum linnet_status linnet_ranks_vote(struct linnet_ranks *ranks, bool *any, bool *first) {
-  if (single(ranks))
-    return LINNET_OK;
-  unsigned char *own = ranks->votes + 2 * ranks->group.rank;
-  own[0] = *any, own[1] = *first;
-  LINNET_TRY(gather_votes(ranks, 2));
-  *first = ranks->votes[1];
-  for (size_t r = 0; r < ranks->group.num_ranks; r++)
-    *any = *any || ranks->votes[2 * r];
-  return LINNET_OK;
-}
-
 /* --- agreement ---------------------------------------------------------------------------------------------------- */
 
-/* The rank whose failure is reported: the first that failed, those that were cancelled last. */
-static size_t failed_rank(const unsigned char *statuses, size_t count) {
+/* The rank whose failure is reported: the first that failed, those that were cancelled last. A rank has `stride`
+ * votes, of which the first is its status. */
+static size_t failed_rank(const unsigned char *votes, size_t count, size_t stride) {
   size_t found = count;
   for (size_t r = 0; r < count; r++)
-    if (statuses[r] != LINNET_OK &&
-        (found == count || (statuses[found] == LINNET_ERROR_CANCELLED && statuses[r] != LINNET_ERROR_CANCELLED)))
+    if (votes[r * stride] != LINNET_OK && (found == count || (votes[found * stride] == LINNET_ERROR_CANCELLED &&
+                                                              votes[r * stride] != LINNET_ERROR_CANCELLED)))
       found = r;
   return found;
 }
@@ -136,8 +125,24 @@ enum linnet_status linnet_ranks_agree(struct linnet_ranks *ranks, enum linnet_st
     return status;
   ranks->votes[ranks->group.rank] = (unsigned char)status;
   LINNET_TRY(gather_votes(ranks, 1));
-  const size_t failed = failed_rank(ranks->votes, ranks->group.num_ranks);
+  const size_t failed = failed_rank(ranks->votes, ranks->group.num_ranks, 1);
   if (failed == ranks->group.num_ranks)
     return LINNET_OK;
   return share_message(ranks, failed, (enum linnet_status)ranks->votes[failed]);
+}
+
+enum linnet_status linnet_ranks_vote(struct linnet_ranks *ranks, enum linnet_status status, bool *stop, bool *first) {
+  *stop = status == LINNET_ERROR_CANCELLED;
+  if (single(ranks))
+    return *stop ? LINNET_OK : status;
+  unsigned char *own = ranks->votes + 2 * ranks->group.rank;
+  own[0] = (unsigned char)status, own[1] = *first;
+  LINNET_TRY(gather_votes(ranks, 2));
+  *first = ranks->votes[1];
+  const size_t found = failed_rank(ranks->votes, ranks->group.num_ranks, 2);
+  if (found == ranks->group.num_ranks)
+    return LINNET_OK;
+  status = (enum linnet_status)ranks->votes[2 * found];
+  *stop = status == LINNET_ERROR_CANCELLED;
+  return *stop ? LINNET_OK : share_message(ranks, found, status);
 }

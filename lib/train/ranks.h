@@ -41,8 +41,9 @@ static inline size_t linnet_ranks_first(const struct linnet_ranks *ranks, size_t
  * ranks say so. */
 enum linnet_status linnet_ranks_agree(struct linnet_ranks *ranks, enum linnet_status status);
 
-/* *any: whether it was set on any rank. *first becomes that of rank 0. */
-enum linnet_status linnet_ranks_vote(struct linnet_ranks *ranks, bool *any, bool *first);
+/* The same, but a rank that wants to stop, with LINNET_ERROR_CANCELLED, has not failed: *stop says on all ranks whether
+ * one wants to. *first becomes that of rank 0. */
+enum linnet_status linnet_ranks_vote(struct linnet_ranks *ranks, enum linnet_status status, bool *stop, bool *first);
 
 /* Copies `bytes` of rank 0 to all ranks. */
 enum linnet_status linnet_ranks_share(struct linnet_ranks *ranks, void *data, size_t bytes);

@@ -130,15 +130,22 @@ static enum linnet_status compute_gradient(struct linnet_trainer *t, const struc
   return name_utterances(t, status, false);
 }
 
-static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
+/* Of the answer to an event: LINNET_ERROR_CANCELLED if the training shall stop. */
+static enum linnet_status status_of(int answer) {
+  return answer < 0 ? LINNET_ERROR_IO : answer > 0 ? LINNET_ERROR_CANCELLED : LINNET_OK;
+}
+
+/* *answer is this rank's own: LINNET_ERROR_CANCELLED to stop, or the failure of an event. */
+static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet_train_events *events,
+                                   enum linnet_status *answer) {
   struct linnet_train_state *s = &t->state;
   double started = linnet_train_clock(), rate = current_rate(t);
   size_t begin = t->batches.starts[s->epoch_step], end = t->batches.starts[s->epoch_step + 1];
   struct linnet_gradient_result result;
   enum linnet_status computed = compute_gradient(t, events);
-  *stop = computed == LINNET_ERROR_CANCELLED;
+  *answer = computed;
   if (computed != LINNET_OK)
-    return *stop ? LINNET_OK : computed;
+    return computed == LINNET_ERROR_CANCELLED ? LINNET_OK : computed;
   LINNET_TRY(apply_gradient(t, rate));
   if (!t->gradient.staging)
     load_ahead(t);
@@ -169,8 +176,9 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
                                              (double)(result.labels > 0 ? result.labels : 1),
                                      .gradient_norm = result.norm,
                                      .learning_rate = rate};
-  *stop = t->ahead == LINNET_ERROR_CANCELLED;
-  *stop = (events->step && events->step(events->user, &report) != 0) || *stop;
+  *answer = events->step ? status_of(events->step(events->user, &report)) : LINNET_OK;
+  if (*answer == LINNET_OK)
+    *answer = t->ahead;
   return LINNET_OK;
 }
 
@@ -195,8 +203,9 @@ static enum linnet_status save_epoch(struct linnet_trainer *t, const struct linn
   LINNET_TRY(linnet_trainer_download(t));
   if (is_first(t))
     LINNET_TRY(linnet_trainer_save_models(t, weights, t->state.epoch, measure, report->best));
-  *stop = events->epoch && events->epoch(events->user, report) != 0;
-  return LINNET_OK;
+  const enum linnet_status answer = events->epoch ? status_of(events->epoch(events->user, report)) : LINNET_OK;
+  *stop = answer == LINNET_ERROR_CANCELLED;
+  return *stop ? LINNET_OK : answer;
 }
 
 /* If validation is cancelled, the checkpoint is that of the last step of the epoch, and a continued training starts
@@ -245,12 +254,13 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   if (is_first(t))
     linnet_trainer_prune_models(t, t->state.epoch);
   bool none = false;
-  return linnet_ranks_vote(&t->ranks, stop, &none);
+  return linnet_ranks_vote(&t->ranks, *stop ? LINNET_ERROR_CANCELLED : LINNET_OK, stop, &none);
 }
 
 /* Continues inside the epoch of the checkpoint. */
 static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
+  enum linnet_status answer;
   const struct linnet_order order = {t->settings.seed, s->epoch + 1, t->settings.num_block_utterances};
   linnet_batches_fill(&t->batches, t->train_frames, t->train.num_utterances, t->settings.num_batch_frames, &order);
   t->ranks.seconds = t->ranks.waiting = t->ranks.hidden = 0;
@@ -259,9 +269,9 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
     return linnet_fail(t->context, LINNET_ERROR_FORMAT, "%s: the checkpoint is beyond the end of its epoch", t->folder);
   for (bool first = true; s->epoch_step < t->batches.batches; first = false) {
     linnet_batch_prefetch(&t->batch, &t->batches, &t->train, t->train_frames, s->epoch_step, first, s->epoch + 1);
-    LINNET_TRY(run_step(t, events, stop));
+    LINNET_TRY(run_step(t, events, &answer));
     bool due = linnet_train_clock() - t->saved_at > t->settings.checkpoint_seconds;
-    LINNET_TRY(linnet_ranks_vote(&t->ranks, stop, &due));
+    LINNET_TRY(linnet_ranks_vote(&t->ranks, answer, stop, &due));
     if (*stop || due)
       LINNET_TRY(linnet_trainer_checkpoint(t));
     if (*stop)

@@ -1,5 +1,9 @@
 /* Training by several ranks, which are threads here: the same bytes for every number of ranks, also when another number
  * continues; a failure of one ends all; gradients are exchanged during the backward pass. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "phone_model.h"
 #include "random_model.h"
 #include "rank_threads.h"
@@ -280,12 +284,70 @@ static void test_not_finite(void) {
   remove_folder(folder);
 }
 
-/* Rank 0 cannot write. */
-static void test_full_disk(void) {
+/* Rank 0 cannot write: it has no folder. */
+static void test_missing_folder(void) {
   struct rank_thread threads[MAX_RANKS];
   const struct run run = make_ranks_run(transformer);
   train_ranks(&run, 2, "/nonexistent", NULL, 0, threads);
   check_all(threads, 2, LINNET_ERROR_IO, "rank 0: /nonexistent");
+}
+
+/* The largest file that this process may write; RLIM_INFINITY for no limit. */
+static void limit_files(rlim_t bytes) {
+  struct rlimit limit;
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &limit) == 0, "getrlimit");
+  limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
+}
+
+/* Ends in two parts, between which the disk is full: the checkpoint of the first part is intact, and no other file is
+ * left. */
+static void test_full_disk(void) {
+  struct rank_thread threads[MAX_RANKS];
+  char whole[64], folder[64];
+  struct run run = make_ranks_run(transformer), first = run;
+  train(&run, make_folder(whole));
+  run.steps = 0;
+  train_ranks(&first, 2, make_folder(folder), stop_one, 0, threads);
+  check_all(threads, 2, LINNET_ERROR_CANCELLED, "");
+  limit_files(1000);
+  train_ranks(&run, 4, folder, NULL, 0, threads);
+  limit_files(RLIM_INFINITY);
+  check_all(threads, 4, LINNET_ERROR_IO, "rank 0: /tmp/linnet-trainer-");
+  check_all(threads, 4, LINNET_ERROR_IO, ".safetensors");
+  check_all(threads, 4, LINNET_ERROR_IO, strerror(EFBIG));
+  train_ranks(&run, 3, folder, NULL, 0, threads);
+  check_all(threads, 3, LINNET_OK, "");
+  CHECK(same_model(whole, folder), "a training on a disk that was full differs");
+  remove_folder(whole);
+  remove_folder(folder);
+}
+
+/* An event of one rank fails: all ranks end without a checkpoint of what it was about. */
+static void fail_step(struct rank_thread *t) {
+  t->run.fail_after = t->own.rank == 1 ? 3 : 0;
+}
+
+static void fail_epoch(struct rank_thread *t) {
+  t->run.fail_epoch = t->own.rank == 0 ? 2 : 0;
+}
+
+static void test_failing_event(change_fn *fail, const char *part) {
+  struct rank_thread threads[MAX_RANKS];
+  char whole[64], folder[64];
+  struct run run = make_ranks_run(transformer);
+  run.epochs = 2;
+  train(&run, make_folder(whole));
+  const double last_loss = run.last_loss;
+  run.steps = 0, run.last_loss = 0;
+  train_ranks(&run, 3, make_folder(folder), fail, 0, threads);
+  check_all(threads, 3, LINNET_ERROR_IO, part);
+  train_ranks(&run, 2, folder, NULL, 0, threads);
+  check_all(threads, 2, LINNET_OK, "");
+  CHECK(threads[0].run.last_loss == last_loss, "the event was not repeated");
+  CHECK(same_model(whole, folder), "a training whose event failed differs");
+  remove_folder(whole);
+  remove_folder(folder);
 }
 
 static void test_settings(void) {
@@ -332,7 +394,11 @@ int main(void) {
   test_differences();
   test_failing_operations();
   test_not_finite();
+  test_missing_folder();
+  signal(SIGXFSZ, SIG_IGN);
   test_full_disk();
+  test_failing_event(fail_step, "rank 1: the event failed");
+  test_failing_event(fail_epoch, "rank 0: the event failed");
   test_settings();
   return test_result();
 }
