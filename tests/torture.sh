@@ -296,7 +296,8 @@ leave_disk() {
 }
 
 # fills NAME OUTPUTS COMMAND...: runs it with 4, 8, 12 ... KiB until it succeeds. After a failure, OUTPUTS must not exist
-# (those with a "+" may: they are complete or grow).
+# (those with a "+" may: they are complete or grow). After the success check_NAME looks at the disk, if there is such a
+# function.
 fills() {
 	local name=$1 outputs=$2 size=0 step=4 status=1 output
 	shift 2
@@ -314,11 +315,22 @@ fills() {
 			done
 			grep -qE "$(tr ' ' '|' <<<"${outputs:-.}")|tmp" "$work/disk.err" || complain "$name with $size KiB names no file: $(tail -n 1 "$work/disk.err")"
 		fi
+		[ $status != 0 ] || ! declare -F "check_$name" >/dev/null || "check_$name" || complain "$name with $size KiB: lost output"
 		runs=$((runs + 1))
 		leave_disk
 	done
 	[ $status = 0 ] || complain "$name: fails with $size KiB, too: $(tail -n 1 "$work/disk.err")"
 	echo "$name: succeeds with $size KiB" >>"$log"
+}
+
+# Trainings that succeed have lost no line of their logs.
+# shellcheck disable=SC2317 # fills calls it
+check_train() {
+	diff <(summary "$work/whole") <(summary "$work/disk/exp") >>"$log"
+}
+# shellcheck disable=SC2317
+check_logs() {
+	diff <(summary "$work/long") <(summary "$work/disk/exp") >>"$log"
 }
 
 part_disk() {
@@ -338,7 +350,11 @@ part_disk() {
 	fills average mean.safetensors "$linnet" average --output mean.safetensors "$work/whole/model.safetensors"
 	! command -v gnuplot >/dev/null || fills plot plot.svg "$linnet" plot --model "$model" --output plot.svg "${raw[@]}"
 	fills train '' "${training[@]}" "$work/disk/exp"
-	result disk "$runs runs of 8 commands, a disk of 4, 8, 12 ... KiB ($([ -n "$tmpfs" ] && echo tmpfs || echo limit on file sizes)): $complaints faults" "$complaints"
+	# The logs are the largest files: a limit on sizes stops them alone.
+	local long=(--set epochs=40 --set model.width=4 --set model.layers=1 --set model.feed_forward=4)
+	quietly "${training[@]}" "$work/long" "${long[@]}" || complain "the training fails: $(tail -n 1 "$log")"
+	tmpfs='' fills logs '' "${training[@]}" "$work/disk/exp" "${long[@]}"
+	result disk "$runs runs of 9 commands, a disk of 4, 8, 12 ... KiB ($([ -n "$tmpfs" ] && echo tmpfs || echo limit on file sizes)): $complaints faults" "$complaints"
 }
 
 # --- fuzz ------------------------------------------------------------------------------------------------------------

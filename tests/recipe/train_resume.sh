@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A training that is killed at any moment and continued: its batches.txt and model have the bytes of an uninterrupted one,
-# also after damage to a checkpoint, and no files of the killed processes remain.
+# also after damage to a checkpoint, and no files of the killed processes remain. A full disk ends it, and loses nothing.
 #
 #   train_resume.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -8,13 +8,16 @@
 
 # shellcheck source=tests/recipe/forty_utterances.sh
 . "$here/forty_utterances.sh"
+# shellcheck source=tests/recipe/full_disk.sh
+. "$here/full_disk.sh"
 cat > conf.json << 'END'
 {"model": {"input_dim": 4, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "stack": 2},
  "features": {"num_mel": 4, "cmvn": "none"},
  "training": {"epochs": 12, "batch_frames": 24, "checkpoint_seconds": 0, "keep_models": 2}}
 END
+training=("$linnet" train --train data --dev data --config conf.json --threads 1)
 start() { # EXP OPTION...: in the background, as $process
-  "$linnet" train --train data --dev data --exp "$1" --config conf.json --threads 1 --batches "${@:2}" 2> "$1.log" &
+  "${training[@]}" --batches --exp "$@" 2> "$1.log" &
   process=$!
 }
 train() { # EXP OPTION...
@@ -61,6 +64,11 @@ mv damaged-copy damaged/checkpoint.safetensors
 train damaged || fail "$(cat damaged.log)"
 grep -q 'checksum is wrong: training continues from the previous checkpoint' damaged.log || fail "$(cat damaged.log)"
 compare damaged
+
+# --- a log that cannot be written
+
+check_full_log log.jsonl
+check_full_log batches.txt
 
 # --- a log of batches without the first steps
 

@@ -194,15 +194,20 @@ static int on_rank_step(void *user, const struct linnet_train_step *step) {
   return tool_interrupted();
 }
 
+/* Whether a training has ended as it should, or has been interrupted. It then did so on all ranks. */
+static bool ended(enum linnet_status status) {
+  return status == LINNET_OK || status == LINNET_ERROR_CANCELLED;
+}
+
 /* Rank 0 speaks for all. */
 static int train_silently(struct run *run) {
   struct linnet_train_events events = {.size = sizeof events, .step = on_rank_step};
   if (!train_ranks_agree(&ranks, true))
     return TOOL_FAILURE;
   enum linnet_status status = linnet_trainer_run(run->trainer, &events);
-  if (status == LINNET_ERROR_CANCELLED)
-    return TOOL_INTERRUPTED;
-  return status == LINNET_OK ? TOOL_OK : TOOL_FAILURE;
+  if (!ended(status) || !train_ranks_agree(&ranks, true))
+    return TOOL_FAILURE;
+  return status == LINNET_OK ? TOOL_OK : TOOL_INTERRUPTED;
 }
 
 static int train(struct run *run) {
@@ -217,9 +222,13 @@ static int train(struct run *run) {
   struct linnet_train_events events = train_log_events(&log);
   enum linnet_status status = linnet_trainer_run(run->trainer, &events);
   train_log_close(&log);
+  if (log.failed)
+    tool_fail("%s", log.error);
+  if ((ended(status) && !train_ranks_agree(&ranks, !log.failed)) || log.failed)
+    return TOOL_FAILURE;
   if (status == LINNET_OK)
     return TOOL_OK;
-  if (status != LINNET_ERROR_CANCELLED || log.failed)
+  if (status != LINNET_ERROR_CANCELLED)
     return tool_fail_context(run->context);
   tool_fail("%s", linnet_context_error(run->context));
   return TOOL_INTERRUPTED;

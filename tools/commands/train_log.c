@@ -42,11 +42,18 @@ static void print_losses(FILE *file, const struct linnet_train_epoch *e) {
       fprintf(file, "\"%s\": %.6f, ", losses[i].name, losses[i].loss);
 }
 
-static bool append_epoch(const struct train_log *log, const struct linnet_train_epoch *e) {
+/* Keeps the first failure. */
+static void fail_to_append(struct train_log *log, const char *path, int error) {
+  if (!log->failed)
+    snprintf(log->error, sizeof log->error, "%s: cannot append: %s", path, strerror(error));
+  log->failed = true;
+}
+
+static void append_epoch(struct train_log *log, const struct linnet_train_epoch *e) {
   FILE *file = fopen(log->path, "a");
   if (!file) {
-    tool_fail("%s: cannot append: %s", log->path, strerror(errno));
-    return false;
+    fail_to_append(log, log->path, errno);
+    return;
   }
   char exchange[200] = "";
   if (e->num_ranks > 1)
@@ -67,13 +74,22 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
           e->num_frames, e->num_infeasible, peak_megabytes(), linnet_context_kernels(log->context),
           linnet_context_device(log->context), (double)linnet_context_device_peak_bytes(log->context) / 1048576,
           e->best ? "true" : "false");
-  int error = fclose(file) == 0 ? 0 : errno;
-  if (error != 0)
-    tool_fail("%s: cannot append: %s", log->path, strerror(error));
-  return error == 0;
+  const bool written = fflush(file) == 0 && !ferror(file);
+  if (!written || fclose(file) != 0)
+    fail_to_append(log, log->path, errno);
+  if (!written)
+    fclose(file);
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
+
+/* After a failure the trainer saves no checkpoint, so the continued training writes the lost line. */
+static int answer(const struct train_log *log) {
+  if (!log->failed)
+    return tool_interrupted();
+  linnet_context_fail(log->context, LINNET_ERROR_IO, log->error);
+  return -1;
+}
 
 static int on_step(void *user, const struct linnet_train_step *step) {
   struct train_log *log = user;
@@ -85,7 +101,7 @@ static int on_step(void *user, const struct linnet_train_step *step) {
     log->epoch = step->epoch;
   }
   tool_progress_add(&log->progress, 1);
-  return tool_interrupted();
+  return answer(log);
 }
 
 static int on_epoch(void *user, const struct linnet_train_epoch *e) {
@@ -96,16 +112,18 @@ static int on_epoch(void *user, const struct linnet_train_epoch *e) {
           "epoch %3u  train loss %.4f  dev loss %.4f  dev PER %6.2f %%%s  lr %.3g  %.0f frames/s (%.0f h/h)  %.0f s\n",
           e->epoch, e->train_loss, e->dev_loss, e->dev_error, e->best ? " *" : "  ", e->learning_rate, rate,
           rate * log->frame_seconds, e->train_seconds + e->dev_seconds);
-  log->failed = !append_epoch(log, e);
-  return log->failed || tool_interrupted();
+  append_epoch(log, e);
+  return answer(log);
 }
 
+/* After a failure, on_step ends the training. */
 static void on_batch(void *user, unsigned epoch, const size_t *utterances, size_t count) {
   struct train_log *log = user;
   fprintf(log->batches, "%u", epoch);
   for (size_t i = 0; i < count; i++)
     fprintf(log->batches, " %s", log->corpus->id(log->corpus->user, utterances[i]));
-  fputc('\n', log->batches);
+  if (fputc('\n', log->batches) == EOF || ferror(log->batches)) /* the buffer is written at the end of the line */
+    fail_to_append(log, log->batches_path, errno);
 }
 
 /* Whether a line, after `before` others, belongs to an epoch or step that the trainer has completed. */
@@ -154,14 +172,13 @@ static FILE *open_batches(const char *path, unsigned long long steps) {
 }
 
 bool train_log_open(struct train_log *log, const char *folder, const struct linnet_trainer *trainer, bool batches) {
-  char path[sizeof log->path + 16];
   snprintf(log->path, sizeof log->path, "%s/log.jsonl", folder);
-  snprintf(path, sizeof path, "%s/batches.txt", folder);
+  snprintf(log->batches_path, sizeof log->batches_path, "%s/batches.txt", folder);
   unsigned long long lines;
   FILE *epochs = open_log(log->path, is_done_epoch, linnet_trainer_num_epochs(trainer), &lines);
   if (!epochs || fclose(epochs) != 0)
     return false;
-  log->batches = batches ? open_batches(path, linnet_trainer_num_steps(trainer)) : NULL;
+  log->batches = batches ? open_batches(log->batches_path, linnet_trainer_num_steps(trainer)) : NULL;
   return !batches || log->batches;
 }
 
@@ -175,6 +192,6 @@ struct linnet_train_events train_log_events(struct train_log *log) {
 
 void train_log_close(struct train_log *log) {
   tool_progress_finish(&log->progress);
-  if (log->batches)
-    fclose(log->batches);
+  if (log->batches && fclose(log->batches) != 0)
+    fail_to_append(log, log->batches_path, errno);
 }

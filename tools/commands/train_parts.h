@@ -182,14 +182,15 @@ const struct train_phone *train_targets_find(const struct train_targets *targets
 
 struct train_log {
   const struct linnet_corpus *corpus;
-  const struct linnet_context *context; /* whose kernels and device run, for the record */
+  struct linnet_context *context; /* whose kernels and device run, for the record */
   double frame_seconds;
   /* Set by train_log_open: */
-  char path[4096];
+  char path[4096], batches_path[4096];
   FILE *batches; /* "epoch utterance utterance ...", or NULL */
   struct tool_progress progress;
-  unsigned epoch; /* the progress line is of this epoch */
-  bool failed;    /* log.jsonl could not be written, which ended the training */
+  unsigned epoch;         /* the progress line is of this epoch */
+  bool failed;            /* one of the files could not be written, which ends the training */
+  char error[4096 + 256]; /* ... and why */
 };
 
 /* Opens FOLDER/log.jsonl and, if `batches`, FOLDER/batches.txt. In existing files it keeps only the epochs and steps
@@ -197,6 +198,6 @@ struct train_log {
  * failed. */
 bool train_log_open(struct train_log *log, const char *folder, const struct linnet_trainer *trainer, bool batches);
 struct linnet_train_events train_log_events(struct train_log *log);
-void train_log_close(struct train_log *log);
+void train_log_close(struct train_log *log); /* may set log->failed */
 
 #endif
