@@ -152,7 +152,12 @@ mkdir -p full/model.safetensors/in-the-way
 ranks 2 full && fail 'trains without writing the model'
 says full 'rank 0: full/model.safetensors: '
 ranks 2 nowhere --train missing && fail 'trains without data'
-says nowhere 'missing: cannot be read'
+host=$(uname -n)
+ranks 2 gpu --device cuda:99 && fail 'trains on a device that is not there'
+for rank in 0 1; do
+  says nowhere "^linnet train: rank $rank on $host: missing: cannot be read"
+  says gpu "^linnet train: rank $rank on $host: .*omit --device"
+done
 check 1 'sees one: use the launcher of that library' env PMI_SIZE=4 "${training[@]}" --exp wrong
 mkdir bin
 cp "$linnet" bin/

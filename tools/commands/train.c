@@ -251,7 +251,9 @@ static bool prepare(struct run *run) {
 
 static int run_all(struct run *run) {
   tool_catch_interrupt();
-  if (!train_ranks_agree(&ranks, prepare(run)) || !create_trainer(run))
+  const bool prepared = train_ranks_agree(&ranks, prepare(run));
+  tool_speak_as(NULL); /* from here on messages say of themselves which rank they are from */
+  if (!prepared || !create_trainer(run))
     return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
   if (!train_ranks_first(&ranks))
     return train_silently(run);

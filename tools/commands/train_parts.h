@@ -63,9 +63,9 @@ struct train_ranks {
 };
 
 /* Begins MPI if the launcher started several processes, or always or never with `mode` "on" or "off" (NULL: "auto").
- * Ranks after the first print errors only, and the ranks of a machine share its processors. A rank waits for the others
- * at most `timeout` seconds; 0: for ever. TOOL_OK, or the exit code after printing what is wrong; train_ranks_close in
- * any case. */
+ * Ranks after the first print errors only, which name rank and host, and the ranks of a machine share its processors. A
+ * rank waits for the others at most `timeout` seconds; 0: for ever. TOOL_OK, or the exit code after printing what is
+ * wrong; train_ranks_close in any case. */
 int train_ranks_open(const char *mode, double timeout, struct train_ranks *ranks);
 
 /* NULL without MPI. */

@@ -82,6 +82,14 @@ static int own_processors(const struct train_ranks *ranks) {
   return share < 1 ? 1 : bound < share ? bound : (int)share;
 }
 
+/* Until ranks agree, each prints its own errors. */
+static void name_rank(const struct train_ranks *ranks) {
+  char host[256] = "", name[300];
+  gethostname(host, sizeof host - 1);
+  snprintf(name, sizeof name, "rank %zu on %s", ranks->mpi.group.rank, host);
+  tool_speak_as(ranks->mpi.group.num_ranks > 1 ? name : NULL);
+}
+
 int train_ranks_open(const char *mode, double timeout, struct train_ranks *ranks) {
   const struct launcher *launcher = find_launcher();
   *ranks = (struct train_ranks){.mpi.group.num_ranks = 1};
@@ -97,6 +105,7 @@ int train_ranks_open(const char *mode, double timeout, struct train_ranks *ranks
   if (launcher && ranks->mpi.group.num_ranks == 1)
     return tool_fail("%s started %ld processes, but %s sees one: use the launcher of that library, or --mpi off",
                      launcher->name, number_of(launcher->size), ranks->mpi.library);
+  name_rank(ranks);
   tool_share_processors(own_processors(ranks));
   tool_share_devices(ranks->mpi.local_rank);
   tool_be_quiet(ranks->mpi.group.rank > 0);
@@ -138,6 +147,8 @@ static bool agree(struct train_ranks *ranks, bool good, size_t bytes) {
   while (all && r < g->num_ranks && all[r] > 0 && all[r] == all[0])
     r++;
   ranks->failed = r < g->num_ranks;
+  if (ranks->failed)
+    tool_speak_as(NULL); /* the next messages are about all ranks */
   if (!all)
     tool_fail("rank %zu of %zu: the other ranks did not answer: one of them ended or hangs; start all again", g->rank,
               g->num_ranks);

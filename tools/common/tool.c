@@ -21,7 +21,8 @@
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
 static bool quiet;
-static size_t own_index; /* of this process among those that share the devices of a machine */
+static char speaker[300]; /* "" or "rank 1 on node2: " */
+static size_t own_index;  /* of this process among those that share the devices of a machine */
 static char *option_kernels, *option_precision, *option_device;
 static volatile sig_atomic_t interrupted; /* the signal */
 static atomic_bool line_shown;            /* a progress line is on the terminal; messages come from any thread */
@@ -86,7 +87,7 @@ __attribute__((format(printf, 2, 3))) static void say(const char *kind, const ch
 int tool_fail(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  print_message("", format, arguments);
+  print_message(speaker, format, arguments);
   va_end(arguments);
   return TOOL_FAILURE;
 }
@@ -98,6 +99,10 @@ int tool_usage(const char *format, ...) {
   va_end(arguments);
   fprintf(stderr, "Try '%s --help'.\n", tool_name);
   return TOOL_USAGE;
+}
+
+void tool_speak_as(const char *name) {
+  snprintf(speaker, sizeof speaker, "%.*s%s", (int)sizeof speaker - 3, name ? name : "", name ? ": " : "");
 }
 
 void tool_be_quiet(bool value) {
