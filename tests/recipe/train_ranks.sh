@@ -49,6 +49,28 @@ for n in 2 3; do
   cmp large/model.safetensors "large$n/model.safetensors" || fail "large$n: the model differs"
 done
 
+# More ranks than processors, each with two threads and two shards, and rounded sums.
+many=(--set shards=16 --set batch_frames=160 --set epochs=2)
+"${training[@]}" --exp exact "${many[@]}" 2> exact.log || fail "$(cat exact.log)"
+many+=(--set wire_precision=bfloat16)
+"${training[@]}" --exp rounded "${many[@]}" 2> rounded.log || fail "$(cat rounded.log)"
+ranks 8 by8 "${many[@]}" --threads 2 || fail "8 ranks: $(cat by8.log)"
+cmp rounded/model.safetensors by8/model.safetensors || fail '8 ranks: the model differs'
+! cmp -s exact/model.safetensors by8/model.safetensors || fail 'bfloat16 changes nothing'
+says by8 '8 ranks by .*bfloat16, during the backward pass'
+grep -q '"ranks": 8' by8/log.jsonl || fail "$(cat by8/log.jsonl)"
+
+# --- a loss that is not a number: features of one utterance are finite, but what one rank computes from them is not
+
+mkdir huge
+cp data/phones data/utt2spk huge/
+sed '/^utterance-17 /{n; s/.*/  3e38 -3e38 3e38 0/}' feats.ark > huge.ark
+grep -b '^utt' huge.ark | awk -F '[: ]' -v ark="$PWD/huge.ark" '{print $2, ark ":" $1 + length($2) + 1}' > huge/feats.scp
+ranks 4 infinite --train huge && fail 'trains with a loss that is not finite'
+says infinite '^linnet train: step [1-5]: the loss is not finite; utterances with such a loss: utterance-17$'
+[[ $(grep -c 'not finite' infinite.log) -eq 1 ]] || fail "several ranks print: $(cat infinite.log)"
+! grep -q interrupted infinite.log || fail "$(cat infinite.log)"
+
 # --- a rank that is killed ends all; another number of ranks continues
 
 running() { pgrep -d ' ' -r R,S,D,T -f -- "^$linnet train .*--exp $1\$"; } # EXP: its ranks
