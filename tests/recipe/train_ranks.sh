@@ -75,10 +75,10 @@ says infinite '^linnet train: step [1-5]: the loss is not finite; utterances wit
 
 running() { pgrep -d ' ' -r R,S,D,T -f -- "^$linnet train .*--exp $1\$"; } # EXP: its ranks
 
-# kill_rank EXP N MILLISECONDS: starts N ranks and kills one of them, also rank 0, so long after rank 0 has begun. Succeeds
-# if they had finished before.
+# kill_rank EXP N MILLISECONDS: starts N ranks and kills one of them, also rank 0, so long after rank 0 has begun. Counts it
+# in $killed if the launcher says that the rank died of it. Succeeds if the training had finished before.
 kill_rank() {
-  local status=0 process
+  local status=0 process i
   rm -f "$1/.lock"
   "${launcher[@]}" -n "$2" "${training[@]}" --exp "$1" > "$1.log" 2>&1 &
   process=$!
@@ -87,7 +87,6 @@ kill_rank() {
   # shellcheck disable=SC2046
   set -- "$1" "$2" $(running "$1")
   [[ $# -le 2 ]] || kill -KILL "${@:3 + RANDOM % ($# - 2):1}" 2> /dev/null || true
-  # Open MPI's mpirun may hang if a rank dies while it connects, after it has ended the others.
   for ((i = 0; i < 600; i++)); do
     [[ -n $(running "$1") ]] || break
     sleep 0.1
@@ -97,25 +96,31 @@ kill_rank() {
     kill -0 $process 2> /dev/null || break
     sleep 0.1
   done
-  kill -KILL $process 2> /dev/null && echo "$1: mpirun hung: $(cat "$1.log")"
+  kill -KILL $process 2> /dev/null && fail "$1: mpirun hangs after its ranks have ended: $(cat "$1.log")"
   wait $process || status=$?
-  return $status
+  [[ $status -ne 0 ]] || return 0
+  if grep -qE 'exited on signal 9|KILLED BY SIGNAL: 9|EXIT CODE: 9' "$1.log"; then
+    killed=$((killed + 1))
+  else
+    fail "$1: status $status, but no rank was killed: $(cat "$1.log")"
+  fi
+  return 1
 }
 RANDOM=${SEED:-1}
 rounds=0 killed=0
-while [[ $killed -lt $kills && $rounds -lt 60 ]]; do
+while [[ $killed -lt $kills && $rounds -lt 60 && $failures -eq 0 ]]; do
   rounds=$((rounds + 1))
   exp=killed$rounds
   for n in 2 4 3; do
-    [[ $killed -lt $kills ]] || break
+    [[ $killed -lt $kills && $failures -eq 0 ]] || break
     kill_rank "$exp" $n $((RANDOM % 600)) && break
-    killed=$((killed + 1))
   done
   ranks 2 "$exp" || fail "after kills: $(cat "$exp.log")"
   same "$exp"
   [[ $(find "$exp" -name '*.tmp*') == '' ]] || fail "$exp: $(find "$exp" -name '*.tmp*') is left"
 done
 echo "killed $killed times in $rounds trainings"
+[[ $killed -ge $kills ]] || fail "killed only $killed times"
 
 # --- SIGTERM of one rank, or of all, stops all with a checkpoint
 
