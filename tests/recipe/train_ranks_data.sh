@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The first start of a training by several processes over MPI: they divide among them the reading of lengths and of
-# statistics for CMVN, and these have the bytes of one process. A rank that cannot read its part ends all. The same for
-# clips of noise.
+# statistics for CMVN, and these have the bytes of one process. In an epoch each rank reads its own utterances only. A rank
+# that cannot read its part ends all. The same for clips of noise.
 #
 #   train_ranks_data.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -20,10 +20,17 @@ cat > conf.json << 'END'
  "training": {"epochs": 1, "batch_frames": 4000, "keep_models": 0, "shards": 4}}
 END
 
+# count FOLDER COMMAND...: counts the bytes that this rank reads, in FOLDER/RANK.PID
+cat > count << 'END'
+#!/bin/bash
+exec ./count_reads "$1/${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" "${@:2}"
+END
+chmod +x count
+
 # train N DATA EXP OPTION...: prints the bytes that N ranks read together
 train() {
   mkdir -p "$3.reads"
-  "${launcher[@]}" -n "$1" ./count_reads "$3.reads/rank" "$linnet" train --train "$2" --dev "$2" --config conf.json \
+  "${launcher[@]}" -n "$1" ./count "$3.reads" "$linnet" train --train "$2" --dev "${dev:-$2}" --config conf.json \
     --threads 1 --audio-memory 0 --exp "$3" "${@:4}" > "$3.log" 2>&1 || return
   cat "$3.reads"/* | awk '{sum += $1} END {print sum}'
 }
@@ -75,6 +82,23 @@ if command -v sox > /dev/null; then
 else
   echo 'without sox, starts with recordings are not tested'
 fi
+
+# --- in an epoch, each rank reads its own utterances: more than they have, by what buffers read beyond their ends
+
+mkdir one
+for file in feats.scp phones utt2spk; do head -n 1 "data/$file" > "one/$file"; done
+dev=one train 1 data start > bytes || fail "$(cat start.log)" # writes lengths and statistics
+for n in 1 2 4; do
+  for epochs in 1 5; do
+    dev=one train $n data "part$n-$epochs" --set epochs=$epochs > bytes || fail "$n ranks: $(cat "part$n-$epochs.log")"
+  done
+  for ((rank = 0; rank < n; rank++)); do
+    cat "part$n"-{1,5}.reads/$rank.* | awk -v all="$(stat -c %s feats.ark)" -v n=$n '
+      {read[NR] = $1} END {printf "%.3f\n", n * (read[2] - read[1]) / 4 / all}' > share
+    echo "$n ranks: in an epoch, rank $rank reads $(< share) of its share of the archive"
+    awk '{exit !($1 > 0.95 && $1 < 1.7)}' share || fail "rank $rank of $n reads $(< share) of its share"
+  done
+done
 
 # --- a rank that cannot read
 
