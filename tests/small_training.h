@@ -21,7 +21,8 @@ struct corpus {
   int labels[UTTERANCES][MAX_LABELS];
   size_t num_labels[UTTERANCES];
   char ids[UTTERANCES][32];
-  size_t poisoned; /* this utterance's features are infinite; SIZE_MAX: none */
+  size_t poisoned; /* this utterance has the feature `poison`; SIZE_MAX: none */
+  float poison;    /* INFINITY after make_corpus */
   enum masking masking;
   float teacher_offset; /* added to the features for a teacher */
   bool untaught;        /* there are none */
@@ -32,7 +33,7 @@ struct corpus {
 
 static inline void make_corpus(struct corpus *c, uint64_t seed) {
   struct test_random random = {seed};
-  *c = (struct corpus){.count = UTTERANCES, .seed = seed, .poisoned = SIZE_MAX};
+  *c = (struct corpus){.count = UTTERANCES, .seed = seed, .poisoned = SIZE_MAX, .poison = INFINITY};
   for (size_t u = 0; u < c->count; u++) {
     snprintf(c->ids[u], sizeof c->ids[u], "utt-%02zu", u);
     c->num_labels[u] = 1 + test_below(&random, MAX_LABELS);
@@ -96,8 +97,8 @@ static inline enum linnet_status corpus_features(void *user, struct linnet_conte
     }
   if (c->masking == MASKED_FEATURES && epoch > 0)
     mask_features(user, u, epoch, features, *frames);
-  if (u == c->poisoned)
-    features[3] = INFINITY;
+  for (size_t t = 0; u == c->poisoned && t < *frames; t++)
+    features[t * DIM + 3] = c->poison;
   return LINNET_OK;
 }
 

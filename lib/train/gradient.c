@@ -183,14 +183,12 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
   return LINNET_OK;
 }
 
-static enum linnet_status run_shard(const struct step *step, size_t s, struct linnet_worker *worker,
-                                    struct linnet_reduction_shard *reduced, real *gradient) {
+/* The same for `count` sequences of the batch. */
+static enum linnet_status run_sequences(const struct step *step, size_t begin, size_t count,
+                                        struct linnet_worker *worker, struct linnet_reduction_shard *reduced,
+                                        real *gradient) {
   const struct linnet_batch *batch = step->batch;
-  size_t begin = first_of(step, s), count = first_of(step, s + 1) - begin, first = batch->offsets[begin];
-  size_t columns = batch->config->stack * batch->config->input_dim;
-  struct linnet_device *device = step->gradient->network->device;
-  if (s != step->order[0]) /* a device may still read the memory of the last upload */
-    LINNET_TRY(device->ops->wait(device, worker->context));
+  const size_t first = batch->offsets[begin], columns = batch->config->stack * batch->config->input_dim;
   size_t *offsets = linnet_alloc(worker->context, count + 1, sizeof *offsets);
   if (!offsets)
     return linnet_fail(worker->context, LINNET_ERROR_MEMORY, "out of memory for a shard");
@@ -205,6 +203,15 @@ static enum linnet_status run_shard(const struct step *step, size_t s, struct li
   enum linnet_status status = run_batch(step, worker, &host, begin, reduced, gradient);
   linnet_free(worker->context, offsets);
   return status;
+}
+
+static enum linnet_status run_shard(const struct step *step, size_t s, struct linnet_worker *worker,
+                                    struct linnet_reduction_shard *reduced, real *gradient) {
+  const size_t begin = first_of(step, s);
+  struct linnet_device *device = step->gradient->network->device;
+  if (s != step->order[0]) /* a device may still read the memory of the last upload */
+    LINNET_TRY(device->ops->wait(device, worker->context));
+  return run_sequences(step, begin, first_of(step, s + 1) - begin, worker, reduced, gradient);
 }
 
 static void task_shard(void *user, size_t task, unsigned worker) {
@@ -352,7 +359,8 @@ static double sum_loss(const struct linnet_batch *batch, enum linnet_loss l) {
   return of_pairs ? sum : sum / (double)batch->views;
 }
 
-bool linnet_gradient_is_finite(const struct linnet_gradient *g, const struct linnet_batch *batch, size_t i) {
+/* Whether each loss of utterance i is finite, or infinite because it has no alignment. */
+static bool has_finite_losses(const struct linnet_gradient *g, const struct linnet_batch *batch, size_t i) {
   const size_t labels = count_labels(batch) / batch->views;
   bool finite = true;
   for (int l = 0; l < LINNET_NUM_LOSSES; l++) {
@@ -378,4 +386,62 @@ enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struc
   if (finite && isfinite(result->norm))
     return LINNET_OK;
   return linnet_fail(g->context, LINNET_ERROR_NUMERIC, "%s is not finite", finite ? "the gradient" : "the loss");
+}
+
+/* --- what is not finite ------------------------------------------------------------------------------------------- */
+
+static bool find_losses(const struct linnet_gradient *g, struct linnet_batch *batch) {
+  bool found = false;
+  for (size_t i = 0; i < linnet_batch_utterances(batch); i++) {
+    batch->infinite[i] = !has_finite_losses(g, batch, i);
+    found = found || batch->infinite[i];
+  }
+  return found;
+}
+
+/* Computes the gradient of utterance i in the memory of that of a shard. */
+static enum linnet_status check_utterance(const struct step *step, size_t i) {
+  struct linnet_gradient *g = step->gradient;
+  struct linnet_device *device = g->network->device;
+  struct linnet_worker *worker = &g->workers[0];
+  const size_t size = g->network->parameters->size, views = step->batch->views;
+  struct linnet_reduction_shard alone = linnet_reduction_shard(NULL);
+  device->ops->zero(device, g->shards[0], size * sizeof(real));
+  LINNET_TRY(run_sequences(step, i * views, views, worker, &alone, g->shards[0]));
+  device->ops->sum_of_squares(device, size, g->shards[0], g->squares);
+  device->ops->download(device, &g->total, g->squares, sizeof g->total);
+  LINNET_TRY(device->ops->wait(device, worker->context));
+  step->batch->infinite[i] = !isfinite(g->total);
+  return linnet_poll_check(worker->context);
+}
+
+/* The utterances of this rank, then those of all. */
+static enum linnet_status find_gradients(const struct step *step) {
+  struct linnet_gradient *g = step->gradient;
+  struct linnet_batch *batch = step->batch;
+  enum linnet_status status = reserve_shard(g, 0);
+  for (size_t i = batch->begin; status == LINNET_OK && i < batch->end; i++)
+    status = check_utterance(step, i);
+  if (linnet_ranks_count(batch->ranks) == 1)
+    return status;
+  LINNET_TRY(linnet_ranks_agree(batch->ranks, status));
+  for (size_t r = 0; r <= linnet_ranks_count(batch->ranks); r++)
+    batch->ranks->offsets[r] = linnet_batch_first(batch, r) / batch->views;
+  return linnet_ranks_gather(batch->ranks, batch->infinite);
+}
+
+enum linnet_status linnet_gradient_find_infinite(struct linnet_gradient *g, const real *weights,
+                                                 struct linnet_batch *batch, uint64_t seed, uint32_t step_number,
+                                                 const char **what) {
+  struct step step = {.gradient = g, .weights = weights, .batch = batch, .seed = seed, .step = step_number};
+  *what = "a loss";
+  if (find_losses(g, batch))
+    return LINNET_OK;
+  *what = NULL;
+  set_factors(&step, count_labels(batch));
+  LINNET_TRY(find_gradients(&step));
+  for (size_t i = 0; i < linnet_batch_utterances(batch); i++)
+    if (batch->infinite[i])
+      *what = "a gradient";
+  return LINNET_OK;
 }

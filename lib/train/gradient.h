@@ -127,9 +127,13 @@ enum linnet_status linnet_gradient_update(struct linnet_gradient *gradient, cons
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *gradient, const struct linnet_batch *batch,
                                           struct linnet_gradient_result *result);
 
-/* Whether each loss of utterance `i` of the batch is finite, or infinite because it has no alignment. After
- * linnet_gradient_compute. */
-bool linnet_gradient_is_finite(const struct linnet_gradient *gradient, const struct linnet_batch *batch, size_t i);
+/* After LINNET_ERROR_NUMERIC, with the arguments of linnet_gradient_compute: sets batch->infinite for the utterances
+ * with a loss that is not finite. If there are none, ranks compute the gradient of each of their utterances alone, and
+ * set it for those whose gradient is not finite. *what says which of both, such as "a loss"; NULL: no utterance is the
+ * cause alone. */
+enum linnet_status linnet_gradient_find_infinite(struct linnet_gradient *gradient, const real *weights,
+                                                 struct linnet_batch *batch, uint64_t seed, uint32_t step,
+                                                 const char **what);
 
 /* --- the losses of a shard (losses.c) ------------------------------------------------------------------------------
  */

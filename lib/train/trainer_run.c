@@ -8,35 +8,44 @@
 #include "ops/optimizer.h"
 #include "train/trainer.h"
 
-/* Whether some utterance of the batch has a loss that is not finite. Otherwise all may be the cause of a gradient that
- * is not. */
-static bool has_infinite_loss(const struct linnet_trainer *t) {
-  for (size_t i = 0; i < linnet_batch_utterances(&t->batch); i++)
-    if (!linnet_gradient_is_finite(&t->gradient, &t->batch, i))
-      return true;
-  return false;
-}
-
-/* Adds the utterances of the batch that may be its cause to the error message in the context. `computed`: the batch has
- * its losses. */
-static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_status status, bool computed) {
-  if (status != LINNET_ERROR_NUMERIC && status != LINNET_ERROR_MEMORY)
-    return status;
-  const bool by_loss = computed && has_infinite_loss(t);
-  char names[300] = "", cause[200];
+/* Adds utterances of the batch that may be its cause to the error message in the context: all, or those with `what`
+ * that is not finite. */
+static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_status status, const char *cause,
+                                          const char *what) {
+  char names[300] = "";
   const char *rest = "";
   size_t used = 0;
-  snprintf(cause, sizeof cause, "%s", linnet_context_error(t->context));
   for (size_t i = 0; i < linnet_batch_utterances(&t->batch) && !*rest; i++)
-    if (by_loss && linnet_gradient_is_finite(&t->gradient, &t->batch, i))
+    if (what && !t->batch.infinite[i])
       continue;
     else if (used < 220)
       used += (size_t)snprintf(names + used, sizeof names - used, " %.60s",
                                t->train.id(t->train.user, t->batch.utterances[i]));
     else
       rest = " ...";
-  return linnet_fail(t->context, status, "step %" PRIu64 ": %s; %s:%s%s", t->state.step + 1, cause,
-                     by_loss ? "utterances with such a loss" : "utterances of the batch", names, rest);
+  return linnet_fail(t->context, status, "step %" PRIu64 ": %s; utterances %s%s:%s%s", t->state.step + 1, cause,
+                     what ? "with such " : "of the batch", what ? what : "", names, rest);
+}
+
+/* A step failed before there was a gradient: a batch may be too large for the memory. */
+static enum linnet_status name_batch(struct linnet_trainer *t, enum linnet_status status) {
+  char cause[200];
+  snprintf(cause, sizeof cause, "%s", linnet_context_error(t->context));
+  return status == LINNET_ERROR_NUMERIC || status == LINNET_ERROR_MEMORY ? name_utterances(t, status, cause, NULL)
+                                                                         : status;
+}
+
+/* A step failed because something is not finite, on all ranks. Weights are still those before the step. */
+static enum linnet_status name_causes(struct linnet_trainer *t, enum linnet_status status) {
+  const char *what = NULL;
+  char cause[200];
+  snprintf(cause, sizeof cause, "%s", linnet_context_error(t->context));
+  if (status != LINNET_ERROR_NUMERIC)
+    return name_batch(t, status);
+  if (linnet_gradient_find_infinite(&t->gradient, t->device.weights, &t->batch, t->settings.seed,
+                                    (uint32_t)(t->state.step + 1), &what) != LINNET_OK)
+    what = NULL;
+  return name_utterances(t, status, cause, what);
 }
 
 static double current_rate(const struct linnet_trainer *t) {
@@ -127,7 +136,7 @@ static enum linnet_status compute_gradient(struct linnet_trainer *t, const struc
       linnet_gradient_compute(&t->gradient, t->device.weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1));
   if (status == LINNET_OK && events->batch)
     events->batch(events->user, s->epoch + 1, t->batches.order + begin, end - begin);
-  return name_utterances(t, status, false);
+  return name_batch(t, status);
 }
 
 /* Of the answer to an event: LINNET_ERROR_CANCELLED if the training shall stop. */
@@ -151,7 +160,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
     load_ahead(t);
   enum linnet_status status = linnet_gradient_finish(&t->gradient, &t->batch, &result);
   if (status != LINNET_OK)
-    return name_utterances(t, status, true);
+    return name_causes(t, status);
   if (t->ahead != LINNET_ERROR_CANCELLED)
     LINNET_TRY(t->ahead);
   size_t frames = nominal_frames(t, begin, end);
