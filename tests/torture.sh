@@ -423,7 +423,7 @@ part_day() {
 # --- threads ---------------------------------------------------------------------------------------------------------
 
 part_tsan() {
-	local tests=(test_context test_pool test_encoder test_posterior_stream test_trainer test_recurrence test_allocations) name
+	local tests=(test_context test_pool test_encoder test_posterior_stream test_trainer test_ranks test_recurrence test_allocations) name
 	build_tree tsan "${tests[@]}" || complain 'the build failed'
 	for name in "${tests[@]}"; do
 		TSAN_OPTIONS=second_deadlock_stack=1 quietly "$here/build/tsan/tests/$name" || complain "$name under ThreadSanitizer"
