@@ -276,6 +276,9 @@ int main(void) {
     test_against_cpu();
   test_resume();
   test_refused();
+  run = make_device_run(transformer);
+  run.train.masking = UNMASKED;
+  check_gradient_not_finite(run, 2);
   test_failing_device();
   if (nccl)
     test_nccl(few);
