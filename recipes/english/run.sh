@@ -31,7 +31,8 @@ unless $LINNET names a linnet command.
                      cmudict/cmudict.dict, text/books.txt.xz
   --live             the recognizer for live speech instead (models/english-live): a causal model with a look-ahead of 230 ms,
                      on the data of EXP/data; all results are in EXP/live. Start it from an offline model with --initial
-  --librispeech DIR  more speech to train on: folders of LibriSpeech as published (train-clean-100 ...), or Kaldi data folders
+  --librispeech DIR  more speech to train on: folders of LibriSpeech as published (train-clean-100 ...), or Kaldi data folders;
+                     what --data has, too, is taken once
   --exp DIR          folder for all results (default exp/english)
   --initial FILE     start training from the weights of this model, which must have the same tensors and symbols, and may have
                      fewer layers

@@ -44,12 +44,25 @@ folder() {
   done
 }
 
-mkdir -p data/{cmudict,text,speechocean762/resource,noise/esc10}
+mkdir -p data/{cmudict,text,speechocean762/resource} noises/esc10
+ln -s ../noises data/noise
 cp dictionary data/cmudict/cmudict.dict
 echo 'free' > data/cmudict/LICENSE
 for _ in {1..30}; do printf '%s\n' "${sentences[@]}"; done | tr '[:lower:]' '[:upper:]' | xz > data/text/books.txt.xz
 folder data/librispeech/train rms 0 10
 folder data/librispeech/dev awb 3 3
+# published DIR SENTENCE...: LibriSpeech as published, READER/CHAPTER/, with utterances rms-0 ...
+published() {
+  mkdir -p "$1/rms/0"
+  local i=0 sentence
+  for sentence in "${@:2}"; do
+    sox -q "data/librispeech/train/audio/rms-$((i % 10)).wav" "$1/rms/0/rms-$i.flac"
+    echo "rms-$i $sentence" | tr '[:lower:]' '[:upper:]' | sed "s/^[^ ]*/rms-$i/" >> "$1/rms/0/rms-0.trans.txt"
+    i=$((i + 1))
+  done
+}
+published published/train-clean-100 "${sentences[@]}" 'the wide tide' # one more than the folder above
+ln -s published/train-clean-100 train-clean-100
 folder data/kathleen slt 0 10
 folder data/commonvoice kal16 1 2
 for part in train test; do
@@ -66,11 +79,16 @@ awk 'NR == FNR {$0 = toupper($0); phones = ""; for (i = 2; i <= NF; i++) phones 
 for i in 1 2 3; do sox -q -n -r 16000 -b 16 data/noise/noise-$i.wav synth 2 pinknoise vol 0.1; done
 for fold in 1 5; do sox -q -n -r 16000 -b 16 data/noise/esc10/rain-$fold-100-A.wav synth 2 brownnoise vol 0.1; done
 
-LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data --exp exp > recipe.log 2>&1 || {
+LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data --exp exp \
+  --librispeech train-clean-100 > recipe.log 2>&1 || {
   cat recipe.log
   exit 1
 }
-[[ $(wc -l < exp/data/train/phones) -eq 26 ]] || fail "$(wc -l < exp/data/train/phones) training utterances, expected 23 and 3 noises"
+[[ $(wc -l < exp/data/train/phones) -eq 27 ]] || fail "$(wc -l < exp/data/train/phones) training utterances, expected 24 and 3 noises"
+grep -qF 'train-clean-100: 10 of 11 utterances are in an earlier folder, too, and are taken once' recipe.log ||
+  fail "nothing is said about utterances that two folders have: $(cat recipe.log)"
+grep -q '^rms-0 .*wav$' exp/data/train/wav.scp && grep -q '^rms-10 .*flac$' exp/data/train/wav.scp ||
+  fail "utterances of both folders: $(grep rms exp/data/train/wav.scp)"
 [[ ! -s exp/data/train-1/skipped ]] || fail "utterances were skipped: $(cat exp/data/train-1/skipped)"
 grep -qi '^tide' exp/data/lexicon.txt || fail 'the lexicon has no guess for "tide"'
 [[ $(wc -l < exp/data/noise-held-out.scp) -eq 2 ]] || fail "held out: $(cat exp/data/noise-held-out.scp)"
@@ -133,6 +151,12 @@ grep -q '"ensemble_model": "../english-live/phones.safetensors", "ensemble_weigh
   fail "the ensemble: $(cat exp/english/recognizer.json)"
 "$linnet" transcribe --model exp/english --data exp/data/dev --output both 2> err || fail "the ensemble: $(cat err)"
 "$linnet" transcribe --model exp/english --ensemble-weight 0 --data exp/data/dev --output one 2> err || fail "one of two: $(cat err)"
+# An id of two utterances, and development data in the training, are refused.
+published published/wrong 'take a note'
+for folder in 'published/wrong|has other words in an earlier folder' 'data/librispeech/dev|is also in a folder of --train'; do
+  check 1 "${folder#*|}" env LINNET="$linnet" "$here/../../recipes/english/run.sh" --data data --exp refused \
+    --librispeech "${folder%%|*}" --stop-stage 1
+done
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
 # A trial whose result cannot be scored ends the tuning.
 cp exp/words/tuning before

@@ -19,7 +19,8 @@ $LINNET names the linnet command.
   --g2p FILE            grapheme-to-phoneme model for words that the lexicon lacks (default: one trained on the lexicon)
   --speechocean762 DIR  OpenSLR 101: its training part, without the 12 speakers of dev_speakers, who are the development
                         set speechocean762-dev
-  --train DIR           Kaldi data folder (wav.scp, text, utt2spk) to train on, or a folder of LibriSpeech as published
+  --train DIR           Kaldi data folder (wav.scp, text, utt2spk) to train on, or a folder of LibriSpeech as published.
+                        An utterance that several of them have is taken once, from the first
   --dev NAME=DIR        the same, for development
   --noise DIR           *.opus or *.wav, also in subfolders. Clips named as in ESC-10, CLASS-FOLD-ID-TAKE, of fold 5 and
                         every third of the others are held out: OUT/noise-held-out.scp. The rest is OUT/noise.scp, for
@@ -37,9 +38,9 @@ need_file "$lexicon" "name CMUdict with --lexicon"
 
 # scan_librispeech FROM TO: makes wav.scp, text and utt2spk of READER/CHAPTER/*.flac and *.trans.txt
 scan_librispeech() {
-	find "$1" -name '*.trans.txt' -exec cat {} + | sort >"$2/text"
+	find -L "$1" -name '*.trans.txt' -exec cat {} + | sort >"$2/text"
 	[ -s "$2/text" ] || die "$1: is neither a Kaldi data folder (wav.scp, text, utt2spk) nor a folder of LibriSpeech (*.trans.txt)"
-	find "$(cd "$1" && pwd)" -name '*.flac' |
+	find -L "$(cd "$1" && pwd)" -name '*.flac' |
 		awk -F/ '{id = $NF; sub(/\.flac$/, "", id); print id, $0}' | sort >"$2/wav.scp"
 	into "$2/utt2spk" awk '{split($1, part, "-"); print $1, part[1]}' "$2/text"
 }
@@ -55,6 +56,31 @@ take_folder() {
 	else
 		scan_librispeech "$1" "$2"
 	fi
+}
+
+# take_once FOLDER RAW EARLIER...: leaves out of RAW, which was made of FOLDER, the utterances that earlier ones have, too
+take_once() {
+	local folder=$1 raw=$2 earlier=("${@:3}") all other file
+	[ ${#earlier[@]} -gt 0 ] || return 0
+	cat "${earlier[@]/%//text}" >"$raw/earlier"
+	other=$(awk 'FILENAME == ARGV[1] {words[$1] = toupper($0); next} $1 in words && words[$1] != toupper($0) {print $1; exit}' \
+		"$raw/earlier" "$raw/text")
+	[ -z "$other" ] || die "$folder: utterance '$other' has other words in an earlier folder"
+	all=$(wc -l <"$raw/text")
+	into "$raw/new" awk 'FILENAME == ARGV[1] {known[$1]; next} !($1 in known)' "$raw/earlier" "$raw/text"
+	for file in wav.scp text utt2spk; do into "$raw/$file" select_lines "$raw/new" "$raw/$file"; done
+	other=$((all - $(wc -l <"$raw/new")))
+	rm "$raw/earlier" "$raw/new"
+	[ "$other" = 0 ] || say "$folder: $other of $all utterances are in an earlier folder, too, and are taken once"
+}
+
+# not_trained SET RAW TRAINED...: fails if RAW, which was made of a development set, has an utterance of a training folder
+not_trained() {
+	local both folder
+	for folder in "${@:3}"; do
+		both=$(select_lines "$folder/text" "$2/text" | awk 'NR == 1 {print $1}')
+		[ -z "$both" ] || die "--dev $1: utterance '$both' is also in a folder of --train"
+	done
 }
 
 # Writes pronunciations of all words of all texts to OUT/lexicon.txt: from the lexicon, or guesses.
@@ -93,7 +119,7 @@ join() {
 prepare_noise() {
 	local to=$out/noise
 	mkdir -p "$to"
-	find "$(cd "$noise" && pwd)" -name '*.opus' -o -name '*.wav' |
+	find -L "$(cd "$noise" && pwd)" -name '*.opus' -o -name '*.wav' |
 		awk -F/ '{id = $NF; sub(/\.[a-z]*$/, "", id); print "noise-" id, $0}' | sort >"$out/noises"
 	into "$out/noise-held-out.scp" awk '$1 ~ /-[0-9]+-[0-9]+-[A-Z]$/ ? $1 ~ /-5-[0-9]+-[A-Z]$/ : ++n % 3 == 0' "$out/noises"
 	into "$out/noise.scp" awk 'NR == FNR {held[$1]; next} !($1 in held)' "$out/noise-held-out.scp" "$out/noises"
@@ -106,7 +132,7 @@ prepare_noise() {
 
 mkdir -p "$out"
 rm -rf "$out/raw"
-train_sets=() dev_sets=() names=()
+train_sets=() dev_sets=() names=() raw=()
 if [ -n "$speechocean762" ]; then
 	"$here/../../speechocean762/local/prepare.sh" --corpus "$speechocean762" --out "$out/speechocean762"
 	train_sets+=("$out/speechocean762/train")
@@ -115,12 +141,15 @@ fi
 for folder in ${train[@]+"${train[@]}"}; do
 	names+=("train-$((${#names[@]} + 1))")
 	take_folder "$folder" "$out/raw/${names[-1]}"
+	take_once "$folder" "$out/raw/${names[-1]}" ${raw[@]+"${raw[@]}"}
+	raw+=("$out/raw/${names[-1]}")
 	train_sets+=("$out/${names[-1]}")
 done
 for set in ${dev[@]+"${dev[@]}"}; do
 	[[ $set == *=* ]] || die "--dev $set: must be NAME=DIR"
 	names+=("${set%%=*}")
 	take_folder "${set#*=}" "$out/raw/${names[-1]}"
+	not_trained "$set" "$out/raw/${names[-1]}" ${raw[@]+"${raw[@]}"}
 	dev_sets+=("$out/${names[-1]}")
 done
 complete_lexicon
