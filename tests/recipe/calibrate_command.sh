@@ -102,5 +102,16 @@ for unit in phones words; do
     END {exit bad > 0 || n == 0}' || fail "confidences of $unit: $(paste -d ' ' plain.$unit both.$unit) by $fit"
 done
 
+# --- the calibrations of a recognizer's file replace those of its model, whatever the search is
+
+mkdir recognizer
+printf '{"model": "../plain.safetensors", "search": "words", "lexicon": "../lexicon", "confidence": {"slope": %s, "offset": %s}}' \
+  "${fit% *}" "${fit#* }" > recognizer/recognizer.json
+"$linnet" transcribe -m recognizer --phones --format json a.wav > phones.json
+"$linnet" transcribe -m phones.safetensors --format json a.wav | cmp - phones.json || fail 'transcribe --phones: calibrations of the file'
+text=(--unit phone --text 'to sea a sea' --lexicon lexicon --text-rules none --format json a.wav)
+"$linnet" align -m recognizer "${text[@]}" > phones.json
+"$linnet" align -m phones.safetensors "${text[@]}" | cmp - phones.json || fail 'align: calibrations of the file'
+
 echo "$failures failures"
 [[ $failures -eq 0 ]]

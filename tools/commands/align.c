@@ -18,10 +18,11 @@ static struct {
 
 struct job {
   struct linnet_recognizer *recognizer;
-  const struct linnet_model *model; /* its */
-  const char *text;                 /* of the only file, NULL: that of the data folder's utterance */
-  bool words;                       /* texts are words, else phones */
-  struct align_words_source source; /* of their pronunciations */
+  const struct linnet_model *model;        /* its */
+  struct linnet_calibrations calibrations; /* of its confidences */
+  const char *text;                        /* of the only file, NULL: that of the data folder's utterance */
+  bool words;                              /* texts are words, else phones */
+  struct align_words_source source;        /* of their pronunciations */
   struct linnet_text_aligner *aligner;
   struct inputs inputs;
   struct results results;
@@ -84,7 +85,7 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   settings.jumps = options.jumps;
   settings.jump_cost = options.jump_cost;
   settings.frame_cost = options.frame_cost;
-  settings.calibrations = linnet_model_calibrations(item->job->model);
+  settings.calibrations = &item->job->calibrations;
   if (!read_text(item, context, index))
     return false;
   if (linnet_aligned_text_num_aligned(item->text) == 0)
@@ -209,7 +210,7 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
   int code = TOOL_FAILURE;
   if (choose_words(context, &job) && (file || !options.text_file))
-    job.recognizer = tool_open_recognizer(context, path, NULL);
+    job.recognizer = tool_open_recognizer(context, path, NULL, &job.calibrations);
   if (job.recognizer) {
     job.model = linnet_recognizer_model(job.recognizer);
     job.aligner = align_text_open(context, job.recognizer, job.words ? &job.source : NULL);

@@ -19,7 +19,8 @@ static struct {
 
 struct plotting {
   struct linnet_recognizer *recognizer;
-  const struct linnet_model *model; /* of the recognizer */
+  const struct linnet_model *model;        /* of the recognizer */
+  struct linnet_calibrations calibrations; /* of its confidences */
   struct inputs inputs;
   struct linnet_recognizer_stream *stream;
   float *samples;
@@ -88,7 +89,7 @@ static bool align(struct plotting *p, struct linnet_context *context) {
   struct linnet_align_settings settings;
   struct linnet_output output = {.size = sizeof output, .id = picture->title};
   linnet_align_settings_default(&settings);
-  settings.calibrations = linnet_model_calibrations(p->model);
+  settings.calibrations = &p->calibrations;
   if (!read_text(p, context))
     return false;
   if (linnet_aligned_text_align(p->text, rows->values, rows->count, picture->posterior_seconds,
@@ -235,7 +236,7 @@ static bool open_recognizer(struct plotting *p, struct linnet_context *context, 
   if (beam_options_given())
     search.kind = LINNET_SEARCH_SYMBOLS;
   beam_options_read(&search);
-  p->recognizer = tool_open_recognizer(context, path, &search);
+  p->recognizer = tool_open_recognizer(context, path, &search, &p->calibrations);
   if (p->recognizer)
     p->model = linnet_recognizer_model(p->recognizer);
   return p->recognizer != NULL;

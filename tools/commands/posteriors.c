@@ -295,7 +295,7 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   int code = TOOL_FAILURE;
   if (!check_options())
     return TOOL_USAGE;
-  p.recognizer = tool_open_recognizer(context, path, NULL);
+  p.recognizer = tool_open_recognizer(context, path, NULL, NULL);
   if (p.recognizer && (options.features || inputs_open(&p.inputs, context, p.recognizer, paths, count, &code))) {
     p.model = linnet_recognizer_model(p.recognizer);
     code = run_job(context, &p);

@@ -166,12 +166,14 @@ static struct linnet_search_settings adapt_search(const struct linnet_recognizer
   if (file) {
     linnet_recognizer_file_search_settings(file, &of_file);
     adapted.emission_delay = of_file.emission_delay;
+    adapted.calibrations = of_file.calibrations;
   }
   return adapted;
 }
 
 struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
-                                               const struct linnet_search_settings *search) {
+                                               const struct linnet_search_settings *search,
+                                               struct linnet_calibrations *calibrations) {
   struct linnet_recognizer_file *file;
   struct linnet_recognizer_settings settings;
   struct linnet_recognizer *recognizer = NULL;
@@ -184,6 +186,9 @@ struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, c
   settings.second_pass = NULL;
   if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)
     tool_fail_recognizer(context, path, search != NULL);
+  if (recognizer && calibrations)
+    *calibrations =
+        adapted.calibrations ? *adapted.calibrations : *linnet_model_calibrations(linnet_recognizer_model(recognizer));
   linnet_recognizer_file_destroy(file);
   return recognizer;
 }

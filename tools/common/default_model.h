@@ -55,9 +55,10 @@ bool tool_load_settings(struct linnet_context *context, const char *path, struct
 int tool_fail_recognizer(const struct linnet_context *context, const char *path, bool options);
 
 /* Creates a recognizer with another search (NULL: greedy), and without endpoints, for the model of the recognizer or
- * model at `path`; NULL after printing why it failed. */
+ * model at `path`; NULL after printing why it failed. *calibrations (may be NULL) become those of its confidences. */
 struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
-                                               const struct linnet_search_settings *search);
+                                               const struct linnet_search_settings *search,
+                                               struct linnet_calibrations *calibrations);
 
 /* The sample rate of the audio that a model expects, in Hz. */
 double tool_sample_rate(const struct linnet_model *model);

@@ -95,6 +95,7 @@ static void read_model_settings(struct recognizer_options *options) {
     linnet_recognizer_file_search_settings(options->file, &search);
     options->search.blank_penalty = search.blank_penalty;
     options->search.emission_delay = search.emission_delay;
+    options->search.calibrations = search.calibrations;
   }
   if (blank_penalty != TOOL_NOT_GIVEN)
     options->search.blank_penalty = (float)blank_penalty;
@@ -112,6 +113,8 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
     if (ensemble_weight != 0 && !options->settings.ensemble_model.path)
       return tool_fail("--ensemble-weight %g: %s has no second model", ensemble_weight, path) == TOOL_OK;
     options->settings.ensemble_weight = ensemble_weight;
+    if (ensemble_weight == 0 && options->settings.ensemble_model.path)
+      options->search.calibrations = NULL; /* those of the file are of both models together */
   }
   if (second_pass_option)
     options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
