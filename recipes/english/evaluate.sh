@@ -14,7 +14,9 @@ Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --
 
 Prints a table of phone error rates (greedy decoding), word error rates (of a recognizer's folder, or with --lexicon and
 --lm) with 95 % intervals (over speakers if there are several), and real-time factors: processor seconds per second of
-audio. First installs missing packages and builds linnet, unless $LINNET names a linnet command.
+audio. If a folder has words.ctm or phones.ctm (lines "ID 1 START SECONDS TOKEN"), and the model is a recognizer's
+folder, a table of the errors of times follows (tests/bench/measure_boundaries.py, which needs python3). First installs
+missing packages and builds linnet, unless $LINNET names a linnet command.
 
   --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk and phones; without phones, those of --lexicon are used
   --out DIR        folder for hypotheses and scores
@@ -33,7 +35,7 @@ END
 }
 
 model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 priors='' prior_scale=0.5 beam=200 endpoints='' every=1
-conditions='' noise='' threads=$(nproc) set=() out=''
+conditions='' noise='' timed='' threads=$(nproc) set=() out=''
 take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam endpoints! every conditions! noise threads
 	out set+" "$@"
 [ ${#set[@]} -gt 0 ] && [ -n "$out" ] || {
@@ -98,6 +100,19 @@ references() {
 		need_file "${lexicon:-lexicon}" "$2 has no phones: name a lexicon with --lexicon"
 		into "$to/phones" awk -v skipped="$to/skipped" -f "$here/../common/possessive.awk" -f "$here/../common/words_to_phones.awk" "$lexicon" "$to/text"
 	fi
+}
+
+# times NAME DIR: a table of how far words and phones are from the times of DIR; only its rows if there was one before
+times() {
+	local to=$out/$1/times file start=1
+	mkdir -p "$to"
+	for file in wav.scp text utt2spk; do cp "$out/$1/$file" "$to/"; done
+	for file in words.ctm phones.ctm; do
+		[ ! -e "$2/$file" ] || into "$to/$file" select_lines "$to/wav.scp" "$2/$file"
+	done
+	[ -z "$timed" ] || start=3
+	python3 "$linnet_root/tests/bench/measure_boundaries.py" "$linnet" --data "$to" --name "$1" --model "$model" | tail -n "+$start"
+	timed=1
 }
 
 # condition_folder NAME CONDITION: makes the data folder OUT/NAME/CONDITION
@@ -183,6 +198,11 @@ echo "| set | condition | PER % | real-time factor |${words:+ WER % | real-time 
 echo "|---|---|---|---|${words:+---|---|}"
 for entry in "${set[@]}"; do
 	for name in "${order[@]}"; do row "${entry%%=*}" "$name"; done
+done
+for entry in "${set[@]}"; do
+	[ -d "$model" ] && { [ -e "${entry#*=}/words.ctm" ] || [ -e "${entry#*=}/phones.ctm" ]; } || continue
+	[ -n "$timed" ] || echo
+	times "${entry%%=*}" "${entry#*=}"
 done
 if [ -n "$noise" ]; then
 	printf '\n| without speech | unit | a minute | clips with any |\n|---|---|---|---|\n'

@@ -7,8 +7,11 @@ Linnet's time minus the synthesizer's, in milliseconds. Phones count where both 
 fewest edits), words where `transcribe` finds the same word.
 
     measure_boundaries.py LINNET TEXT [--model FOLDER] [--utterances N] [--work DIR]
+    measure_boundaries.py LINNET --data DIR [--name NAME] [--model FOLDER]
 
-Needs libflite and libespeak-ng (packages flite and espeak-ng).
+The first synthesizes, and needs libflite and libespeak-ng (packages flite and espeak-ng). It writes a Kaldi data folder
+with the times, words.ctm and phones.ctm (lines "ID 1 START SECONDS TOKEN"; 0 seconds: the end is unknown). The second
+measures such a folder, which needs only one of the two files.
 """
 import argparse
 import array
@@ -26,6 +29,7 @@ import wave
 FLITE = ["slt", "rms", "awb", "kal16"]
 ESPEAK = ["en-us", "en-us+f3", "en-gb", "en-us+m5"]
 RATES = [1.0, 0.85, 1.2]  # durations of flite, relative
+KINDS = ["words", "phones"]
 FOLDED = {"ax": "AH", "axr": "ER", "ix": "IH", "ux": "UW", "el": "L", "em": "M", "en": "N", "dx": "D", "hv": "HH"}
 
 
@@ -138,7 +142,7 @@ class Espeak:
 
 
 def synthesize(chosen, work):
-    """A data folder in `work`; returns (source, words, phones) by utterance."""
+    """A data folder in `work`; returns (source, words, phones) by utterance, each with the spans (name, start, end)."""
     flite, espeak, truth = Flite(), Espeak(), {}
     with open(os.path.join(work, "wav.scp"), "w") as scp, open(os.path.join(work, "text"), "w") as text:
         for i, words in enumerate(chosen):
@@ -153,6 +157,24 @@ def synthesize(chosen, work):
             print(name, *words, file=text)
     with open(os.path.join(work, "utt2spk"), "w") as speakers:
         speakers.writelines(f"{name} {name}\n" for name in truth)
+    for i, kind in enumerate(KINDS, 1):
+        with open(os.path.join(work, kind + ".ctm"), "w") as times:
+            for name, found in truth.items():
+                times.writelines(f"{name} 1 {start:.4f} {(end or start) - start:.4f} {token}\n"
+                                 for token, start, end in found[i])
+    return truth
+
+
+def read_times(folder, source):
+    """The times of a data folder, as synthesize returns them."""
+    truth = {}
+    for i, kind in enumerate(KINDS, 1):
+        path = os.path.join(folder, kind + ".ctm")
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as lines:
+                for name, _, start, length, token in (line.split()[:5] for line in lines):
+                    end = float(start) + float(length) if float(length) else None
+                    truth.setdefault(name, (source, [], []))[i].append((token.upper(), float(start), end))
     return truth
 
 
@@ -182,28 +204,27 @@ def row(title, errors, count):
     ms = [1000 * e for e in errors]
     size = sorted(abs(e) for e in ms)
     part = [100 * sum(e <= limit for e in size) / len(size) for limit in (20, 50, 100)]
-    print(f"| {title} | {len(ms)} of {count} | {statistics.median(ms):.0f} | {statistics.mean(size):.0f} | "
+    print(f"| {title} | {len(ms)} of {count} | {round(statistics.median(ms))} | {statistics.mean(size):.0f} | "
           f"{statistics.median(size):.0f} | {part[0]:.0f} / {part[1]:.0f} / {part[2]:.0f} |")
 
 
 def report(title, truth, lines, kind, source):
-    starts, ends, total = [], [], 0
+    starts, ends, total, total_ends = [], [], 0, 0
     for name, (origin, words, phones) in truth.items():
         true = words if kind == "words" else phones
         if origin != source or not true:
             continue
         total += len(true)
+        total_ends += sum(t[2] is not None for t in true)
         for t, f in pairs(true, spans(lines.get(name, {}), kind)):
             starts.append(f[1] - t[1])
             if t[2] is not None:
                 ends.append(f[2] - t[2])
     row(f"{source} | {title}, start", starts, total)
-    row(f"{source} | {title}, end", ends, total)
+    row(f"{source} | {title}, end", ends, total_ends)
 
 
-def measure(options, work):
-    os.makedirs(work, exist_ok=True)
-    truth = synthesize(sentences(options.text, options.utterances), work)
+def measure(options, work, truth):
     common = (["--model", options.model] if options.model else []) + ["--data", work, "--format", "json"]
     aligned = results([options.linnet, "align", "--unit", "phone"] + common)
     words = results([options.linnet, "align"] + common)
@@ -211,7 +232,7 @@ def measure(options, work):
     searched = results([options.linnet, "transcribe"] + common)
     print("| speech | boundary | found | median error, ms | mean size | median size | % within 20 / 50 / 100 ms |")
     print("|---|---|---|---|---|---|---|")
-    for source in ("flite", "espeak-ng"):
+    for source in dict.fromkeys(found[0] for found in truth.values()):
         report("words, aligned", truth, words, "words", source)
         report("words, recognised", truth, searched, "words", source)
         report("phones, aligned", truth, aligned, "phones", source)
@@ -221,13 +242,22 @@ def measure(options, work):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("linnet")
-    parser.add_argument("text")
+    parser.add_argument("text", nargs="?")
+    parser.add_argument("--data", help="folder with times to measure")
+    parser.add_argument("--name", default="", help="its name in the table")
     parser.add_argument("--model", help="folder of a recognizer (default: the one that ships)")
     parser.add_argument("--utterances", type=int, default=500)
     parser.add_argument("--work", help="folder for the audio (default: a temporary one)")
     options = parser.parse_args()
+    if bool(options.text) == bool(options.data):
+        parser.error("name either a text or --data DIR")
+    if options.data:
+        measure(options, options.data, read_times(options.data, options.name))
+        return
     with tempfile.TemporaryDirectory() as temporary:
-        measure(options, options.work or temporary)
+        work = options.work or temporary
+        os.makedirs(work, exist_ok=True)
+        measure(options, work, synthesize(sentences(options.text, options.utterances), work))
 
 
 if __name__ == "__main__":

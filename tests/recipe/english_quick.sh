@@ -157,6 +157,14 @@ for folder in 'published/wrong|has other words in an earlier folder' 'data/libri
   check 1 "${folder#*|}" env LINNET="$linnet" "$here/../../recipes/english/run.sh" --data data --exp refused \
     --librispeech "${folder%%|*}" --stop-stage 1
 done
+# Times: those of an alignment have no error.
+mkdir timed
+for file in text utt2spk; do cp "data/commonvoice/$file" timed; done
+sed "s,audio/,$PWD/data/commonvoice/&," data/commonvoice/wav.scp > timed/wav.scp
+"$linnet" align --model exp/english --data timed --format ctm --output timed/words.ctm 2> err || fail "align: $(cat err)"
+LINNET=$linnet "$here/../../recipes/english/evaluate.sh" --model exp/english --set timed=timed --lexicon exp/data/lexicon.txt \
+  --out times > times.md 2> err || fail "evaluate.sh: $(cat err)"
+grep -q '^| timed | words, aligned, start | \([0-9]*\) of \1 | 0 | 0 | 0 | 100 / 100 / 100 |$' times.md || fail "times: $(cat times.md)"
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
 # A trial whose result cannot be scored ends the tuning.
 cp exp/words/tuning before
