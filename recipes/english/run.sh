@@ -13,8 +13,9 @@ Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial 
               [--ranks N] [--train-cmd TEXT] [--decode-cmd TEXT] [--prune X] [--ship DIR] [--ensemble FOLDER]
               [--stage N] [--stop-stage N] [--quick]
 
-Makes the recognizer of English that ships (models/english). First installs missing Debian packages and builds linnet,
-unless $LINNET names a linnet command.
+Makes a recognizer of English as the one that ships (models/english): trains one network from random weights, and makes
+its language model, lexicon and calibrations. What ships has a longer history and a second model: see RESULTS.md. First
+installs missing Debian packages and builds linnet, unless $LINNET names a linnet command.
 
   1  data folders, pronunciations of words that CMUdict lacks: EXP/data
   2  training: EXP/train; continues an interrupted training
