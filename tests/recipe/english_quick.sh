@@ -165,6 +165,12 @@ sed "s,audio/,$PWD/data/commonvoice/&," data/commonvoice/wav.scp > timed/wav.scp
 LINNET=$linnet "$here/../../recipes/english/evaluate.sh" --model exp/english --set timed=timed --lexicon exp/data/lexicon.txt \
   --out times > times.md 2> err || fail "evaluate.sh: $(cat err)"
 grep -q '^| timed | words, aligned, start | \([0-9]*\) of \1 | 0 | 0 | 0 | 100 / 100 / 100 |$' times.md || fail "times: $(cat times.md)"
+if command -v gnuplot > /dev/null; then
+  LINNET=$linnet "$here/../../recipes/english/local/reliability.sh" --model exp/english --set dev=exp/data/dev --out curves \
+    > curves.md 2> err || fail "reliability.sh: $(cat err)"
+  grep -q '^| dev | 0\.[0-9]* | 0\.[0-9]* |$' curves.md && [[ -s curves/phones.svg && -s curves/words.svg ]] ||
+    fail "reliability.sh: $(cat curves.md err)"
+fi
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
 # A trial whose result cannot be scored ends the tuning.
 cp exp/words/tuning before
