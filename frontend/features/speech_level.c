@@ -60,6 +60,7 @@ static struct loudest find_loudest(const float *features, size_t frames, size_t 
   return loudest;
 }
 
+/* x dB as a difference of levels, which are natural logarithms of power. */
 static double decibels(double x) {
   return x * log(10) / 10;
 }
