@@ -83,15 +83,18 @@ static size_t bin_of(double power) {
   return bin > 0 ? bin < LEVEL_BINS - 1 ? (size_t)bin : LEVEL_BINS - 1 : 0;
 }
 
-/* The level below which a twentieth of all windows are. Digital silence, which is bin 0, does not count: then the noise
- * of a recording does not depend on the silence around it. */
+/* The level below which a twentieth of all windows without digital silence are. So the noise of a recording does not
+ * depend on the silence around it. */
 static double noise_level(const float *features, size_t frames, size_t dim) {
-  size_t counts[LEVEL_BINS] = {0}, total = 0, below = 0, bin = 1;
+  size_t counts[LEVEL_BINS] = {0}, total = 0, below = 0, bin = 1, sound = 0; /* frames since digital silence */
   struct window window = start_window(NOISE_WINDOW, frames);
   for (size_t t = 0; t < frames; t++) {
-    size_t at = bin_of(slide(&window, features + t * dim, t, dim));
-    counts[at]++;
-    total += at > 0;
+    const double power = slide(&window, features + t * dim, t, dim);
+    sound = linnet_frame_level(features + t * dim, dim) > log_floor ? sound + 1 : 0;
+    if (sound < window.length)
+      continue;
+    counts[bin_of(power)]++;
+    total++;
   }
   while (bin < LEVEL_BINS - 1 && QUIET_PART * (below += counts[bin]) < total)
     bin++;

@@ -14,7 +14,7 @@ double linnet_speech_threshold(const float *features, size_t frames, size_t dim,
 
 /* The level below which frames of the utterance are silence, at its ends or between words: 35 dB below the level of the
  * utterance, or 5 dB above its background noise if that is more, but at least 20 dB below the level of the utterance. A
- * twentieth of all windows of 10 frames are softer than the noise. */
+ * twentieth of all windows of 10 frames without digital silence are softer than the noise. */
 double linnet_silence_threshold(const float *features, size_t frames, size_t dim);
 
 /* The middle of these 20 loudest frames, which is the 11th; of all frames if there are fewer. Of windows of equal

@@ -61,11 +61,11 @@ struct linnet_feature_config {
   int cmvn_variance;                   /* also divide by the standard deviation */
   enum linnet_cmvn_frames cmvn_frames; /* over which the statistics are computed */
   /* Seconds; 0: no limit (default). A stream shortens a longer silence to this length before the encoder gets it: it
-   * keeps half at each end. The posteriors of the removed frames are blank, and CMVN per utterance does not count them.
-   * A frame is silence if its level is more than 35 dB below that of the utterance, as LINNET_CMVN_SPEECH_FRAMES
-   * defines levels, or less than 5 dB above the background noise. The noise is the level of the softest twentieth of
-   * all windows of 0.1 s; a frame less than 20 dB below the utterance is never silence. A causal model that runs while
-   * samples arrive gets all frames. */
+   * keeps half at each end. The posteriors of the removed frames are blank, and statistics of the utterance do not
+   * count them. A frame is silence if its level is more than 35 dB below that of the utterance, as
+   * LINNET_CMVN_SPEECH_FRAMES defines levels, or less than 5 dB above the background noise. The noise is the level of
+   * the softest twentieth of all windows of 0.1 s without digital silence; a frame less than 20 dB below the utterance
+   * is never silence. A causal model that runs while samples arrive gets all frames. */
   double max_silence;
   /* Seconds; 0: the ends of an utterance have no rule of their own (default). A stream keeps this length of the silence
    * before the first and after the last frame with speech, whatever max_silence is; and where the network stacks

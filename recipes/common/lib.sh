@@ -280,7 +280,7 @@ in_ranks() {
 
 # parse_way CMD [THREADS]: sets way to the first word, a way of cmd.sh, way_requests to the requests that cmd.sh takes of the
 # others, way_threads to the requested threads, and way_options to the rest, which is for sbatch or qsub. If CMD names no
-# threads, THREADS are requested, or, without it, none are and one is used.
+# threads, THREADS are requested; if THREADS is missing, too, nothing is requested, and way_threads is 1.
 parse_way() {
 	local _words=() _rest=()
 	read -r -a _words <<<"$1"
@@ -296,7 +296,8 @@ parse_way() {
 			[ "${_words[0]}" != --threads ] || way_threads=${_words[1]}
 			_words=("${_words[@]:2}")
 			;;
-		--cpus-per-task=*) _words=(--threads "${_words[0]#*=}" "${_words[@]:1}") ;; # what sbatch calls it
+		--cpus-per-task=*) _words=(--threads "${_words[0]#*=}" "${_words[@]:1}") ;; # what sbatch calls it, as the next
+		--cpus-per-task | -c) _words=(--threads "${_words[@]:1}") ;;
 		*)
 			_rest+=("${_words[0]}")
 			_words=("${_words[@]:1}")
@@ -361,7 +362,10 @@ check_ranks() { [[ $1 =~ ^[1-9][0-9]*$ ]] || die "--ranks $1: must be a number a
 # Nothing if a key or the configuration CONF says how many.
 shards_for() {
 	local enough=2 shards=16
-	case "$2" in cuda* | auto) enough=1 shards=1 ;; esac
+	case "$2" in
+	cuda*) enough=1 shards=1 ;;
+	auto) enough=1 ;; # may be either: a GPU takes 16, too
+	esac
 	[ "$1" -gt "$enough" ] && [[ " ${*:4}" != *[\ .]shards=* ]] && ! grep -q '"shards"' "$3" || return 0
 	while [ "$shards" -lt "$1" ]; do shards=$((2 * shards)); done
 	echo "shards=$shards"

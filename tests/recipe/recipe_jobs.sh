@@ -67,6 +67,8 @@ for recipe in "${!stage[@]}"; do
   train "$recipe" --train-cmd 'slurm --threads 16 --partition=long'
   called ' --cpus-per-task=16 ' ' --partition=long ' 'srun --kill-on-bad-exit=1 --cpus-per-task=16 '
   trained_with '--threads 16'
+  train "$recipe" --train-cmd 'slurm -c 16'
+  called ' --cpus-per-task=16 --requeue'
   train "$recipe" --train-cmd 'slurm --cpus-per-task=16'
   called ' --cpus-per-task=16 --requeue'
   trained_with '--threads 16'

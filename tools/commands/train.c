@@ -224,12 +224,12 @@ static int train(struct run *run) {
   train_log_close(&log);
   if (log.failed)
     tool_fail("%s", log.error);
-  if ((ended(status) && !train_ranks_agree(&ranks, !log.failed)) || log.failed)
+  if (!ended(status) && !(log.failed && strstr(linnet_context_error(run->context), log.error)))
+    tool_fail_context(run->context);
+  if (!ended(status) || !train_ranks_agree(&ranks, !log.failed) || log.failed)
     return TOOL_FAILURE;
   if (status == LINNET_OK)
     return TOOL_OK;
-  if (status != LINNET_ERROR_CANCELLED)
-    return tool_fail_context(run->context);
   tool_fail("%s", linnet_context_error(run->context));
   return TOOL_INTERRUPTED;
 }

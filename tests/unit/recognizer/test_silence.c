@@ -1,6 +1,7 @@
 /* Shortened silences: the frames that are left out; every output frame appears once, in order. */
 #include "recognizer/silence.h"
 
+#include "frontend/features/speech_level.h"
 #include "test.h"
 
 enum { DIM = 4, FRAMES = 301, STRIDE = 3, GROUPS = 101, KEEP = 60, SYMBOLS = 5 };
@@ -87,6 +88,22 @@ static void test_soft_speech(void) {
           linnet_context_error(context));
   CHECK(!silence, "soft speech is removed");
   linnet_silence_destroy(silence);
+}
+
+/* Steady noise 30 dB below speech is silence, and digital silence around the recording changes nothing of that. */
+static void test_digital_padding(void) {
+  static float x[FRAMES * DIM];
+  enum { SOUND = 150 };
+  for (size_t pad = 0; pad <= 40; pad += 5) {
+    const size_t frames = SOUND + 2 * pad;
+    for (size_t t = 0; t < frames; t++)
+      for (size_t i = 0; i < DIM; i++) {
+        const bool sound = t >= pad && t < pad + SOUND, speech = t >= pad + 45 && t < pad + 105;
+        x[t * DIM + i] = speech ? 20 : sound ? 13.1f : -15.9424f;
+      }
+    const double threshold = linnet_silence_threshold(x, frames, DIM);
+    CHECK(fabs(threshold - 14.25) < 0.15, "%zu frames of digital silence: the threshold is %g", pad, threshold);
+  }
 }
 
 /* --- the ends of an utterance ------------------------------------------------------------------------------------ */
@@ -211,6 +228,7 @@ int main(void) {
   }
   test_nothing();
   test_soft_speech();
+  test_digital_padding();
   for (size_t stride = 1; stride <= 4; stride++) {
     check_padding(0, stride);
     check_padding(KEEP, stride);
