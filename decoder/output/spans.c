@@ -5,7 +5,7 @@
 #include <math.h>
 
 /* Seconds. Among margins from 0 to 0.2 s, this one had the smallest mean error of starts and ends on synthetic speech
- * (tests/bench/measure_boundaries.py; docs/alignment.md). */
+ * (recipes/english/local/measure_boundaries.py; docs/alignment.md). */
 static const double spike_margin = 0.06;
 
 /* A word that begins or ends at the times `from` of a phone takes the new times `to`, as far as it does not overlap the

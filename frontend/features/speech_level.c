@@ -79,14 +79,13 @@ enum { LEVEL_BINS = 512, QUIET_PART = 20 };
 static const double bin_width = 0.1; /* 0.43 dB: from the floor, the bins reach above all levels of 16-bit audio */
 
 static size_t bin_of(double power) {
-  double bin = power > 0 ? (log(power) - log_floor) / bin_width : 0;
-  return bin > 0 ? bin < LEVEL_BINS - 1 ? (size_t)bin : LEVEL_BINS - 1 : 0;
+  return (size_t)fmin(fmax((log(power) - log_floor) / bin_width, 0), LEVEL_BINS - 1);
 }
 
 /* The level below which a twentieth of all windows without digital silence are. So the noise of a recording does not
  * depend on the silence around it. */
 static double noise_level(const float *features, size_t frames, size_t dim) {
-  size_t counts[LEVEL_BINS] = {0}, total = 0, below = 0, bin = 1, sound = 0; /* frames since digital silence */
+  size_t counts[LEVEL_BINS] = {0}, total = 0, below = 0, bin = 0, sound = 0; /* frames since digital silence */
   struct window window = start_window(NOISE_WINDOW, frames);
   for (size_t t = 0; t < frames; t++) {
     const double power = slide(&window, features + t * dim, t, dim);
@@ -105,5 +104,5 @@ double linnet_silence_threshold(const float *features, size_t frames, size_t dim
   const double range = 35, least_range = 20, above_noise = 5; /* dB */
   const double peak = linnet_speech_threshold(features, frames, dim, 0);
   const double noise = noise_level(features, frames, dim) + decibels(above_noise);
-  return fmax(linnet_speech_threshold(features, frames, dim, range), fmin(noise, peak - decibels(least_range)));
+  return fmax(fmax(peak - decibels(range), log_floor), fmin(noise, peak - decibels(least_range)));
 }

@@ -71,8 +71,7 @@ struct linnet_batch {
   size_t *num_labels;       /* (count) */
   const int **targets;      /* (count), each (its rows), from begin * views to end * views; with frame targets */
   double *losses[LINNET_NUM_LOSSES]; /* (count), of pairs (count / 2); set by the code that computes them */
-  unsigned char
-      *infinite; /* (count / views): losses or gradients that are not finite (linnet_gradient_find_infinite) */
+  unsigned char *not_finite;         /* (count / views): whether a loss or gradient is not (gradient.h) */
 
   size_t num_masks;                  /* of each sequence; 0 in validation */
   struct linnet_feature_mask *masks; /* (count, num_masks), set from begin * views to end * views */

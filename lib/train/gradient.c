@@ -393,8 +393,8 @@ enum linnet_status linnet_gradient_finish(struct linnet_gradient *g, const struc
 static bool find_losses(const struct linnet_gradient *g, struct linnet_batch *batch) {
   bool found = false;
   for (size_t i = 0; i < linnet_batch_utterances(batch); i++) {
-    batch->infinite[i] = !has_finite_losses(g, batch, i);
-    found = found || batch->infinite[i];
+    batch->not_finite[i] = !has_finite_losses(g, batch, i);
+    found = found || batch->not_finite[i];
   }
   return found;
 }
@@ -411,7 +411,7 @@ static enum linnet_status check_utterance(const struct step *step, size_t i) {
   device->ops->sum_of_squares(device, size, g->shards[0], g->squares);
   device->ops->download(device, &g->total, g->squares, sizeof g->total);
   LINNET_TRY(device->ops->wait(device, worker->context));
-  step->batch->infinite[i] = !isfinite(g->total);
+  step->batch->not_finite[i] = !isfinite(g->total);
   return linnet_poll_check(worker->context);
 }
 
@@ -427,12 +427,12 @@ static enum linnet_status find_gradients(const struct step *step) {
   LINNET_TRY(linnet_ranks_agree(batch->ranks, status));
   for (size_t r = 0; r <= linnet_ranks_count(batch->ranks); r++)
     batch->ranks->offsets[r] = linnet_batch_first(batch, r) / batch->views;
-  return linnet_ranks_gather(batch->ranks, batch->infinite);
+  return linnet_ranks_gather(batch->ranks, batch->not_finite);
 }
 
-enum linnet_status linnet_gradient_find_infinite(struct linnet_gradient *g, const real *weights,
-                                                 struct linnet_batch *batch, uint64_t seed, uint32_t step_number,
-                                                 const char **what) {
+enum linnet_status linnet_gradient_find_not_finite(struct linnet_gradient *g, const real *weights,
+                                                   struct linnet_batch *batch, uint64_t seed, uint32_t step_number,
+                                                   const char **what) {
   struct step step = {.gradient = g, .weights = weights, .batch = batch, .seed = seed, .step = step_number};
   *what = "a loss";
   if (find_losses(g, batch))
@@ -441,7 +441,7 @@ enum linnet_status linnet_gradient_find_infinite(struct linnet_gradient *g, cons
   set_factors(&step, count_labels(batch));
   LINNET_TRY(find_gradients(&step));
   for (size_t i = 0; i < linnet_batch_utterances(batch); i++)
-    if (batch->infinite[i])
+    if (batch->not_finite[i])
       *what = "a gradient";
   return LINNET_OK;
 }

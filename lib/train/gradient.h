@@ -127,13 +127,13 @@ enum linnet_status linnet_gradient_update(struct linnet_gradient *gradient, cons
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *gradient, const struct linnet_batch *batch,
                                           struct linnet_gradient_result *result);
 
-/* After LINNET_ERROR_NUMERIC, with the arguments of linnet_gradient_compute: sets batch->infinite for the utterances
+/* After LINNET_ERROR_NUMERIC, with the arguments of linnet_gradient_compute: sets batch->not_finite for the utterances
  * with a loss that is not finite. If there are none, ranks compute the gradient of each of their utterances alone, and
- * set it for those whose gradient is not finite. *what says which of both, such as "a loss"; NULL: no utterance is the
- * cause alone. */
-enum linnet_status linnet_gradient_find_infinite(struct linnet_gradient *gradient, const real *weights,
-                                                 struct linnet_batch *batch, uint64_t seed, uint32_t step,
-                                                 const char **what);
+ * set it for those whose gradient is not finite. *what becomes "a loss" or "a gradient"; NULL: no utterance alone is
+ * the cause. */
+enum linnet_status linnet_gradient_find_not_finite(struct linnet_gradient *gradient, const real *weights,
+                                                   struct linnet_batch *batch, uint64_t seed, uint32_t step,
+                                                   const char **what);
 
 /* --- the losses of a shard (losses.c) ------------------------------------------------------------------------------
  */

@@ -16,7 +16,7 @@ static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_
   const char *rest = "";
   size_t used = 0;
   for (size_t i = 0; i < linnet_batch_utterances(&t->batch) && !*rest; i++)
-    if (what && !t->batch.infinite[i])
+    if (what && !t->batch.not_finite[i])
       continue;
     else if (used < 220)
       used += (size_t)snprintf(names + used, sizeof names - used, " %.60s",
@@ -42,8 +42,8 @@ static enum linnet_status name_causes(struct linnet_trainer *t, enum linnet_stat
   snprintf(cause, sizeof cause, "%s", linnet_context_error(t->context));
   if (status != LINNET_ERROR_NUMERIC)
     return name_batch(t, status);
-  if (linnet_gradient_find_infinite(&t->gradient, t->device.weights, &t->batch, t->settings.seed,
-                                    (uint32_t)(t->state.step + 1), &what) != LINNET_OK)
+  if (linnet_gradient_find_not_finite(&t->gradient, t->device.weights, &t->batch, t->settings.seed,
+                                      (uint32_t)(t->state.step + 1), &what) != LINNET_OK)
     what = NULL;
   return name_utterances(t, status, cause, what);
 }

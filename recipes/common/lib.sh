@@ -296,7 +296,8 @@ parse_way() {
 			[ "${_words[0]}" != --threads ] || way_threads=${_words[1]}
 			_words=("${_words[@]:2}")
 			;;
-		--cpus-per-task=*) _words=(--threads "${_words[0]#*=}" "${_words[@]:1}") ;; # what sbatch calls it, as the next
+		# names that sbatch has for --threads
+		--cpus-per-task=*) _words=(--threads "${_words[0]#*=}" "${_words[@]:1}") ;;
 		--cpus-per-task | -c) _words=(--threads "${_words[@]:1}") ;;
 		*)
 			_rest+=("${_words[0]}")

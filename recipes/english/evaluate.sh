@@ -15,7 +15,7 @@ Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --
 Prints a table of phone error rates (greedy decoding), word error rates (of a recognizer's folder, or with --lexicon and
 --lm) with 95 % intervals (over speakers if there are several), and real-time factors: processor seconds per second of
 audio. If a folder has words.ctm or phones.ctm (lines "ID 1 START SECONDS TOKEN"), and the model is a recognizer's
-folder, a table of the errors of times follows (tests/bench/measure_boundaries.py, which needs python3). First installs
+folder, a table of the errors of times follows (recipes/english/local/measure_boundaries.py, which needs python3). First installs
 missing packages and builds linnet, unless $LINNET names a linnet command.
 
   --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk and phones; without phones, those of --lexicon are used
@@ -111,7 +111,7 @@ times() {
 		[ ! -e "$2/$file" ] || into "$to/$file" select_lines "$to/wav.scp" "$2/$file"
 	done
 	[ -z "$timed" ] || start=3
-	python3 "$linnet_root/tests/bench/measure_boundaries.py" "$linnet" --data "$to" --name "$1" --model "$model" | tail -n "+$start"
+	python3 "$here/local/measure_boundaries.py" "$linnet" --data "$to" --name "$1" --model "$model" | tail -n "+$start"
 	timed=1
 }
 

@@ -13,7 +13,7 @@ Usage: run.sh --data DIR [--live] [--librispeech DIR...] [--exp DIR] [--initial 
               [--ranks N] [--train-cmd TEXT] [--decode-cmd TEXT] [--prune X] [--ship DIR] [--ensemble FOLDER]
               [--stage N] [--stop-stage N] [--quick]
 
-Makes a recognizer of English as the one that ships (models/english): trains one network from random weights, and makes
+Makes a recognizer of English like the one that ships (models/english): trains one network from random weights, and makes
 its language model, lexicon and calibrations. What ships has a longer history and a second model: see RESULTS.md. First
 installs missing Debian packages and builds linnet, unless $LINNET names a linnet command.
 
@@ -33,7 +33,7 @@ installs missing Debian packages and builds linnet, unless $LINNET names a linne
   --live             the recognizer for live speech instead (models/english-live): a causal model with a look-ahead of 230 ms,
                      on the data of EXP/data; all results are in EXP/live. Start it from an offline model with --initial
   --librispeech DIR  more speech to train on: folders of LibriSpeech as published (train-clean-100 ...), or Kaldi data folders;
-                     what --data has, too, is taken once
+                     an utterance that --data has, too, is taken once
   --exp DIR          folder for all results (default exp/english)
   --initial FILE     start training from the weights of this model, which must have the same tensors and symbols, and may have
                      fewer layers

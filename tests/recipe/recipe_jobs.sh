@@ -69,6 +69,7 @@ for recipe in "${!stage[@]}"; do
   trained_with '--threads 16'
   train "$recipe" --train-cmd 'slurm -c 16'
   called ' --cpus-per-task=16 --requeue'
+  trained_with '--threads 16'
   train "$recipe" --train-cmd 'slurm --cpus-per-task=16'
   called ' --cpus-per-task=16 --requeue'
   trained_with '--threads 16'

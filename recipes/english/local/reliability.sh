@@ -26,7 +26,7 @@ take_options "model out set+ threads" "$@"
 need_file "$model/recognizer.json" "--model names the folder of a recognizer"
 mkdir -p "$out/plain"
 
-# linnet calibrate refuses confidences that are calibrated already, so it is told of a recognizer without calibrations.
+# linnet calibrate refuses a recognizer that has calibrations. This one has none, so the confidences count as they are.
 weights=$(realpath "$model")/$(sed -n 's/.*"model": *"\([^"]*\)".*/\1/p' "$model/recognizer.json" | sed -n 1p)
 echo "{\"model\": \"$weights\", \"confidence\": {\"slope\": 1, \"offset\": 0}}" >"$out/plain/recognizer.json"
 
