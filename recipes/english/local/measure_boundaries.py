@@ -138,7 +138,8 @@ class Espeak:
         with wave.open(path, "wb") as out:
             out.setparams((1, 2, self.rate, 0, "NONE", ""))
             out.writeframes(self.samples.tobytes())
-        return [(text[first:first + length].upper(), start, None) for first, length, start in self.starts], []
+        spoken = [(text[first:first + length].strip().upper(), start, None) for first, length, start in self.starts]
+        return [word for word in spoken if word[0]], []  # an event may have no word
 
 
 def synthesize(chosen, work):
