@@ -7,8 +7,8 @@
 enum { MAX_SEQUENCES = 8 };
 
 /* Largest accepted absolute errors, by the precision of products. PyTorch in float32 has 5e-7, 3e-6 (of losses up to
- * 90, which are 8e-6 apart as floats), 2e-5 (of a gradient of norm 13), 2e-7 and 3e-5 on the same cases; Adam divides by
- * the size of the gradient, which magnifies rounding. */
+ * 90, which are 8e-6 apart as floats), 2e-5 (of a gradient of norm 13), 2e-7 and 3e-5 on the same cases; Adam divides
+ * by the size of the gradient, which magnifies rounding. */
 struct bounds {
   double log_probs, nll, loss, gradient, radam, adam;
 };
