@@ -191,7 +191,7 @@ struct run {
   const struct linnet_language_model *denominator; /* NULL: CTC */
   size_t intermediate_ctc;
   double intermediate_weight; /* 0: the default */
-  double ctc_prior_scale;
+  double ctc_prior_scale, stochastic_depth;
   const struct linnet_model *teacher; /* NULL: none */
   double teacher_weight, frame_weight;
   size_t num_shards;
@@ -265,6 +265,7 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   if (run->intermediate_weight != 0)
     settings.intermediate_weight = run->intermediate_weight;
   settings.ctc_prior_scale = run->ctc_prior_scale;
+  settings.stochastic_depth = run->stochastic_depth;
   settings.teacher = run->teacher;
   settings.teacher_weight = run->teacher_weight;
   settings.frame_weight = run->frame_weight;

@@ -80,6 +80,7 @@ struct linnet_gradient {
                                         targeted, consistency batches of two views */
   const struct linnet_denominator_graph *denominator; /* of CTC-CRF */
   const struct linnet_teacher *teacher;               /* of distillation */
+  double stochastic_depth;                            /* see struct linnet_shard; 0 after creation */
   const real *ctc_offset; /* (outputs) of CTC on the last output (ops/ctc.h); NULL after creation: none */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */

@@ -59,6 +59,7 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
     return linnet_fail(
         context, LINNET_ERROR_ARGUMENT,
         "training: label priors are for CTC, not for CTC-CRF: remove ctc_prior_scale or the denominator");
+  LINNET_TRY(check_range(context, "stochastic depth", s->stochastic_depth, 0, 0.9));
   LINNET_TRY(check_range(context, "average decay", s->average_decay, 0, 0.9999999));
   LINNET_TRY(check_range(context, "shards", (double)s->num_shards, 0, LINNET_MAX_SHARDS));
   if (s->num_shards & (s->num_shards - 1))
@@ -156,6 +157,16 @@ static enum linnet_status check_intermediate(const struct linnet_trainer *t) {
   return LINNET_OK;
 }
 
+static enum linnet_status check_depth(const struct linnet_trainer *t) {
+  if (t->settings.stochastic_depth > 0 && t->config.encoder != LINNET_ENCODER_TRANSFORMER)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "stochastic depth is for transformers only: remove stochastic_depth");
+  if (t->settings.stochastic_depth > 0 && !linnet_device_of(t->context)->ops->host)
+    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
+                       "stochastic depth is not on a GPU yet: omit --device, or remove stochastic_depth");
+  return LINNET_OK;
+}
+
 /* *choose: whether causal_chunk is "auto". */
 static enum linnet_status read_model(struct linnet_trainer *t, const struct linnet_train_model *model, bool *choose) {
   const char *source = model->source ? model->source : "training";
@@ -181,6 +192,7 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
     t->config.causal_chunk = 0;
   LINNET_TRY(linnet_config_validate(t->context, source, &t->config));
   LINNET_TRY(check_intermediate(t));
+  LINNET_TRY(check_depth(t));
   LINNET_TRY(copy_symbols(t, model));
   LINNET_TRY(copy_metadata(t, model->metadata));
   LINNET_TRY(copy_cmvn(t, model->cmvn));
@@ -297,6 +309,7 @@ static enum linnet_status create_gradient(struct linnet_trainer *t) {
   weights[LINNET_LOSS_FRAME_TARGETS] = s->frame_weight;
   t->gradient.denominator = t->denominator;
   t->gradient.teacher = &t->teacher;
+  t->gradient.stochastic_depth = s->stochastic_depth;
   if (s->intermediate_ctc > 0)
     linnet_gradient_set_intermediate(&t->gradient, s->intermediate_ctc, s->intermediate_weight);
   t->gradient.link = &t->link;

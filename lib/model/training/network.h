@@ -25,7 +25,9 @@ struct linnet_shard {
   size_t views;                   /* sequences of an utterance, for messages; 0 counts as 1 */
   const struct linnet_poll *poll; /* forward calls it before each layer; NULL: forward cannot be cancelled */
   double dropout;                 /* rate; 0 in validation */
-  uint64_t seed;                  /* of the dropout masks ... */
+  double stochastic_depth;        /* the last layer's probability of skipping a sublayer (transformer_network.c); 0 in
+                                     validation, for other networks, and on devices other than the host */
+  uint64_t seed;                  /* of the dropout masks and skipped sublayers ... */
   uint32_t step;
   uint64_t first_row; /* ... and where the shard begins in the whole batch */
   /* backward calls it after each layer: the gradients from parameter `first` on are complete. NULL: nobody asks. */

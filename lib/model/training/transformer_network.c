@@ -1,5 +1,6 @@
 /* The transformer in training: a linear layer, sublayers, a linear layer. */
 #include "base/numbers.h"
+#include "base/philox.h"
 #include "model/layer.h"
 #include "model/training/block.h"
 #include "model/training/pass.h"
@@ -214,6 +215,31 @@ static void add_intermediate(const struct linnet_pass *pass, size_t i, void *d) 
     device->ops->dropout(device, &none, pass->frames, pass->width, t->intermediate.d, d, d);
 }
 
+/* --- stochastic depth --------------------------------------------------------------------------------------------- */
+
+/* Dropout has the sites below. */
+#define DEPTH_SITE (UINT32_C(1) << 31)
+
+/* Stochastic depth (Huang et al. 2016). In layer l = 1 ... L each sublayer is skipped with probability p = rate * l /
+ * L, for each sequence independently: what it adds to the residual path becomes 0, and otherwise it is multiplied by 1
+ * / (1 - p). The draw depends only on (seed, step, the sublayer's site, the sequence's first row in the whole batch).
+ * x (T, D) is the output of the block of sublayer i, or in backward the gradient of it. */
+static void skip_sequences(const struct linnet_pass *pass, size_t i, void *x) {
+  const struct linnet_shard *shard = pass->shard;
+  const struct linnet_sublayer *s = &pass->network->parameters->sublayers[i];
+  const size_t *offsets = shard->pack.offsets;
+  const double rate = shard->stochastic_depth * (double)(s->layer + 1) / (double)pass->network->config->layers;
+  real *values = x;
+  for (size_t q = 0; rate > 0 && q < shard->pack.sequences; q++) {
+    const struct linnet_philox random =
+        linnet_philox(shard->seed, (uint64_t)shard->step << 32 | DEPTH_SITE | s->site, shard->first_row + offsets[q]);
+    const bool skipped = linnet_philox_uniform(random.word[0]) < rate;
+    const real scale = (real)(1 / (1 - rate));
+    for (size_t j = offsets[q] * pass->width; j < offsets[q + 1] * pass->width; j++)
+      values[j] = skipped ? 0 : values[j] * scale;
+  }
+}
+
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 /* Computes sum = residual + dropout(x), the input of sublayer i, and the norm before that sublayer. `sum` may be x. */
@@ -250,6 +276,7 @@ static void forward_sublayer(struct linnet_pass *pass, size_t i) {
   struct linnet_sublayer_pass *s = &t->sublayers[i];
   const void *x = running(t, i);
   s->block->forward(pass, s, s->sublayer->pre ? s->normed : x, s->out);
+  skip_sequences(pass, i, s->out);
   if (s->sublayer->pre)
     run_on(pass, i + 1, s->sublayer->site, s->out, x, s->out);
   else
@@ -334,11 +361,13 @@ static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
   struct transformer *t = pass->layers;
   struct linnet_sublayer_pass *s = &t->sublayers[i];
   if (s->sublayer->pre) {
+    skip_sequences(pass, i, pass->narrow);
     s->block->backward(pass, s, s->normed, pass->narrow, s->out);
     add_intermediate(pass, i, d);
     run_back(pass, i, s->out, d, d);
   } else {
     back_post(pass, s, d);
+    skip_sequences(pass, i, pass->narrow);
     s->block->backward(pass, s, running(t, i), pass->narrow, d);
     add_intermediate(pass, i, d);
     run_back(pass, i, d, NULL, d);

@@ -386,6 +386,7 @@ int main(void) {
   test_same_bytes(run);
   run.wire_precision = LINNET_BFLOAT16;
   run.intermediate_ctc = 1;
+  run.stochastic_depth = 0.3;
   test_same_bytes(run);
   run = make_ranks_run(blstm);
   run.consistency = 0.5;
