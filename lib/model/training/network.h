@@ -50,7 +50,7 @@ void linnet_stack_frames(const struct linnet_config *config, const float *featur
 struct linnet_pass;
 
 /* Creates a pass, which can process any number of shards one after the other. LINNET_ERROR_UNSUPPORTED if the network
- * has embedding tables and the device is not the host. */
+ * has embedding tables or stack_context and the device is not the host. */
 enum linnet_status linnet_pass_create(struct linnet_context *context, const struct linnet_network *network,
                                       struct linnet_pass **pass);
 /* NULL is allowed. */

@@ -17,6 +17,7 @@ struct intermediate_output {
 struct transformer {
   struct linnet_sublayer_pass sublayers[LINNET_BLOCK_KINDS * LINNET_MAX_LAYERS];
   size_t count;
+  real *rows;        /* with stack_context: what the input layer reads; otherwise NULL, it reads the shard's features */
   void *input;       /* (T, D): the first sublayer's input */
   void *final;       /* (T, D): output of the final norm (pre-norm) */
   real *mean, *rstd; /* ... and its statistics */
@@ -108,6 +109,9 @@ static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   struct transformer *t = pass->layers;
   pass->width = network->config->width;
   take_sublayers(network->parameters, t);
+  t->rows = network->config->stack_context > 0
+                ? linnet_take_reals(arena, pass->frames, linnet_config_input_columns(network->config))
+                : NULL;
   t->input = linnet_take_activations(pass, arena, pass->width);
   t->final = linnet_take_activations(pass, arena, pass->width);
   t->mean = linnet_take_reals(arena, pass->frames, 1);
@@ -290,13 +294,33 @@ static void embed(const struct linnet_pass *pass, void *x) {
                            x);
 }
 
+/* What the input layer reads. Masks of SpecAugment were applied to the frames before, so repeated frames at the ends
+ * are masked as the first and the last frame are. Context is on the host only (linnet_pass_create). */
+static const void *input_rows(const struct linnet_pass *pass) {
+  const struct transformer *t = pass->layers;
+  return t->rows ? t->rows : pass->shard->features;
+}
+
+static void fill_input_rows(const struct linnet_pass *pass) {
+  const struct linnet_config *config = pass->network->config;
+  const struct transformer *t = pass->layers;
+  const size_t *offsets = pass->shard->pack.offsets, row = config->stack * config->input_dim;
+  const real *features = pass->shard->features;
+  for (size_t s = 0; t->rows && s < pass->shard->pack.sequences; s++) {
+    const size_t rows = offsets[s + 1] - offsets[s];
+    linnet_input_rows(config, features + offsets[s] * row, rows * config->stack, rows,
+                      t->rows + offsets[s] * linnet_config_input_columns(config));
+  }
+}
+
 static void forward_input(struct linnet_pass *pass, void *x) {
   const struct linnet_shard *shard = pass->shard;
   struct linnet_device *device = pass->network->device;
+  fill_input_rows(pass);
   if (linnet_config_reads_tokens(pass->network->config))
     embed(pass, x);
   else
-    linnet_linear_forward(pass, &pass->network->parameters->input, shard->features, LINNET_IDENTITY, x);
+    linnet_linear_forward(pass, &pass->network->parameters->input, input_rows(pass), LINNET_IDENTITY, x);
   if (pass->network->config->position == LINNET_POSITION_SINUSOIDAL)
     device->ops->add_positions(device, &shard->pack, pass->width, x);
   run_on(pass, 0, 0, x, NULL, x);
@@ -385,7 +409,7 @@ static void backward_input(struct linnet_pass *pass) {
     const struct linnet_embedding e = linnet_config_embedding(pass->network->config);
     linnet_embedding_backward(&e, pass->frames, pass->shard->features, pass->narrow, pass->gradients + p->tables);
   } else {
-    linnet_linear_backward(pass, &p->input, pass->shard->features, pass->narrow, NULL, false);
+    linnet_linear_backward(pass, &p->input, input_rows(pass), pass->narrow, NULL, false);
   }
 }
 
