@@ -190,8 +190,7 @@ struct run {
   double consistency, average_decay, ctc_weight;
   const struct linnet_language_model *denominator; /* NULL: CTC */
   size_t intermediate_ctc;
-  double intermediate_weight; /* 0: the default */
-  double ctc_prior_scale, stochastic_depth;
+  double intermediate_weight;         /* 0: the default */
   const struct linnet_model *teacher; /* NULL: none */
   double teacher_weight, frame_weight;
   size_t num_shards;
@@ -264,8 +263,6 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.intermediate_ctc = run->intermediate_ctc;
   if (run->intermediate_weight != 0)
     settings.intermediate_weight = run->intermediate_weight;
-  settings.ctc_prior_scale = run->ctc_prior_scale;
-  settings.stochastic_depth = run->stochastic_depth;
   settings.teacher = run->teacher;
   settings.teacher_weight = run->teacher_weight;
   settings.frame_weight = run->frame_weight;

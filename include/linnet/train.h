@@ -147,12 +147,6 @@ struct linnet_train_settings {
                           target, its cross entropy among the symbols without blank is added to the loss; 0 to 100, such
                           as 0.1; 0 (default): off. Not on a GPU: LINNET_ERROR_UNSUPPORTED */
   enum linnet_train_gpu_exchange gpu_exchange; /* AUTO; the same on all ranks; without effect on the CPU */
-  double ctc_prior_scale;  /* label priors (Huang et al. 2024): CTC in training scores a symbol by log p - scale * log
-                              prior, where the prior is the symbol's mean posterior in the epoch before; 0 to 1, such as
-                              0.3; 0 (default): off. One rank, and not on a GPU: LINNET_ERROR_UNSUPPORTED */
-  double stochastic_depth; /* probability that training skips a sublayer of the last layer for an utterance (Huang et
-                              al. 2016), falling linearly towards the first layer; 0 to 0.9, such as 0.1; 0 (default):
-                              off. Transformers, and not on a GPU: LINNET_ERROR_UNSUPPORTED */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);

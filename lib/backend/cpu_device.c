@@ -242,8 +242,7 @@ static void cpu_ctc(struct linnet_device *d, const struct linnet_batch_ctc *c, v
                              .logits = c->logits + first * c->symbols,
                              .label = c->labels[s],
                              .scale = c->scale,
-                             .gradient = c->gradient ? c->gradient + first * c->symbols : NULL,
-                             .offset = c->offset};
+                             .gradient = c->gradient ? c->gradient + first * c->symbols : NULL};
     c->loss[s] = kernels(d)->ctc(&one, work);
   }
 }

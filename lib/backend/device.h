@@ -42,7 +42,6 @@ struct linnet_batch_ctc {
   real scale;               /* the gradient is multiplied by this */
   real *gradient;           /* (T, symbols) with respect to the logits; may be `logits`; NULL: losses only */
   double *loss;             /* (sequences): negative log likelihoods, +infinity if infeasible (then no gradient) */
-  const real *offset;       /* (symbols), see ops/ctc.h; NULL: 0. On the host only */
 };
 
 /* Consistency of the views of all utterances of a batch: sequences 2 u and 2 u + 1 are the views of utterance u. */

@@ -64,7 +64,6 @@ static const struct linnet_json_key keys[] = {
     {"causal_chunk", LINNET_JSON_SIZE_OR_AUTO, AT(causal_chunk), .low = 0, .high = LINNET_MAX_CAUSAL_CHUNK},
     {"output", LINNET_JSON_NAME, AT(output), .names = LINNET_NAMES(output_names)},
     {.key = "tokens"},
-    {"stack_context", LINNET_JSON_SIZE, AT(stack_context), .low = 0, .high = LINNET_MAX_STACK_CONTEXT},
     {.key = "convolution_lookahead"}};
 static const struct linnet_json_table table = {"config", keys, sizeof keys / sizeof *keys};
 
@@ -316,26 +315,6 @@ static enum linnet_status check_tokens(struct linnet_context *context, const cha
   return LINNET_OK;
 }
 
-/* The kinds of attention are in range. */
-static enum linnet_status check_context(struct linnet_context *context, const char *name,
-                                        const struct linnet_config *config) {
-  bool causal = true;
-  for (size_t i = 0; i < config->layers; i++)
-    causal = causal && linnet_attention_traits[config->attention[i]].causal;
-  if (config->stack_context == 0)
-    return LINNET_OK;
-  if (config->encoder != LINNET_ENCODER_TRANSFORMER || linnet_config_reads_tokens(config))
-    return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: config: \"stack_context\" is %zu; it is for transformers that read features: others need 0",
-                       name, config->stack_context);
-  if (causal)
-    return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: config: \"stack_context\" is %zu; it reads later frames, which a causal network for live "
-                       "speech must not: it must be 0",
-                       name, config->stack_context);
-  return LINNET_OK;
-}
-
 /* Of a transformer. */
 static enum linnet_status check_relations(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config) {
@@ -378,7 +357,6 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
   LINNET_TRY(check_keys(context, name, config));
   LINNET_TRY(check_attention(context, name, config));
   LINNET_TRY(check_tokens(context, name, config));
-  LINNET_TRY(check_context(context, name, config));
   LINNET_TRY(config->encoder == LINNET_ENCODER_BLSTM ? check_blstm(context, name, config)
                                                      : check_relations(context, name, config));
   size_t count = 0;
@@ -406,7 +384,7 @@ struct linnet_embedding linnet_config_embedding(const struct linnet_config *conf
 /* *total += the elements of the embedding tables, or of the linear layer behind the features. */
 static bool add_input(size_t *total, const struct linnet_config *config) {
   if (!linnet_config_reads_tokens(config))
-    return add_linear(total, config->width, linnet_config_input_columns(config));
+    return add_linear(total, config->width, config->input_dim * config->stack);
   const struct linnet_embedding e = linnet_config_embedding(config);
   return linnet_add_size(*total, linnet_embedding_rows(&e) * e.width, total);
 }
@@ -496,9 +474,7 @@ static bool add_rare_keys(const struct linnet_config *config, json_t *root) {
           json_object_set_new(root, lookahead_key.name, layer_values(config, lookahead_value)) == 0) &&
          (config->output == LINNET_OUTPUT_POSTERIORS ||
           json_object_set_new(root, "output", json_string(output_names[config->output])) == 0) &&
-         (!linnet_config_reads_tokens(config) || json_object_set_new(root, "tokens", token_sizes(config)) == 0) &&
-         (config->stack_context == 0 ||
-          json_object_set_new(root, "stack_context", json_integer((json_int_t)config->stack_context)) == 0);
+         (!linnet_config_reads_tokens(config) || json_object_set_new(root, "tokens", token_sizes(config)) == 0);
 }
 
 enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
@@ -538,10 +514,9 @@ static bool same_lookahead(const struct linnet_config *a, const struct linnet_co
 }
 
 bool linnet_config_same_network(const struct linnet_config *a, const struct linnet_config *b) {
-  return a->encoder == b->encoder && a->input_dim == b->input_dim && a->stack == b->stack &&
-         a->stack_context == b->stack_context && a->width == b->width && a->heads == b->heads &&
-         a->layers == b->layers && a->feed_forward == b->feed_forward && a->activation == b->activation &&
-         a->norm == b->norm && a->position == b->position &&
+  return a->encoder == b->encoder && a->input_dim == b->input_dim && a->stack == b->stack && a->width == b->width &&
+         a->heads == b->heads && a->layers == b->layers && a->feed_forward == b->feed_forward &&
+         a->activation == b->activation && a->norm == b->norm && a->position == b->position &&
          memcmp(a->attention, b->attention, sizeof a->attention) == 0 && a->convolution == b->convolution &&
          a->outputs == b->outputs && a->feature_map == b->feature_map && a->features == b->features &&
          a->lsh_rounds == b->lsh_rounds && a->lsh_buckets == b->lsh_buckets && a->lsh_chunk == b->lsh_chunk &&

@@ -11,7 +11,6 @@
  * "attention" is one name for all layers, or an array with one name per layer; the names are those of ops/attention.h.
  * "convolution_lookahead" is a number for all layers, or an array with one number per layer; if it is missing, all
  * convolutions are centred.
- * "stack_context" is a number of frames; if it is missing, 0.
  * "tokens" is an array with the sizes of the embedding tables; if it is missing, the input is features of audio.
  * "causal_chunk" may be "auto" at the start of a training. Keys from "feature_map" on may be missing in model files.
  * The structures contain no pointers: they can be copied by assignment. */
@@ -26,7 +25,6 @@
 enum {
   LINNET_MAX_INPUT_DIM = 512,
   LINNET_MAX_STACK = 4,
-  LINNET_MAX_STACK_CONTEXT = 16,
   LINNET_MAX_WIDTH = 4096,
   LINNET_MAX_LAYERS = 64,
   LINNET_MAX_FEED_FORWARD = 65536,
@@ -69,9 +67,6 @@ struct linnet_config {
                                         is the network's input (ops/embedding.h); 0 from input_dim on, and all 0 if a
                                         frame has features */
   size_t stack;                      /* frames joined into one, 1 to 4 */
-  size_t stack_context;              /* frames more on each side that the input layer reads, 0 to 16: it is then a
-                                        convolution over frames with the stride `stack`. Above 0 only in transformers
-                                        that read features and see later frames anyway */
   size_t width;                      /* D, 1 to 4096; even with sinusoidal positions */
   size_t heads;                      /* divides width */
   size_t layers;                     /* 1 to 64 */
@@ -115,11 +110,6 @@ static inline bool linnet_config_reads_tokens(const struct linnet_config *config
 /* The embedding tables of a configuration that reads tokens. */
 struct linnet_embedding linnet_config_embedding(const struct linnet_config *config);
 
-/* What the linear layer behind the features reads: the frames of a stack and of its context. */
-static inline size_t linnet_config_input_columns(const struct linnet_config *config) {
-  return (config->stack + 2 * config->stack_context) * config->input_dim;
-}
-
 /* Frames after a frame that the convolution of a layer reads; 0 if there is none. */
 size_t linnet_layer_lookahead(const struct linnet_config *config, size_t layer);
 
@@ -133,8 +123,8 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
 bool linnet_config_same_network(const struct linnet_config *a, const struct linnet_config *b);
 
 /* The JSON text of `config` on one line, all keys in the order above up to "causal_chunk". Behind them come
- * "convolution_lookahead" unless all convolutions are centred, and "output", "tokens" and "stack_context" unless they
- * have their defaults. Reading the doubles back gives exactly the same values. Release *text with linnet_free.
+ * "convolution_lookahead" unless all convolutions are centred, and "output" and "tokens" unless they have their
+ * defaults. Reading the doubles back gives exactly the same values. Release *text with linnet_free.
  */
 enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
                                         char **text);

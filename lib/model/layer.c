@@ -1,9 +1,6 @@
-/* The arguments of a layer's attention, from its configuration, and the rows that enter the input layer. */
+/* The arguments of a layer's attention, from its configuration. */
 #include "model/layer.h"
 
-#include <string.h>
-
-#include "base/numbers.h"
 #include "ops/feature_map.h"
 #include "ops/linear_attention.h"
 
@@ -57,15 +54,4 @@ struct linnet_attention linnet_layer_attention(const struct linnet_config *confi
     a.min_normaliser = config->feature_map == LINNET_MAP_FOURIER ? LINNET_FOURIER_MIN_NORMALISER : 0;
   }
   return a;
-}
-
-void linnet_input_rows(const struct linnet_config *config, const real *features, size_t frames, size_t rows,
-                       real *out) {
-  const size_t dim = config->input_dim, kernel = config->stack + 2 * config->stack_context;
-  for (size_t t = 0; t < rows; t++)
-    for (size_t j = 0; j < kernel; j++) {
-      const size_t at = t * config->stack + j, before = config->stack_context;
-      const size_t frame = linnet_min_size(at > before ? at - before : 0, frames - 1);
-      memcpy(out + (t * kernel + j) * dim, features + frame * dim, dim * sizeof *out);
-    }
 }

@@ -1,5 +1,4 @@
-/* The ops of a layer, derived from its configuration: attention with its feature map, and convolution; and the rows
- * that enter the input layer. */
+/* The ops of a layer, derived from its configuration: attention with its feature map, and convolution. */
 #ifndef LINNET_LAYER_H
 #define LINNET_LAYER_H
 
@@ -38,13 +37,6 @@ enum { LINNET_SITES_PER_LAYER = 8 };
 static inline uint32_t linnet_layer_site(size_t layer) {
   return 1 + LINNET_SITES_PER_LAYER * (uint32_t)layer;
 }
-
-/* --- the input ---------------------------------------------------------------------------------------------------- */
-
-/* out (rows, linnet_config_input_columns) from the features (frames, input_dim) of a sequence: row t is the frames
- * stack * t - stack_context ... stack * t + stack - 1 + stack_context side by side. Before the first frame it is
- * repeated, behind the last one that. */
-void linnet_input_rows(const struct linnet_config *config, const real *features, size_t frames, size_t rows, real *out);
 
 /* --- convolution -------------------------------------------------------------------------------------------------- */
 

@@ -161,7 +161,7 @@ static void put_transformer(struct linnet_parameters *p, const struct linnet_con
   if (linnet_config_reads_tokens(config))
     put_tables(&b, config);
   else
-    p->input = put_linear(&b, "input", config->width, linnet_config_input_columns(config));
+    p->input = put_linear(&b, "input", config->width, config->input_dim * config->stack);
   for (size_t i = 0; i < config->layers; i++)
     put_layer(&b, config, i);
   if (config->norm == LINNET_NORM_PRE)

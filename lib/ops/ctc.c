@@ -5,9 +5,6 @@
  *   beta_t(s)  = logsum over successors s' of p_{t+1}(l_s') + beta_{t+1}(s')
  *   d(-log P) / d logit_t(k) = softmax_t(k) - sum over s with l_s = k of exp(alpha_t(s) + beta_t(s) - log P)
  *
- * With offsets o, p_t(l_s) becomes p_t(l_s) - o(l_s) in alpha and beta; softmax_t stays, since a frame's occupancies
- * sum to 1 as before.
- *
  * The skip s-2 is allowed for a label that differs from the label before. A sequence that the labels do not fit into,
  * or whose every path has probability 0, is infeasible: infinity, gradient zero. Logits of -infinity are impossible
  * symbols; a row that holds NaN or +infinity, or only -infinity, makes the loss NaN and the gradient zero. */
@@ -40,12 +37,6 @@ static int symbol_of(const struct linnet_ctc *c, size_t state) {
 
 static bool may_skip(const struct linnet_ctc *c, size_t state) {
   return state % 2 && state >= 3 && c->label[state / 2] != c->label[state / 2 - 1];
-}
-
-/* The score of a state at a frame with these log-posteriors. */
-static double emission(const struct lattice *l, size_t state) {
-  const int symbol = symbol_of(l->c, state);
-  return l->c->offset ? l->log_p[symbol] - l->c->offset[symbol] : l->log_p[symbol];
 }
 
 static double log_sum(double a, double b) {
@@ -88,7 +79,7 @@ static bool forward(struct lattice *l) {
         if (may_skip(l->c, s))
           sum = log_sum(sum, before[s - 2]);
       }
-      row[s] = sum + emission(l, s);
+      row[s] = sum + l->log_p[symbol_of(l->c, s)];
     }
   }
   return true;
@@ -105,7 +96,7 @@ static double log_likelihood(const struct lattice *l) {
 /* Computes beta of the previous frame from beta and log_p of this frame. */
 static void beta_step(struct lattice *l) {
   for (size_t s = 0; s < l->states; s++)
-    l->next[s] = l->beta[s] + emission(l, s);
+    l->next[s] = l->beta[s] + l->log_p[symbol_of(l->c, s)];
   for (size_t s = 0; s < l->states; s++) {
     double sum = l->next[s];
     if (s + 1 < l->states)

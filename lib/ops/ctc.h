@@ -11,14 +11,11 @@ struct linnet_ctc {
   const int *label;   /* (labels), 1 .. symbols-1 */
   real scale;         /* the gradient is multiplied by this */
   real *gradient;     /* (frames, symbols) with respect to the logits; may be `logits`; NULL: loss only */
-  const real *offset; /* (symbols), finite: subtracted from the log-posteriors of a path's symbols, which are not
-                         normalised again, so the loss may be negative; NULL: 0 */
 };
 
 size_t linnet_ctc_work_bytes(size_t frames, size_t symbols, size_t labels);
 
-/* Returns the negative log likelihood (with `offset`, of the paths scored so), or +infinity if the labels are
- * infeasible (the gradient is then zero). */
+/* Returns the negative log likelihood, or +infinity if the labels are infeasible (the gradient is then zero). */
 double linnet_ctc_reference(const struct linnet_ctc *c, void *work);
 
 /* The minimum number of frames that can carry the labels: one per label, plus one per pair of equal neighbours for the

@@ -10,9 +10,8 @@
  *          label'_i = (label_i + blank_{i-1} + [label_{i-1}]) u(l_i)        where the skip [] is allowed
  *   beta:  the same backwards, with the emission of its own frame included
  *
- * and loss = sum_t log Z_t - log P, Z_t = sum_k u_t(k) (of the logits without offsets). Sums align on the largest
- * exponent: terms below 2^-127 of it are dropped. Mantissas grow by at most 2^2.1 a frame; every 16 frames they are
- * normalised to [1, 2).
+ * and loss = sum_t log Z_t - log P, Z_t = sum_k u_t(k). Sums align on the largest exponent: terms below 2^-127 of it
+ * are dropped. Mantissas grow by at most 2^2.1 a frame; every 16 frames they are normalised to [1, 2).
  *
  * At frame t, only labels are computed that a path can reach in t frames and from which it can finish in the remaining
  * frames. Other lanes hold old values or zero; no path that contributes reads them.
@@ -207,14 +206,12 @@ static void ctc_band(const struct ctc_vec *v, size_t t, size_t *first, size_t *e
 
 /* Computes u(0), and reads the logits of the labels in chunks [first, end). */
 static void ctc_gather(struct ctc_vec *v, size_t t, size_t first, size_t end) {
-  const float *x = v->c->logits + t * v->c->symbols, *offset = v->c->offset;
+  const float *x = v->c->logits + t * v->c->symbols;
   size_t last = linnet_min_size(end * VW, v->c->labels);
   for (size_t i = first * VW; i < last; i++)
     v->logits[i] = x[v->c->label[i]];
-  for (size_t i = first * VW; offset && i < last; i++)
-    v->logits[i] -= offset[v->c->label[i]];
   v->shift = ctc_shift(v->rows[t].largest);
-  v->blank = ctc_exp(vf_set(offset ? x[0] - offset[0] : x[0]), v->shift);
+  v->blank = ctc_exp(vf_set(x[0]), v->shift);
 }
 
 /* --- Forward */

@@ -86,9 +86,9 @@ void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *contex
 }
 
 void linnet_batch_release(struct linnet_batch *batch) {
-  void *blocks[] = {batch->offsets,     batch->features,   batch->labels,    batch->num_labels, batch->raw,
-                    batch->slots,       batch->frames,     batch->status,    batch->masks,      batch->targets,
-                    batch->raw_targets, batch->not_finite, batch->posteriors};
+  void *blocks[] = {batch->offsets, batch->features, batch->labels,      batch->num_labels,
+                    batch->raw,     batch->slots,    batch->frames,      batch->status,
+                    batch->masks,   batch->targets,  batch->raw_targets, batch->not_finite};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(batch->context, blocks[i]);
   for (int l = 0; l < LINNET_NUM_LOSSES; l++)
@@ -107,8 +107,7 @@ static bool reserve_sequences(struct linnet_batch *b, size_t count) {
   bool good = REPLACE(b->context, b->offsets, n) && REPLACE(b->context, b->labels, n) &&
               REPLACE(b->context, b->num_labels, n) && REPLACE(b->context, b->targets, n) &&
               REPLACE(b->context, b->slots, n) && REPLACE(b->context, b->frames, n) &&
-              REPLACE(b->context, b->status, n) && REPLACE(b->context, b->not_finite, n) &&
-              (!b->counted || REPLACE(b->context, b->posteriors, n * b->config->outputs));
+              REPLACE(b->context, b->status, n) && REPLACE(b->context, b->not_finite, n);
   for (int l = 0; l < LINNET_NUM_LOSSES; l++)
     good = good && REPLACE(b->context, b->losses[l], n);
   b->sequence_capacity = good ? n - 1 : 0;

@@ -55,10 +55,9 @@ struct linnet_batch {
   struct linnet_context *context;
   const struct linnet_config *config;
   size_t views;               /* sequences of each utterance, which differ in masks and dropout only: 1 after
-                                 linnet_batch_init; set it before loading, as the next five */
+                                 linnet_batch_init; set it before loading, as the next four */
   bool taught;                /* features for a teacher are loaded, too: false after linnet_batch_init */
   bool targeted;              /* frame targets are loaded, too: false after linnet_batch_init */
-  bool counted;               /* there are `posteriors`: false after linnet_batch_init */
   struct linnet_ranks *ranks; /* NULL after linnet_batch_init: this rank alone loads all */
   size_t num_shards;          /* 0 after linnet_batch_init: by the frames */
   struct linnet_shards shards;
@@ -72,9 +71,7 @@ struct linnet_batch {
   size_t *num_labels;       /* (count) */
   const int **targets;      /* (count), each (its rows), from begin * views to end * views; with frame targets */
   double *losses[LINNET_NUM_LOSSES]; /* (count), of pairs (count / 2); set by the code that computes them */
-  double *posteriors; /* (count, outputs): of each sequence, summed over its frames; set by the code that computes
-                         them; NULL: not counted */
-  unsigned char *not_finite; /* (count / views): whether a loss or gradient is not (gradient.h) */
+  unsigned char *not_finite;         /* (count / views): whether a loss or gradient is not (gradient.h) */
 
   size_t num_masks;                  /* of each sequence; 0 in validation */
   struct linnet_feature_mask *masks; /* (count, num_masks), set from begin * views to end * views */

@@ -2,8 +2,6 @@
 #include "train/checkpoint.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +12,7 @@
 #define CHECKPOINT_FORMATS "linnet-checkpoint-"
 #define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"
 
-enum { STATE_BYTES = 8192, CHECKSUM_BYTES = 4, PRIOR_DIGITS = 16 };
+enum { STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
 
 static const char *const vector_names[LINNET_CHECKPOINT_VECTORS] = {"weights", "moment1", "moment2", "average"};
 
@@ -78,33 +76,6 @@ static bool parse_state(const char *text, struct linnet_train_state *s) {
   return good;
 }
 
-/* The bits of each prior in 16 hexadecimal digits, so that they read back exactly; NULL: out of memory. */
-static char *format_priors(struct linnet_context *context, const struct linnet_checkpoint *c) {
-  char *text = linnet_alloc(context, c->num_priors + 1, PRIOR_DIGITS);
-  for (size_t i = 0; text && i < c->num_priors; i++) {
-    uint64_t bits;
-    memcpy(&bits, &c->priors[i], sizeof bits);
-    snprintf(text + i * PRIOR_DIGITS, PRIOR_DIGITS + 1, "%016" PRIx64, bits);
-  }
-  return text;
-}
-
-/* values NULL: only checks. */
-static bool parse_priors(const char *text, size_t count, double *values) {
-  bool good = text && strlen(text) == count * PRIOR_DIGITS && strspn(text, "0123456789abcdef") == strlen(text);
-  for (size_t i = 0; good && i < count; i++) {
-    char digits[PRIOR_DIGITS + 1] = "";
-    memcpy(digits, text + i * PRIOR_DIGITS, PRIOR_DIGITS);
-    const uint64_t bits = strtoull(digits, NULL, 16);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    good = isfinite(value) && value >= 0;
-    if (values)
-      values[i] = value;
-  }
-  return good;
-}
-
 static enum linnet_status write_vector(struct linnet_writer *writer, const real *vector, size_t size) {
 #ifdef LINNET_REAL_DOUBLE
   return linnet_writer_doubles(writer, vector, size);
@@ -113,22 +84,22 @@ static enum linnet_status write_vector(struct linnet_writer *writer, const real 
 #endif
 }
 
-/* `priors` is the text of format_priors. */
 static enum linnet_status write_file(struct linnet_context *context, struct linnet_output_file *output,
-                                     const struct linnet_checkpoint *c, const char *priors,
-                                     linnet_checkpoint_vector_fn *vector, void *user) {
+                                     const struct linnet_checkpoint *c, linnet_checkpoint_vector_fn *vector,
+                                     void *user) {
   char state[STATE_BYTES];
   if (!format_state(c->state, state))
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", output->path);
   struct linnet_metadata metadata[] = {
-      {"format", CHECKPOINT_FORMAT}, {"state", state}, {"fingerprint", c->fingerprint}, {"priors", priors}};
-  const size_t count = vectors_of(c), texts = sizeof metadata / sizeof *metadata - (c->num_priors == 0);
+      {"format", CHECKPOINT_FORMAT}, {"state", state}, {"fingerprint", c->fingerprint}};
+  const size_t count = vectors_of(c);
   struct linnet_tensor_entry entries[LINNET_CHECKPOINT_VECTORS + 1] = {[0] = {0}};
   entries[count] = (struct linnet_tensor_entry){"checksum", LINNET_U8, 1, {CHECKSUM_BYTES}};
   for (size_t i = 0; i < count; i++)
     entries[i] = (struct linnet_tensor_entry){vector_names[i], LINNET_F32, 1, {c->size}};
   struct linnet_writer writer;
-  LINNET_TRY(linnet_writer_begin(context, output, entries, count + 1, metadata, texts, true, &writer));
+  LINNET_TRY(linnet_writer_begin(context, output, entries, count + 1, metadata, sizeof metadata / sizeof *metadata,
+                                 true, &writer));
   for (size_t i = 0; i < count; i++) {
     const real *values = NULL;
     LINNET_TRY(vector(user, (enum linnet_checkpoint_vector)i, &values));
@@ -145,16 +116,8 @@ enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const 
                                           const struct linnet_checkpoint *checkpoint,
                                           linnet_checkpoint_vector_fn *vector, void *user) {
   struct linnet_output_file output;
-  char *priors = format_priors(context, checkpoint);
-  if (!priors)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
-  enum linnet_status status = linnet_output_file_open(context, path, &output);
-  if (status != LINNET_OK) {
-    linnet_free(context, priors);
-    return status;
-  }
-  status = write_file(context, &output, checkpoint, priors, vector, user);
-  linnet_free(context, priors);
+  LINNET_TRY(linnet_output_file_open(context, path, &output));
+  enum linnet_status status = write_file(context, &output, checkpoint, vector, user);
   if (status == LINNET_OK)
     return linnet_output_file_replace(&output, previous);
   linnet_output_file_abandon(&output);
@@ -203,11 +166,6 @@ static enum linnet_status read_state(const struct linnet_safetensors *file, cons
     return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: the state of its training is out of range", path);
   LINNET_TRY(check_fingerprint(file->context, path, c->fingerprint, fingerprint));
   LINNET_TRY(check_vectors(file, path, c));
-  const char *priors = linnet_safetensors_metadata(file, "priors");
-  if (c->num_priors > 0 && !parse_priors(priors, c->num_priors, NULL))
-    return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: the label priors of its training are out of range",
-                       path);
-  parse_priors(priors, c->num_priors, c->priors);
   *c->state = parsed;
   return LINNET_OK;
 }

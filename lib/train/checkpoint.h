@@ -45,15 +45,12 @@ enum linnet_checkpoint_vector {
   LINNET_CHECKPOINT_VECTORS
 };
 
-/* The vectors are (size). `fingerprint` describes what the run depends on, one "key=value" a line. `priors`
- * (num_priors) are the sums of label priors (trainer.h); num_priors 0: there are none. */
+/* The vectors are (size). `fingerprint` describes what the run depends on, one "key=value" a line. */
 struct linnet_checkpoint {
   size_t size;
   bool averaged; /* there is a moving average */
   struct linnet_train_state *state;
   const char *fingerprint;
-  double *priors;
-  size_t num_priors;
 };
 
 /* Gives a vector (size), which is valid until the next call. */
@@ -76,8 +73,8 @@ struct linnet_checkpoint_file {
   struct linnet_safetensors file;
 };
 
-/* Reads and checks all of a checkpoint, and fills the state and the priors, or changes nothing. LINNET_ERROR_STATE,
- * naming the first key that differs, if the fingerprint is another's. */
+/* Reads and checks all of a checkpoint, and fills the state, or changes nothing. LINNET_ERROR_STATE, naming the first
+ * key that differs, if the fingerprint is another's. */
 enum linnet_status linnet_checkpoint_open(struct linnet_context *context, const char *path,
                                           const struct linnet_checkpoint *checkpoint,
                                           struct linnet_checkpoint_file *file);

@@ -76,7 +76,7 @@ static enum linnet_status run_network(struct evaluation *e, struct linnet_worker
   struct linnet_shard shard = {.pack = host.pack, .forward_only = true};
   LINNET_TRY(device->ops->upload_batch(device, worker->context, &host, &shard.features));
   LINNET_TRY(linnet_worker_forward(worker, e->network, e->weights, &shard));
-  LINNET_TRY(linnet_worker_ctc(worker, e->network, &shard, host.labels, host.num_labels, NULL, 1, NULL));
+  LINNET_TRY(linnet_worker_ctc(worker, e->network, &shard, host.labels, host.num_labels, 1, NULL));
   device->ops->download(device, batch->losses[LINNET_LOSS_CTC], worker->losses[LINNET_LOSS_CTC].data,
                         batch->count * sizeof(double));
   return device->ops->wait(device, worker->context);

@@ -57,8 +57,6 @@ static void append_methods(const struct linnet_trainer *t, char *text, size_t by
   append_method(text, bytes, s->intermediate_ctc > 0, "intermediate_ctc", (double)s->intermediate_ctc);
   append_method(text, bytes, s->intermediate_ctc > 0, "intermediate_weight", s->intermediate_weight);
   append_method(text, bytes, s->frame_weight > 0, "frame_weight", s->frame_weight);
-  append_method(text, bytes, s->ctc_prior_scale > 0, "ctc_prior_scale", s->ctc_prior_scale);
-  append_method(text, bytes, s->stochastic_depth > 0, "stochastic_depth", s->stochastic_depth);
   append_method(text, bytes, s->teacher_weight > 0, "teacher_weight", s->teacher_weight);
   size_t used = strlen(text);
   if (s->wire_precision == LINNET_BFLOAT16)

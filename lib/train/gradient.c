@@ -169,7 +169,6 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
   struct linnet_shard shard = {.pack = host->pack,
                                .views = batch->views,
                                .dropout = network->config->dropout,
-                               .stochastic_depth = step->gradient->stochastic_depth,
                                .seed = step->seed,
                                .step = step->step,
                                .first_row = batch->offsets[begin],

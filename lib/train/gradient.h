@@ -49,10 +49,10 @@ enum linnet_status linnet_worker_reserve(struct linnet_worker *worker, const str
 
 /* CTC of the shard's sequences on the worker's logits; `labels` are the batch's from the shard's first sequence on.
  * worker->losses[LINNET_LOSS_CTC] gets the losses, and `gradient` (T, outputs) the gradient times `scale`; it may be
- * the logits. NULL: losses only. `offset` (outputs) is that of ops/ctc.h, or NULL. */
+ * the logits. NULL: losses only. */
 enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct linnet_network *network,
                                      const struct linnet_shard *shard, const int *const *labels,
-                                     const size_t *num_labels, const real *offset, double scale, real *gradient);
+                                     const size_t *num_labels, double scale, real *gradient);
 
 /* --- a teacher ---------------------------------------------------------------------------------------------------- */
 
@@ -80,8 +80,6 @@ struct linnet_gradient {
                                         targeted, consistency batches of two views */
   const struct linnet_denominator_graph *denominator; /* of CTC-CRF */
   const struct linnet_teacher *teacher;               /* of distillation */
-  double stochastic_depth;                            /* see struct linnet_shard; 0 after creation */
-  const real *ctc_offset; /* (outputs) of CTC on the last output (ops/ctc.h); NULL after creation: none */
 
   struct linnet_ranks *ranks; /* NULL after creation: one rank */
   struct linnet_link *link;   /* of the devices of ranks, if there are several; NULL after creation: none */

@@ -1,9 +1,6 @@
 /* The losses of a shard, from the logits of its forward pass. */
 #include "train/losses.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "train/gradient.h"
 
 const struct linnet_loss_kind linnet_losses[LINNET_NUM_LOSSES] = {
@@ -51,42 +48,22 @@ static enum linnet_status run_ctc(struct linnet_worker *worker, const struct lin
 
 enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct linnet_network *network,
                                      const struct linnet_shard *shard, const int *const *labels,
-                                     const size_t *num_labels, const real *offset, double scale, real *gradient) {
+                                     const size_t *num_labels, double scale, real *gradient) {
   struct linnet_batch_ctc c = {.pack = &shard->pack,
                                .symbols = network->config->outputs,
                                .labels = labels,
                                .num_labels = num_labels,
                                .logits = worker->logits.data,
                                .scale = (real)scale,
-                               .gradient = gradient,
-                               .offset = offset};
+                               .gradient = gradient};
   return run_ctc(worker, network, shard, &worker->losses[LINNET_LOSS_CTC], &c);
-}
-
-/* Sums the posteriors of each sequence over its frames, for label priors. `dlogits` is free before CTC. */
-static enum linnet_status sum_posteriors(const struct linnet_loss_task *t) {
-  struct linnet_worker *worker = t->worker;
-  struct linnet_device *device = t->gradient->network->device;
-  const size_t symbols = t->gradient->network->config->outputs, *offsets = t->shard->pack.offsets;
-  LINNET_TRY(reserve(t, &worker->dlogits, worker->logits.bytes));
-  const real *log_p = worker->dlogits.data;
-  device->ops->log_softmax(device, linnet_shard_frames(t->shard), symbols, worker->logits.data, worker->dlogits.data);
-  for (size_t s = 0; s < t->shard->pack.sequences; s++) {
-    double *sums = t->batch->posteriors + (t->begin + s) * symbols;
-    memset(sums, 0, symbols * sizeof *sums);
-    for (size_t i = offsets[s] * symbols; i < offsets[s + 1] * symbols; i++)
-      sums[i % symbols] += exp(log_p[i]);
-  }
-  return LINNET_OK;
 }
 
 /* CTC-CRF is CTC plus the denominator. */
 static enum linnet_status compute_ctc(const struct linnet_loss_task *t, real *gradient) {
-  if (t->batch->posteriors)
-    LINNET_TRY(sum_posteriors(t));
   const double factor = t->factors[LINNET_LOSS_CTC] + t->factors[LINNET_LOSS_CRF];
-  return linnet_worker_ctc(t->worker, t->gradient->network, t->shard, t->host->labels, t->host->num_labels,
-                           t->gradient->ctc_offset, factor, gradient);
+  return linnet_worker_ctc(t->worker, t->gradient->network, t->shard, t->host->labels, t->host->num_labels, factor,
+                           gradient);
 }
 
 static enum linnet_status compute_intermediate(const struct linnet_loss_task *t, real *unused) {

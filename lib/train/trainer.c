@@ -54,12 +54,6 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: a teacher and a weight of it above 0 go together");
   LINNET_TRY(check_range(context, "frame weight", s->frame_weight, 0, 100));
   LINNET_TRY(check_range(context, "intermediate weight", s->intermediate_weight, 0, 100));
-  LINNET_TRY(check_range(context, "CTC prior scale", s->ctc_prior_scale, 0, 1));
-  if (s->ctc_prior_scale > 0 && s->denominator)
-    return linnet_fail(
-        context, LINNET_ERROR_ARGUMENT,
-        "training: label priors are for CTC, not for CTC-CRF: remove ctc_prior_scale or the denominator");
-  LINNET_TRY(check_range(context, "stochastic depth", s->stochastic_depth, 0, 0.9));
   LINNET_TRY(check_range(context, "average decay", s->average_decay, 0, 0.9999999));
   LINNET_TRY(check_range(context, "shards", (double)s->num_shards, 0, LINNET_MAX_SHARDS));
   if (s->num_shards & (s->num_shards - 1))
@@ -157,16 +151,6 @@ static enum linnet_status check_intermediate(const struct linnet_trainer *t) {
   return LINNET_OK;
 }
 
-static enum linnet_status check_depth(const struct linnet_trainer *t) {
-  if (t->settings.stochastic_depth > 0 && t->config.encoder != LINNET_ENCODER_TRANSFORMER)
-    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
-                       "stochastic depth is for transformers only: remove stochastic_depth");
-  if (t->settings.stochastic_depth > 0 && !linnet_device_of(t->context)->ops->host)
-    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
-                       "stochastic depth is not on a GPU yet: omit --device, or remove stochastic_depth");
-  return LINNET_OK;
-}
-
 /* *choose: whether causal_chunk is "auto". */
 static enum linnet_status read_model(struct linnet_trainer *t, const struct linnet_train_model *model, bool *choose) {
   const char *source = model->source ? model->source : "training";
@@ -192,7 +176,6 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
     t->config.causal_chunk = 0;
   LINNET_TRY(linnet_config_validate(t->context, source, &t->config));
   LINNET_TRY(check_intermediate(t));
-  LINNET_TRY(check_depth(t));
   LINNET_TRY(copy_symbols(t, model));
   LINNET_TRY(copy_metadata(t, model->metadata));
   LINNET_TRY(copy_cmvn(t, model->cmvn));
@@ -276,7 +259,6 @@ static void prepare_batch(struct linnet_trainer *t, struct linnet_batch *batch) 
   batch->views = t->settings.consistency > 0 ? 2 : 1;
   batch->taught = t->settings.teacher != NULL;
   batch->targeted = t->settings.frame_weight > 0;
-  batch->counted = t->settings.ctc_prior_scale > 0;
   batch->ranks = &t->ranks;
   batch->num_shards = t->settings.num_shards;
 }
@@ -309,7 +291,6 @@ static enum linnet_status create_gradient(struct linnet_trainer *t) {
   weights[LINNET_LOSS_FRAME_TARGETS] = s->frame_weight;
   t->gradient.denominator = t->denominator;
   t->gradient.teacher = &t->teacher;
-  t->gradient.stochastic_depth = s->stochastic_depth;
   if (s->intermediate_ctc > 0)
     linnet_gradient_set_intermediate(&t->gradient, s->intermediate_ctc, s->intermediate_weight);
   t->gradient.link = &t->link;
@@ -329,7 +310,6 @@ static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_
   LINNET_TRY(linnet_trainer_create_teacher(t));
   LINNET_TRY(linnet_trainer_check_targets(t));
   LINNET_TRY(create_gradient(t));
-  LINNET_TRY(linnet_trainer_create_prior(t));
   LINNET_TRY(linnet_trainer_create_state(t, model->initial));
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
   linnet_schedule_start(&t->settings, &t->state.schedule);
@@ -370,12 +350,6 @@ static enum linnet_status check_device(struct linnet_trainer *t) {
   if (s->frame_weight > 0 && !ops->frame_targets)
     return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
                        "training with frame targets is not on a GPU yet: omit --device, or training.frame_targets");
-  if (s->ctc_prior_scale > 0 && !ops->host)
-    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
-                       "label priors are not on a GPU yet: omit --device, or training.ctc_prior_scale");
-  if (s->ctc_prior_scale > 0 && ranks > 1)
-    return linnet_fail(t->context, LINNET_ERROR_UNSUPPORTED,
-                       "label priors are for one process: train with one rank, or omit training.ctc_prior_scale");
   if (ranks > 1 && !ops->host && s->num_shards == 0)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
                        "%zu ranks on GPUs need training.shards, a power of two and at least %zu: without it a GPU "
@@ -481,9 +455,8 @@ void linnet_trainer_destroy(struct linnet_trainer *t) {
   linnet_link_close(&t->link);
   linnet_ranks_release(&t->ranks);
   linnet_trainer_release_state(t);
-  void *blocks[] = {
-      t->symbols,         t->metadata,   t->cmvn,         t->folder, t->fingerprint, t->train_frames, t->dev_frames,
-      t->worker_contexts, t->prior.sums, t->prior.offset, t};
+  void *blocks[] = {t->symbols,    t->metadata,        t->cmvn, t->folder, t->fingerprint, t->train_frames,
+                    t->dev_frames, t->worker_contexts, t};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(context, blocks[i]);
 }

@@ -26,26 +26,6 @@ uint64_t linnet_teacher_hash(const struct linnet_model *model);
 /* Checks the frame targets of all training utterances, if the settings ask for them, and sets t->targets_hash. */
 enum linnet_status linnet_trainer_check_targets(struct linnet_trainer *t);
 
-/* --- label priors (label_prior.c) --------------------------------------------------------------------------------- */
-
-/* Label priors (Huang et al. 2024): CTC subtracts scale * log prior(k) from the log-posterior of symbol k, where
- * prior(k) is the mean posterior over the frames of the last epoch's batches, as they were when their step came, and a
- * constant in the gradient. The first epoch has none. */
-struct linnet_label_prior {
-  double *sums; /* (2, outputs): posteriors summed over the frames of the last epoch, and of the running one, in the
-                   order of the batches; NULL: off */
-  real *offset; /* (outputs): scale * log prior */
-};
-
-/* Allocates them if the settings ask for them. */
-enum linnet_status linnet_trainer_create_prior(struct linnet_trainer *t);
-/* At the start of an epoch, or when it is continued: CTC gets the priors of the epoch before. */
-void linnet_trainer_use_prior(struct linnet_trainer *t);
-/* After a step: adds the posteriors of t->batch. */
-void linnet_trainer_add_posteriors(struct linnet_trainer *t);
-/* At the end of an epoch: its sums become those of the last one. */
-void linnet_trainer_turn_prior(struct linnet_trainer *t);
-
 /* --- evaluation (evaluate.c) -------------------------------------------------------------------------------------- */
 
 /* Loss and error rate over a corpus, without dropout and without gradients. */
@@ -85,7 +65,6 @@ struct linnet_trainer {
   struct linnet_denominator_graph *denominator; /* NULL: trains with CTC alone */
   struct linnet_teacher teacher;                /* zeros unless settings.teacher */
   uint64_t targets_hash;                        /* almost surely differs from that of other frame targets */
-  struct linnet_label_prior prior;              /* zeros unless settings.ctc_prior_scale */
 
   /* the state */
   real *weights;                     /* (parameters->size) */

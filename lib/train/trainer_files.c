@@ -31,12 +31,8 @@ static enum linnet_status epoch_path(const struct linnet_trainer *t, unsigned ep
 }
 
 static struct linnet_checkpoint checkpoint_of(struct linnet_trainer *t) {
-  return (struct linnet_checkpoint){.size = t->parameters->size,
-                                    .averaged = t->average != NULL,
-                                    .state = &t->state,
-                                    .fingerprint = t->fingerprint,
-                                    .priors = t->prior.sums,
-                                    .num_priors = t->prior.sums ? 2 * t->config.outputs : 0};
+  return (struct linnet_checkpoint){
+      .size = t->parameters->size, .averaged = t->average != NULL, .state = &t->state, .fingerprint = t->fingerprint};
 }
 
 enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t, linnet_checkpoint_vector_fn *vector,

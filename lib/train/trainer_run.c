@@ -168,7 +168,6 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   s->step++;
   s->epoch_step++;
   average_weights(t);
-  linnet_trainer_add_posteriors(t);
   for (int l = 0; l < LINNET_NUM_LOSSES; l++)
     s->sums.losses[l] += result.losses[l];
   s->sums.labels += result.labels;
@@ -259,7 +258,6 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   s->epoch++;
   s->epoch_step = 0;
   s->sums = (struct linnet_epoch_sums){0};
-  linnet_trainer_turn_prior(t);
   LINNET_TRY(linnet_ranks_agree(&t->ranks, save_epoch(t, events, &report, measure, host, stop)));
   LINNET_TRY(linnet_trainer_checkpoint(t));
   if (is_first(t))
@@ -274,7 +272,6 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
   enum linnet_status answer;
   const struct linnet_order order = {t->settings.seed, s->epoch + 1, t->settings.num_block_utterances};
   linnet_batches_fill(&t->batches, t->train_frames, t->train.num_utterances, t->settings.num_batch_frames, &order);
-  linnet_trainer_use_prior(t);
   t->ranks.seconds = t->ranks.waiting = t->ranks.hidden = 0;
   t->ranks.bytes = 0;
   if (s->epoch_step > t->batches.batches)

@@ -52,7 +52,7 @@ static void check_table(const struct linnet_ops *ops) {
   size_t bytes = linnet_denominator_work_bytes(c->graph, c->frames);
   void *work = malloc(bytes + linnet_ctc_work_bytes(c->frames, c->graph->symbols, c->labels));
   struct linnet_denominator d = {c->graph, c->frames, c->logits, 1, gradient};
-  struct linnet_ctc ctc = {c->frames, c->graph->symbols, c->labels, c->logits, c->label, 1, NULL, NULL};
+  struct linnet_ctc ctc = {c->frames, c->graph->symbols, c->labels, c->logits, c->label, 1, NULL};
   char name[64];
   double value = ops->denominator(&d, work);
   double loss = value + ops->ctc(&ctc, work) - linnet_denominator_label_score(c->graph, c->label, c->labels);

@@ -157,7 +157,7 @@ static void check_batch(void) {
   const struct linnet_pack pack = {SEQUENCES, offsets};
   real *logits = gradient_random(&r, (size_t)ROWS * SYMBOLS), gradient[ROWS * SYMBOLS];
   struct batch b = {.device = linnet_cpu_device(context, linnet_cpu_ops("reference"))};
-  b.ctc = (struct linnet_batch_ctc){&pack, SYMBOLS, label, num_labels, logits, 1.1, b.gradient, b.loss, NULL};
+  b.ctc = (struct linnet_batch_ctc){&pack, SYMBOLS, label, num_labels, logits, 1.1, b.gradient, b.loss};
   b.crf = (struct linnet_batch_denominator){&pack, graph, label, num_labels, logits, b.loss, 1, b.gradient, b.crf_loss};
   size_t bytes = linnet_cpu_device_ops.denominator_work_bytes(&b.device.base, &b.crf);
   b.work = malloc(bytes + linnet_cpu_device_ops.ctc_work_bytes(&b.device.base, &b.ctc));

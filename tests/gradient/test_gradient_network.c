@@ -1,7 +1,7 @@
 /* The whole network in double: the gradient of summed CTC losses with respect to every tensor of parameters against
  * central differences, element by element (a random subset) and along one random direction per tensor (all elements).
  * Also with CTC on an intermediate output. The results of a batch do not depend on how it is divided into shards, with
- * dropout and stochastic depth too.
+ * dropout too.
  *
  * relu and elu + 1 have no (second) derivative at 0, linear attention has none where a normaliser is at its minimum,
  * and LSH attention jumps where a bucket changes. So the test wraps some slots of the reference op table and hashes
@@ -27,97 +27,67 @@ struct network_case {
   enum linnet_encoder_kind encoder;
   enum linnet_feature_map map;
   size_t features;
-  bool left;    /* convolutions with a look-ahead of one frame in the first layer and none in the second, not centred */
-  bool tokens;  /* embedding tables instead of features */
-  double depth; /* stochastic depth */
-  size_t context; /* stack_context */
+  bool left;   /* convolutions with a look-ahead of one frame in the first layer and none in the second, not centred */
+  bool tokens; /* embedding tables instead of features */
 };
 
 static const struct network_case cases[] = {
     {"post relu", LINNET_NORM_POST, LINNET_RELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post gelu dropout", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.2, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post relu conv dropout", LINNET_NORM_POST, LINNET_RELU, 5, 4, LINNET_POSITION_NONE, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post gelu conv", LINNET_NORM_POST, LINNET_GELU, 15, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu dropout", LINNET_NORM_PRE, LINNET_RELU, 0, 3, LINNET_POSITION_SINUSOIDAL, 0.3, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre gelu", LINNET_NORM_PRE, LINNET_GELU, 0, 4, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu conv", LINNET_NORM_PRE, LINNET_RELU, 7, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre gelu conv dropout", LINNET_NORM_PRE, LINNET_GELU, 15, 3, LINNET_POSITION_SINUSOIDAL, 0.5,
-     LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post gelu softmax dropout", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ATTENTION_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre gelu causal softmax", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_NONE, 0,
-     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu conv mixed", LINNET_NORM_PRE, LINNET_RELU, 3, 2, LINNET_POSITION_SINUSOIDAL, 0.2, MIXED,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {.name = "blstm", .stack = 1, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
     {.name = "blstm dropout", .stack = 3, .dropout = 0.4, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
     {"post gelu lsh", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LSH,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu lsh dropout", LINNET_NORM_PRE, LINNET_RELU, 3, 1, LINNET_POSITION_NONE, 0.2, LINNET_ATTENTION_CAUSAL_LSH,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post gelu causal", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"pre relu conv causal", LINNET_NORM_PRE, LINNET_RELU, 5, 1, LINNET_POSITION_SINUSOIDAL, 0,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"relu map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_RELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_RELU, 0, false, false},
     {"polynomial map", LINNET_NORM_POST, LINNET_GELU, 3, 2, LINNET_POSITION_SINUSOIDAL, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POLYNOMIAL, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POLYNOMIAL, 0, false, false},
     {"fourier map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false, false},
     {"positive map", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9, false, false},
     {"pre gelu left conv", LINNET_NORM_PRE, LINNET_GELU, 5, 2, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true, false, 0, 0},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true, false},
     {"post relu left conv", LINNET_NORM_POST, LINNET_RELU, 15, 1, LINNET_POSITION_NONE, 0,
-     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true, false, 0, 0},
+     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, true, false},
     {"causal fourier map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false, false, 0, 0},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7, false, false},
     {"pre gelu decay", LINNET_NORM_PRE, LINNET_GELU, 3, 1, LINNET_POSITION_NONE, 0.1, LINNET_ATTENTION_LINEAR_DECAY,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"post gelu decay positive map", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0,
-     LINNET_ATTENTION_LINEAR_DECAY, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9, false, false, 0, 0},
+     LINNET_ATTENTION_LINEAR_DECAY, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9, false, false},
     {"causal decay", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_NONE, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR_DECAY, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false, 0, 0},
+     LINNET_ATTENTION_CAUSAL_LINEAR_DECAY, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, false},
     {"tokens causal", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_CAUSAL_LINEAR,
-     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, true, 0, 0},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, true},
     {"tokens pre dropout", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.2,
-     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, true, 0, 0},
-    {.name = "pre depth",
-     .norm = LINNET_NORM_PRE,
-     .activation = LINNET_GELU,
-     .convolution = 3,
-     .stack = 2,
-     .attention = LINNET_ATTENTION_SOFTMAX,
-     .depth = 0.5},
-    {.name = "post depth dropout",
-     .norm = LINNET_NORM_POST,
-     .activation = LINNET_GELU,
-     .stack = 1,
-     .dropout = 0.2,
-     .attention = LINNET_ATTENTION_SOFTMAX,
-     .depth = 0.6},
-    {.name = "pre stack context dropout",
-     .norm = LINNET_NORM_PRE,
-     .activation = LINNET_GELU,
-     .stack = 3,
-     .dropout = 0.1,
-     .attention = LINNET_ATTENTION_SOFTMAX,
-     .context = 2},
-    {.name = "post stack context",
-     .norm = LINNET_NORM_POST,
-     .activation = LINNET_GELU,
-     .convolution = 3,
-     .stack = 2,
-     .attention = LINNET_ATTENTION_LINEAR,
-     .context = 5},
+     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0, false, true},
 };
 
 /* Rows of the embedding tables; each has rows that occur several times, and rows that do not occur. */
@@ -234,7 +204,6 @@ static void configure(struct problem *p) {
   p->config.encoder = p->c->encoder;
   p->config.input_dim = INPUT_DIM;
   p->config.stack = p->c->stack;
-  p->config.stack_context = p->c->context;
   p->config.width = 12;
   p->config.heads = 3;
   p->config.layers = 2;
@@ -313,7 +282,6 @@ static void problem_create(struct problem *p, const struct network_case *c) {
   p->shard = (struct linnet_shard){.pack = {MAX_SEQUENCES, p->offsets},
                                    .features = p->features,
                                    .dropout = c->dropout,
-                                   .stochastic_depth = c->depth,
                                    .seed = 1234567890123,
                                    .step = 9,
                                    .first_row = 0};
@@ -528,7 +496,7 @@ static void check_counters(struct problem *p) {
   shard = p->shard;
   shard.seed++;
   double other = pass(p, &shard, 0, p->logits, NULL);
-  bool drops = p->c->dropout > 0 || p->c->depth > 0 || linnet_attention_traits[p->c->attention].shared_key;
+  bool drops = p->c->dropout > 0 || linnet_attention_traits[p->c->attention].shared_key;
   CHECK((loss != next) == drops && (loss != other) == drops, "%s: losses %.9g, %.9g (step), %.9g (seed)", p->c->name,
         loss, next, other);
 }

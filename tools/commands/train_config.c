@@ -160,8 +160,6 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"ctc_weight", KEY_DOUBLE, &ctc_weight, NULL},
                              {"intermediate_ctc", KEY_SIZE, &s->intermediate_ctc, NULL},
                              {"intermediate_weight", KEY_DOUBLE, &s->intermediate_weight, NULL},
-                             {"ctc_prior_scale", KEY_DOUBLE, &s->ctc_prior_scale, NULL},
-                             {"stochastic_depth", KEY_DOUBLE, &s->stochastic_depth, NULL},
                              {"teacher", KEY_TEXT, &config->teacher, NULL},
                              {"teacher_weight", KEY_DOUBLE, &teacher_weight, NULL},
                              {"frame_targets", KEY_TEXT, &config->frame_targets, NULL},

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/numbers.h"
-#include "model/layer.h"
 
 static const struct linnet_encoder_ops *const kinds[] = {
     [LINNET_ENCODER_TRANSFORMER] = &linnet_transformer_encoder, [LINNET_ENCODER_BLSTM] = &linnet_blstm_encoder};
@@ -74,9 +73,9 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
 void linnet_encoder_destroy(struct linnet_encoder *e) {
   if (!e)
     return;
-  void *blocks[] = {e->scratch,          e->scratch_memory,   e->states.data,     e->padded,         e->log_p,
-                    e->x.data,           e->y.data,           e->edges.data,      e->whole.qkv.data, e->whole.phi.data,
-                    e->whole.heads.data, e->whole.saved.data, e->whole.work.data, e->rows.data};
+  void *blocks[] = {e->scratch,          e->scratch_memory,   e->states.data,    e->padded,         e->log_p,
+                    e->x.data,           e->y.data,           e->edges.data,     e->whole.qkv.data, e->whole.phi.data,
+                    e->whole.heads.data, e->whole.saved.data, e->whole.work.data};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(e->context, blocks[i]);
   linnet_device_encoder_destroy(e->on_device);
@@ -123,23 +122,12 @@ static void pad_features(struct linnet_encoder *e) {
   }
 }
 
-/* With stack_context, the rows for the input layer. */
-static enum linnet_status lay_out_rows(struct linnet_encoder *e) {
-  const struct linnet_config *config = &e->model->config;
-  if (config->stack_context == 0)
-    return LINNET_OK;
-  LINNET_TRY(linnet_encoder_reserve(e, &e->rows, e->frames, linnet_config_input_columns(config) * sizeof(real)));
-  linnet_input_rows(config, e->features, e->in_frames, e->frames, e->rows.data);
-  return LINNET_OK;
-}
-
 static enum linnet_status plan(struct linnet_encoder *e, const float *features, size_t frames) {
   e->features = features;
   e->in_frames = frames;
   e->frames = linnet_model_num_output_frames(e->model, frames);
   divide_blocks(e);
   pad_features(e);
-  LINNET_TRY(lay_out_rows(e));
   LINNET_TRY(linnet_encoder_reserve(e, &e->x, e->frames, row_bytes(e)));
   return e->kind->plan(e);
 }
@@ -148,10 +136,6 @@ static enum linnet_status plan(struct linnet_encoder *e, const float *features, 
 
 void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_packed_linear *l,
                           struct rows r, real *y) {
-  if (e->rows.data) {
-    apply(e, s, l, r.count, (const real *)e->rows.data + r.first * l->in, LINNET_IDENTITY, y);
-    return;
-  }
   /* Stacked rows are input rows side by side; the last is copied if frames are missing. */
   size_t whole = e->in_frames / e->model->config.stack;
   size_t direct = r.first + r.count <= whole ? r.count : whole - r.first;

@@ -75,7 +75,6 @@ struct linnet_encoder {
   struct scratch *scratch; /* (threads) */
   real *scratch_memory;
   real *padded;               /* (stack, input_dim): the last, incomplete stack of frames */
-  struct linnet_buffer rows;  /* (T, input columns), with stack_context: what the input layer reads */
   real *log_p;                /* (OUTPUT_BLOCKS * BLOCK_ROWS, outputs) */
   struct linnet_buffer x;     /* (T, D) */
   struct linnet_buffer y;     /* (T, D), Bi-LSTM: the output of the running layer */

@@ -38,9 +38,6 @@ static enum linnet_status check_device(struct linnet_context *context, const str
   if (linnet_config_reads_tokens(config))
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "%s: embedding tables are not on a GPU yet; use the CPU",
                        name);
-  if (config->stack_context > 0)
-    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "%s: \"stack_context\" is not on a GPU yet; use the CPU",
-                       name);
   for (size_t i = 0; i < config->layers && config->encoder == LINNET_ENCODER_TRANSFORMER; i++)
     if (linnet_layer_traits(config, i)->host_only)
       return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,

@@ -25,9 +25,7 @@ struct linnet_shard {
   size_t views;                   /* sequences of an utterance, for messages; 0 counts as 1 */
   const struct linnet_poll *poll; /* forward calls it before each layer; NULL: forward cannot be cancelled */
   double dropout;                 /* rate; 0 in validation */
-  double stochastic_depth;        /* the last layer's probability of skipping a sublayer (transformer_network.c); 0 in
-                                     validation, for other networks, and on devices other than the host */
-  uint64_t seed;                  /* of the dropout masks and skipped sublayers ... */
+  uint64_t seed;                  /* of the dropout masks ... */
   uint32_t step;
   uint64_t first_row; /* ... and where the shard begins in the whole batch */
   /* backward calls it after each layer: the gradients from parameter `first` on are complete. NULL: nobody asks. */
@@ -50,7 +48,7 @@ void linnet_stack_frames(const struct linnet_config *config, const float *featur
 struct linnet_pass;
 
 /* Creates a pass, which can process any number of shards one after the other. LINNET_ERROR_UNSUPPORTED if the network
- * has embedding tables or stack_context and the device is not the host. */
+ * has embedding tables and the device is not the host. */
 enum linnet_status linnet_pass_create(struct linnet_context *context, const struct linnet_network *network,
                                       struct linnet_pass **pass);
 /* NULL is allowed. */

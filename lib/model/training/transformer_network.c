@@ -1,6 +1,5 @@
 /* The transformer in training: a linear layer, sublayers, a linear layer. */
 #include "base/numbers.h"
-#include "base/philox.h"
 #include "model/layer.h"
 #include "model/training/block.h"
 #include "model/training/pass.h"
@@ -17,7 +16,6 @@ struct intermediate_output {
 struct transformer {
   struct linnet_sublayer_pass sublayers[LINNET_BLOCK_KINDS * LINNET_MAX_LAYERS];
   size_t count;
-  real *rows;        /* with stack_context: what the input layer reads; otherwise NULL, it reads the shard's features */
   void *input;       /* (T, D): the first sublayer's input */
   void *final;       /* (T, D): output of the final norm (pre-norm) */
   real *mean, *rstd; /* ... and its statistics */
@@ -109,9 +107,6 @@ static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   struct transformer *t = pass->layers;
   pass->width = network->config->width;
   take_sublayers(network->parameters, t);
-  t->rows = network->config->stack_context > 0
-                ? linnet_take_reals(arena, pass->frames, linnet_config_input_columns(network->config))
-                : NULL;
   t->input = linnet_take_activations(pass, arena, pass->width);
   t->final = linnet_take_activations(pass, arena, pass->width);
   t->mean = linnet_take_reals(arena, pass->frames, 1);
@@ -219,31 +214,6 @@ static void add_intermediate(const struct linnet_pass *pass, size_t i, void *d) 
     device->ops->dropout(device, &none, pass->frames, pass->width, t->intermediate.d, d, d);
 }
 
-/* --- stochastic depth --------------------------------------------------------------------------------------------- */
-
-/* Dropout has the sites below. */
-#define DEPTH_SITE (UINT32_C(1) << 31)
-
-/* Stochastic depth (Huang et al. 2016). In layer l = 1 ... L each sublayer is skipped with probability p = rate * l /
- * L, for each sequence independently: what it adds to the residual path becomes 0, and otherwise it is multiplied by 1
- * / (1 - p). The draw depends only on (seed, step, the sublayer's site, the sequence's first row in the whole batch).
- * x (T, D) is the output of the block of sublayer i, or in backward the gradient of it. */
-static void skip_sequences(const struct linnet_pass *pass, size_t i, void *x) {
-  const struct linnet_shard *shard = pass->shard;
-  const struct linnet_sublayer *s = &pass->network->parameters->sublayers[i];
-  const size_t *offsets = shard->pack.offsets;
-  const double rate = shard->stochastic_depth * (double)(s->layer + 1) / (double)pass->network->config->layers;
-  real *values = x;
-  for (size_t q = 0; rate > 0 && q < shard->pack.sequences; q++) {
-    const struct linnet_philox random =
-        linnet_philox(shard->seed, (uint64_t)shard->step << 32 | DEPTH_SITE | s->site, shard->first_row + offsets[q]);
-    const bool skipped = linnet_philox_uniform(random.word[0]) < rate;
-    const real scale = (real)(1 / (1 - rate));
-    for (size_t j = offsets[q] * pass->width; j < offsets[q + 1] * pass->width; j++)
-      values[j] = skipped ? 0 : values[j] * scale;
-  }
-}
-
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 /* Computes sum = residual + dropout(x), the input of sublayer i, and the norm before that sublayer. `sum` may be x. */
@@ -280,7 +250,6 @@ static void forward_sublayer(struct linnet_pass *pass, size_t i) {
   struct linnet_sublayer_pass *s = &t->sublayers[i];
   const void *x = running(t, i);
   s->block->forward(pass, s, s->sublayer->pre ? s->normed : x, s->out);
-  skip_sequences(pass, i, s->out);
   if (s->sublayer->pre)
     run_on(pass, i + 1, s->sublayer->site, s->out, x, s->out);
   else
@@ -294,33 +263,13 @@ static void embed(const struct linnet_pass *pass, void *x) {
                            x);
 }
 
-/* What the input layer reads. Masks of SpecAugment were applied to the frames before, so repeated frames at the ends
- * are masked as the first and the last frame are. Context is on the host only (linnet_pass_create). */
-static const void *input_rows(const struct linnet_pass *pass) {
-  const struct transformer *t = pass->layers;
-  return t->rows ? t->rows : pass->shard->features;
-}
-
-static void fill_input_rows(const struct linnet_pass *pass) {
-  const struct linnet_config *config = pass->network->config;
-  const struct transformer *t = pass->layers;
-  const size_t *offsets = pass->shard->pack.offsets, row = config->stack * config->input_dim;
-  const real *features = pass->shard->features;
-  for (size_t s = 0; t->rows && s < pass->shard->pack.sequences; s++) {
-    const size_t rows = offsets[s + 1] - offsets[s];
-    linnet_input_rows(config, features + offsets[s] * row, rows * config->stack, rows,
-                      t->rows + offsets[s] * linnet_config_input_columns(config));
-  }
-}
-
 static void forward_input(struct linnet_pass *pass, void *x) {
   const struct linnet_shard *shard = pass->shard;
   struct linnet_device *device = pass->network->device;
-  fill_input_rows(pass);
   if (linnet_config_reads_tokens(pass->network->config))
     embed(pass, x);
   else
-    linnet_linear_forward(pass, &pass->network->parameters->input, input_rows(pass), LINNET_IDENTITY, x);
+    linnet_linear_forward(pass, &pass->network->parameters->input, shard->features, LINNET_IDENTITY, x);
   if (pass->network->config->position == LINNET_POSITION_SINUSOIDAL)
     device->ops->add_positions(device, &shard->pack, pass->width, x);
   run_on(pass, 0, 0, x, NULL, x);
@@ -385,13 +334,11 @@ static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
   struct transformer *t = pass->layers;
   struct linnet_sublayer_pass *s = &t->sublayers[i];
   if (s->sublayer->pre) {
-    skip_sequences(pass, i, pass->narrow);
     s->block->backward(pass, s, s->normed, pass->narrow, s->out);
     add_intermediate(pass, i, d);
     run_back(pass, i, s->out, d, d);
   } else {
     back_post(pass, s, d);
-    skip_sequences(pass, i, pass->narrow);
     s->block->backward(pass, s, running(t, i), pass->narrow, d);
     add_intermediate(pass, i, d);
     run_back(pass, i, d, NULL, d);
@@ -409,7 +356,7 @@ static void backward_input(struct linnet_pass *pass) {
     const struct linnet_embedding e = linnet_config_embedding(pass->network->config);
     linnet_embedding_backward(&e, pass->frames, pass->shard->features, pass->narrow, pass->gradients + p->tables);
   } else {
-    linnet_linear_backward(pass, &p->input, input_rows(pass), pass->narrow, NULL, false);
+    linnet_linear_backward(pass, &p->input, pass->shard->features, pass->narrow, NULL, false);
   }
 }
 

@@ -43,9 +43,6 @@ layers-8 phones short model.layers=8
 layers-12 phones short model.layers=12
 width-256 phones short model.width=256 model.heads=8 model.feed_forward=1024
 kernel-31 phones short model.convolution=31
-stride-2 phones short model.stack_context=2
-depth-0.1 phones short stochastic_depth=0.1
-priors-0.3 phones short ctc_prior_scale=0.3
 stack-3 phones short model.stack=3
 stack-2 phones short model.stack=2
 masks-none phones short augment.specaugment.frequency_masks=0 augment.specaugment.time_masks=0

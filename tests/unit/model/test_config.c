@@ -288,36 +288,6 @@ static void test_validate(void) {
   expect_invalid(huge, LINNET_ERROR_LIMIT, "parameters");
 }
 
-/* Frames of context around a stack: in the file only if there are any; and where they cannot be. */
-static void test_stack_context(void) {
-  struct linnet_config config = paper_config(), read;
-  char *text = NULL;
-  config.stack = 3;
-  config.stack_context = 2;
-  REQUIRE(linnet_config_format(context, &config, &text) == LINNET_OK, "%s", linnet_context_error(context));
-  CHECK(strstr(text, "\"stack_context\": 2}"), "wrote %s", text);
-  CHECK(linnet_config_parse_complete(context, text, "context", &read) == LINNET_OK && test_same_config(&read, &config),
-        "%s", text);
-  linnet_free(context, text);
-  struct linnet_config other = config;
-  other.stack_context = 0;
-  CHECK(!linnet_config_same_network(&config, &other), "context makes no difference");
-  struct linnet_parameters *parameters = NULL;
-  size_t count = 0;
-  REQUIRE(linnet_parameters_create(context, &config, &parameters) == LINNET_OK, "%s", linnet_context_error(context));
-  CHECK(linnet_config_count_parameters(&config, &count) && count == parameters->trained &&
-            parameters->input.in == 7 * 40,
-        "counted %zu, the table has %zu", count, parameters->trained);
-  linnet_parameters_destroy(parameters);
-  config.stack_context = 17;
-  expect_invalid(config, LINNET_ERROR_LIMIT, "stack_context");
-  config.stack_context = 1;
-  memset(config.attention, LINNET_ATTENTION_CAUSAL_LINEAR, config.layers);
-  expect_invalid(config, LINNET_ERROR_FORMAT, "a causal network");
-  config.encoder = LINNET_ENCODER_BLSTM;
-  expect_invalid(config, LINNET_ERROR_FORMAT, "for transformers");
-}
-
 /* A Bi-LSTM does not look at the keys of the transformer, which need not fit together, unless they ask for modules. */
 static void test_blstm(void) {
   struct linnet_config config = paper_config();
@@ -443,7 +413,6 @@ int main(void) {
   test_defaults();
   test_format();
   test_round_trip();
-  test_stack_context();
   test_mixed_attention();
   test_overlay();
   test_lookahead();

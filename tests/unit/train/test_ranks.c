@@ -242,10 +242,6 @@ static void other_kernels(struct rank_thread *t) {
   t->run.kernels = t->own.rank == 1 ? "reference" : "generic";
 }
 
-static void label_priors(struct rank_thread *t) {
-  t->run.ctc_prior_scale = 0.3;
-}
-
 static void test_differences(void) {
   static const struct {
     change_fn *change;
@@ -255,7 +251,6 @@ static void test_differences(void) {
                {other_config, LINNET_ERROR_STATE, "rank 1: differs from rank 0: config="},
                {other_labels, LINNET_ERROR_STATE, "rank 1: differs from rank 0: dev="},
                {other_kernels, LINNET_ERROR_STATE, "kernels= ...reference, not generic"},
-               {label_priors, LINNET_ERROR_UNSUPPORTED, "label priors are for one process"},
                {bad_labels, LINNET_ERROR_ARGUMENT, "rank 1: utterance utt-03"}};
   struct rank_thread threads[MAX_RANKS];
   char folder[64];
@@ -386,7 +381,6 @@ int main(void) {
   test_same_bytes(run);
   run.wire_precision = LINNET_BFLOAT16;
   run.intermediate_ctc = 1;
-  run.stochastic_depth = 0.3;
   test_same_bytes(run);
   run = make_ranks_run(blstm);
   run.consistency = 0.5;

@@ -6,7 +6,6 @@
 #include <linnet/encoder.h>
 
 #include "backend/backend.h"
-#include "model/layer.h"
 #include "model/training/network.h"
 #include "random_model.h"
 #include "tables.h"
@@ -25,8 +24,6 @@ static const struct scenario scenarios[] = {
     {"{\"norm\": \"pre\", \"convolution\": 15, \"stack\": 3, \"position\": \"none\"}", 1300},
     {"{\"norm\": \"post\", \"convolution\": 63, \"stack\": 4}", 900},
     {"{\"norm\": \"pre\", \"convolution\": 3}", 3300},
-    {"{\"norm\": \"pre\", \"stack\": 3, \"stack_context\": 2}", 1300},
-    {"{\"norm\": \"post\", \"stack_context\": 16, \"convolution\": 5}", 700},
     {"{\"encoder\": \"blstm\"}", 700},
     {"{\"encoder\": \"blstm\", \"stack\": 3, \"width\": 37, \"layers\": 3}", 1300},
     {"{\"norm\": \"pre\", \"attention\": \"lsh\", \"lsh_rounds\": 1}", 3300},
@@ -173,33 +170,6 @@ static void test_scenario(const struct scenario *scenario) {
   close_fixture(&f);
 }
 
-/* Frames 0 ... 4 of two features in stacks of 2, with 3 frames of context: which frame each place of a row holds. */
-static void test_input_rows(void) {
-  static const float wanted[3][8] = {{0, 0, 0, 0, 1, 2, 3, 4}, {0, 0, 1, 2, 3, 4, 4, 4}, {1, 2, 3, 4, 4, 4, 4, 4}};
-  struct linnet_config config = {.input_dim = 2, .stack = 2, .stack_context = 3};
-  float features[5][2], rows[3][8][2];
-  for (int t = 0; t < 5; t++)
-    features[t][0] = (float)t, features[t][1] = (float)-t;
-  linnet_input_rows(&config, features[0], 5, 3, rows[0][0]);
-  for (int i = 0; i < 24; i++)
-    CHECK(rows[i / 8][i % 8][0] == wanted[i / 8][i % 8] && rows[i / 8][i % 8][1] == -wanted[i / 8][i % 8],
-          "row %d, place %d: frame %g", i / 8, i % 8, (double)rows[i / 8][i % 8][0]);
-}
-
-/* A device whose numbers are not in host memory. */
-static void test_context_elsewhere(void) {
-  struct linnet_device_ops ops = linnet_cpu_device_ops;
-  struct linnet_device device = {&ops, "elsewhere", sizeof(float)};
-  struct fixture f = open_fixture("{\"stack_context\": 1}");
-  const struct linnet_network network = {&device, &f.model->config, f.model->parameters};
-  struct linnet_pass *pass = NULL;
-  ops.host = false;
-  CHECK(linnet_pass_create(f.one, &network, &pass) == LINNET_ERROR_UNSUPPORTED && !pass &&
-            strstr(linnet_context_error(f.one), "\"stack_context\" is not on a GPU yet"),
-        "%s", linnet_context_error(f.one));
-  close_fixture(&f);
-}
-
 static void test_receiver(void) {
   enum { FRAMES = 20000 };
   struct fixture f = open_fixture("{}");
@@ -256,8 +226,6 @@ static void test_precision(const struct linnet_ops *ops) {
 int main(void) {
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
     test_scenario(&scenarios[i]);
-  test_input_rows();
-  test_context_elsewhere();
   test_receiver();
   test_each_table(test_precision);
   return test_result();
