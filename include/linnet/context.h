@@ -12,10 +12,14 @@
  *
  * NULL: a function that returns a status answers a NULL pointer with LINNET_ERROR_ARGUMENT. Exceptions are pointers
  * that its header allows to be NULL, arrays without elements, and the `user` of a callback. ..._destroy and ..._release
- * do nothing with NULL. Functions that return a value, ..._reset and ..._default must not get NULL.
+ * do nothing with NULL. All other functions must not get NULL.
  *
  * Threads: a context is used from one thread at a time. For another thread, linnet_context_share creates a second
- * handle with the same allocator, log and thread pool, and with its own error text.
+ * handle with the same allocator, log and thread pool, and with hooks and an error text of its own. The threads of the
+ * pool block all signals but those of faults (SIGSEGV and the like), so handlers run in threads of the program.
+ *
+ * fork: the threads of a context are not there in the child. There its calls run in their own thread alone; the results
+ * are the same. Do not fork while a call on the context or its objects runs in another thread.
  *
  * Stability: stable; linnet_progress_fn and its stages are experimental (linnet.h). */
 #ifndef LINNET_CONTEXT_H
@@ -69,7 +73,8 @@ enum linnet_stage {
 };
 
 /* Reports that `share` of the stage, 0 to 1, is done; the last report may be below 1. The hook runs often, in the
- * thread that made the call. It must be fast and must not call the library. */
+ * thread that made the call. It must be fast and must not call the library. Calls on two handles that have the same
+ * hook may run it at the same time. */
 typedef void (*linnet_progress_fn)(void *user, enum linnet_stage stage, double share);
 
 /* The longest sentence of an error, with its final NUL. */
@@ -107,8 +112,15 @@ LINNET_API void linnet_context_settings_default(struct linnet_context_settings *
 LINNET_API enum linnet_status linnet_context_create(const struct linnet_context_settings *settings,
                                                     struct linnet_context **context);
 
-/* Creates a second handle for another thread. Handles may be destroyed in any order. */
+/* Creates a second handle for another thread, with the hooks that `context` has now. Any thread may call it, also while
+ * `context` is in use elsewhere. So it stores no sentence; the only failure is LINNET_ERROR_MEMORY. Handles may be
+ * destroyed in any order. */
 LINNET_API enum linnet_status linnet_context_share(struct linnet_context *context, struct linnet_context **shared);
+
+/* Replaces a hook of this handle alone; NULL: none. So a server can cancel the calls of one stream: those of the handle
+ * that the stream was created with. Not while a call on the handle or its objects runs. */
+LINNET_API void linnet_context_set_cancel(struct linnet_context *context, linnet_cancel_fn cancel, void *user);
+LINNET_API void linnet_context_set_progress(struct linnet_context *context, linnet_progress_fn progress, void *user);
 
 /* Destroys the handle; NULL is allowed. Destroy the objects that were created with it first. */
 LINNET_API void linnet_context_destroy(struct linnet_context *context);

@@ -1,4 +1,5 @@
-/* Contexts: handles on a shared core, which holds the allocator, log callback, thread pool, kernels and device.
+/* Contexts: handles with hooks on a shared core, which holds the allocator, log callback, thread pool, kernels and
+ * device.
  * base/base.h declares what the rest of the library sees of them. */
 #include "base/base.h"
 
@@ -19,6 +20,10 @@ struct core;
 
 struct linnet_context {
   struct core *core;
+  linnet_cancel_fn cancel;
+  void *cancel_user;
+  linnet_progress_fn progress;
+  void *progress_user;
   struct linnet_poll poll;
   bool stopped; /* atomic: the caller's hook asked to stop the running call */
   char error[LINNET_ERROR_BYTES];
@@ -30,10 +35,6 @@ struct core {
   void *reallocate_user;
   linnet_log_fn log;
   void *log_user;
-  linnet_cancel_fn cancel;
-  void *cancel_user;
-  linnet_progress_fn progress;
-  void *progress_user;
   const struct linnet_ops *ops;
   struct linnet_pool *pool;
   struct linnet_context own; /* the handle that devices use, since they outlive all others; not counted */
@@ -86,12 +87,12 @@ static enum linnet_status core_create(struct linnet_context *failed, const struc
                         .reallocate_user = settings->reallocate_user,
                         .log = settings->log,
                         .log_user = settings->log_user,
-                        .cancel = settings->cancel,
-                        .cancel_user = settings->cancel_user,
-                        .progress = settings->progress,
-                        .progress_user = settings->progress_user,
                         .ops = ops,
-                        .own = {.core = core}};
+                        .own = {.core = core,
+                                .cancel = settings->cancel,
+                                .cancel_user = settings->cancel_user,
+                                .progress = settings->progress,
+                                .progress_user = settings->progress_user}};
   core->cpu = linnet_cpu_device(&core->own, ops);
   core->device = &core->cpu.base;
   *result = core;
@@ -106,14 +107,19 @@ static void core_release(struct core *core) {
   core->reallocate(core->reallocate_user, core, 0);
 }
 
-static enum linnet_status handle_create(struct core *core, struct linnet_context **result) {
+/* A handle with the core and the hooks of another one. */
+static enum linnet_status handle_create(const struct linnet_context *like, struct linnet_context **result) {
+  struct core *core = like->core;
   struct linnet_context *context = core->reallocate(core->reallocate_user, NULL, sizeof *context);
   *result = context;
   if (!context)
     return LINNET_ERROR_MEMORY;
-  memset(context, 0, sizeof *context);
-  context->core = core;
-  context->poll = (struct linnet_poll){poll_stopped, context};
+  *context = (struct linnet_context){.core = core,
+                                     .cancel = like->cancel,
+                                     .cancel_user = like->cancel_user,
+                                     .progress = like->progress,
+                                     .progress_user = like->progress_user,
+                                     .poll = {poll_stopped, context}};
   __atomic_add_fetch(&core->handles, 1, __ATOMIC_ACQ_REL);
   return LINNET_OK;
 }
@@ -146,7 +152,7 @@ static enum linnet_status create(struct linnet_context *failed, const struct lin
   struct core *core = NULL;
   LINNET_TRY(check_settings(failed, settings));
   LINNET_TRY(core_create(failed, settings, &core));
-  if (handle_create(core, context) != LINNET_OK) {
+  if (handle_create(&core->own, context) != LINNET_OK) {
     core->reallocate(core->reallocate_user, core, 0);
     return out_of_memory(failed);
   }
@@ -179,10 +185,17 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
 }
 
 enum linnet_status linnet_context_share(struct linnet_context *context, struct linnet_context **shared) {
-  if (!context || !shared)
-    return LINNET_ERROR_ARGUMENT;
-  enum linnet_status status = handle_create(context->core, shared);
-  return status == LINNET_OK ? status : linnet_fail(context, status, "out of memory for a context handle");
+  return context && shared ? handle_create(context, shared) : LINNET_ERROR_ARGUMENT;
+}
+
+void linnet_context_set_cancel(struct linnet_context *context, linnet_cancel_fn cancel, void *user) {
+  context->cancel = cancel;
+  context->cancel_user = user;
+}
+
+void linnet_context_set_progress(struct linnet_context *context, linnet_progress_fn progress, void *user) {
+  context->progress = progress;
+  context->progress_user = user;
 }
 
 void linnet_context_destroy(struct linnet_context *context) {
@@ -287,16 +300,15 @@ void linnet_poll_begin(struct linnet_context *context) {
 }
 
 bool linnet_poll_stopped(struct linnet_context *context) {
-  const struct core *core = context->core;
-  if (!core->cancel)
+  if (!context->cancel)
     return false;
-  if (!__atomic_load_n(&context->stopped, __ATOMIC_RELAXED) && core->cancel(core->cancel_user) != 0)
+  if (!__atomic_load_n(&context->stopped, __ATOMIC_RELAXED) && context->cancel(context->cancel_user) != 0)
     __atomic_store_n(&context->stopped, true, __ATOMIC_RELAXED);
   return __atomic_load_n(&context->stopped, __ATOMIC_RELAXED);
 }
 
 const struct linnet_poll *linnet_poll_of(const struct linnet_context *context) {
-  return context->core->cancel ? &context->poll : NULL;
+  return context->cancel ? &context->poll : NULL;
 }
 
 enum linnet_status linnet_poll_check(struct linnet_context *context) {
@@ -304,9 +316,8 @@ enum linnet_status linnet_poll_check(struct linnet_context *context) {
 }
 
 void linnet_progress(const struct linnet_context *context, enum linnet_stage stage, double share) {
-  const struct core *core = context->core;
-  if (core->progress)
-    core->progress(core->progress_user, stage, share);
+  if (context->progress)
+    context->progress(context->progress_user, stage, share);
 }
 
 /* --- memory --------------------------------------------------------------------------------------------------- */

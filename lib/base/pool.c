@@ -2,8 +2,10 @@
 #include "base/pool.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 struct worker {
   struct linnet_pool *pool;
@@ -14,6 +16,7 @@ struct worker {
 struct linnet_pool {
   linnet_reallocate_fn reallocate;
   void *reallocate_user;
+  pid_t process;    /* that has the threads: a child of fork does not */
   unsigned threads; /* the caller included; workers[0] stands for it and has no thread */
   struct worker *workers;
   pthread_mutex_t owner; /* held by the caller whose loop is running */
@@ -68,22 +71,40 @@ static struct linnet_pool *allocate(linnet_reallocate_fn reallocate, void *user,
   return pool;
 }
 
-enum linnet_status linnet_pool_create(linnet_reallocate_fn reallocate, void *user, unsigned threads,
-                                      struct linnet_pool **result) {
-  struct linnet_pool *pool = allocate(reallocate, user, threads);
-  if (!pool)
-    return LINNET_ERROR_MEMORY;
-  pool->threads = 1;
-  pthread_mutex_init(&pool->owner, NULL);
-  pthread_mutex_init(&pool->mutex, NULL);
-  pthread_cond_init(&pool->wake, NULL);
-  pthread_cond_init(&pool->idle, NULL);
+static void start_workers(struct linnet_pool *pool, unsigned threads) {
   for (; pool->threads < threads; pool->threads++) {
     struct worker *worker = &pool->workers[pool->threads];
     *worker = (struct worker){.pool = pool, .index = pool->threads};
     if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0)
       break; /* fewer threads give the same results */
   }
+}
+
+/* Threads inherit the signals that are blocked. Those of faults stay, for handlers that report crashes. */
+static void block_signals(sigset_t *before) {
+  static const int faults[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+  sigset_t signals;
+  sigfillset(&signals);
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    sigdelset(&signals, faults[i]);
+  pthread_sigmask(SIG_BLOCK, &signals, before);
+}
+
+enum linnet_status linnet_pool_create(linnet_reallocate_fn reallocate, void *user, unsigned threads,
+                                      struct linnet_pool **result) {
+  sigset_t before;
+  struct linnet_pool *pool = allocate(reallocate, user, threads);
+  if (!pool)
+    return LINNET_ERROR_MEMORY;
+  pool->process = getpid();
+  pool->threads = 1;
+  pthread_mutex_init(&pool->owner, NULL);
+  pthread_mutex_init(&pool->mutex, NULL);
+  pthread_cond_init(&pool->wake, NULL);
+  pthread_cond_init(&pool->idle, NULL);
+  block_signals(&before);
+  start_workers(pool, threads);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   *result = pool;
   return LINNET_OK;
 }
@@ -98,7 +119,7 @@ static void run_inline(size_t tasks, linnet_task_fn body, void *user) {
 }
 
 void linnet_pool_run(struct linnet_pool *pool, size_t tasks, linnet_task_fn body, void *user) {
-  if (pool->threads == 1 || tasks < 2 || pthread_mutex_trylock(&pool->owner) != 0) {
+  if (pool->threads == 1 || tasks < 2 || pool->process != getpid() || pthread_mutex_trylock(&pool->owner) != 0) {
     run_inline(tasks, body, user);
     return;
   }
@@ -121,9 +142,7 @@ void linnet_pool_run(struct linnet_pool *pool, size_t tasks, linnet_task_fn body
   pthread_mutex_unlock(&pool->owner);
 }
 
-void linnet_pool_destroy(struct linnet_pool *pool) {
-  if (!pool)
-    return;
+static void end_workers(struct linnet_pool *pool) {
   pthread_mutex_lock(&pool->mutex);
   pool->stop = true;
   pthread_cond_broadcast(&pool->wake);
@@ -134,5 +153,13 @@ void linnet_pool_destroy(struct linnet_pool *pool) {
   pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->mutex);
   pthread_mutex_destroy(&pool->owner);
+}
+
+/* In a child of fork, the workers are missing, and the condition variables still count them as waiting. */
+void linnet_pool_destroy(struct linnet_pool *pool) {
+  if (!pool)
+    return;
+  if (pool->process == getpid())
+    end_workers(pool);
   pool->reallocate(pool->reallocate_user, pool, 0);
 }

@@ -1,8 +1,12 @@
 /* The thread pool: every task runs once and its results are visible, tasks of one worker do not overlap, threads run
- * at the same time, nested loops run in their caller, and several threads can use one pool through their handles. */
+ * at the same time, nested loops run in their caller, and several threads can use one pool through their handles. A
+ * child of fork can use a pool and end it; workers leave signals to the threads of the program. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/pool.h"
@@ -178,6 +182,55 @@ static void check_sharing(unsigned threads) {
   }
 }
 
+/* --- the host ----------------------------------------------------------------------------------------------------- */
+
+/* The child ends by SIGALRM if it waits for threads that it does not have. */
+static void check_fork(unsigned threads) {
+  struct linnet_context *context = context_with(threads);
+  int status = -1;
+  check_loop(context, 100);
+  fflush(NULL);
+  const pid_t child = fork();
+  REQUIRE(child >= 0, "fork");
+  if (child == 0) {
+    alarm(PATIENCE);
+    check_loop(context, 100);
+    linnet_context_destroy(context);
+    _exit(test_result());
+  }
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+        "child of %u threads: status %d", threads, status);
+  check_loop(context, 100);
+  linnet_context_destroy(context);
+}
+
+static atomic_int elsewhere;
+static pthread_t main_thread;
+
+static void note_thread(int number) {
+  (void)number;
+  atomic_fetch_add(&elsewhere, !pthread_equal(pthread_self(), main_thread));
+}
+
+/* The main thread blocks the signal until the end, so that a worker would take it. */
+static void check_signals(void) {
+  struct linnet_context *context = context_with(4);
+  const struct sigaction note = {.sa_handler = note_thread};
+  sigset_t usr1, before;
+  main_thread = pthread_self();
+  sigaction(SIGUSR1, &note, NULL);
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &usr1, &before);
+  for (int i = 0; i < 20; i++) {
+    kill(getpid(), SIGUSR1);
+    check_loop(context, 100);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  linnet_context_destroy(context);
+  CHECK(elsewhere == 0, "%d signals came to workers", elsewhere);
+}
+
 static void check_short_lives(void) {
   for (unsigned i = 0; i < 50; i++)
     linnet_context_destroy(context_with(1 + i % 5));
@@ -192,7 +245,9 @@ int main(void) {
     check_meeting(threads[i]);
     check_nesting(threads[i]);
     check_sharing(threads[i]);
+    check_fork(threads[i]);
   }
+  check_signals();
   check_short_lives();
   return test_result();
 }
