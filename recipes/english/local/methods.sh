@@ -231,7 +231,7 @@ line() {
 	printf '%s' "$(rate "$1" dev)"
 	for corpus in librispeech-dev commonvoice speechocean762-dev; do printf ' %s' "$(by_corpus "$1" "$corpus")"; done
 	for set in noise band; do printf ' %s' "$(rate "$1" $set)"; done
-	printf ' %s' "$(awk '/^%PER/ {print $10, $8}' "$1/dev.score")"
+	printf ' %s' "$(awk '/^%PER/ {print $9, $7}' "$1/dev.score")"
 	printf ' %s' "$(boundary "$1" 'phones, aligned, start')" "$(boundary "$1" 'phones, greedy, start')"
 	printf ' %s %s\n' "$(log_values "$1" train_loss | tail -n 1)" "$(log_values "$1" dev_loss | tail -n 1)"
 }
@@ -239,7 +239,7 @@ line() {
 # table: a row for each method, with the mean of its seeds
 table() {
 	local row seed
-	echo '| method | seeds | PER % | LibriSpeech | Common Voice | speechocean762 | noise, 10 dB | telephone | deletions | insertions | aligned, ms | greedy, ms | train loss | dev loss |'
+	echo '| method | PER % of each seed | mean | LibriSpeech | Common Voice | speechocean762 | noise, 10 dB | telephone | deletions | insertions | aligned, ms | greedy, ms | train loss | dev loss |'
 	echo '|---|---|---|---|---|---|---|---|---|---|---|---|---|---|'
 	for row in $rows; do
 		for seed in $seeds; do
