@@ -168,7 +168,7 @@ tab=$'a\tb.raw'
 cp s2.raw "$tab"
 "$linnet" transcribe "${raw[@]}" --output parts s1.raw "$tab" 2> /dev/null
 check 0 'skipped 2 of 2 inputs' "$linnet" transcribe "${raw[@]}" --output parts --resume s1.raw "$tab"
-check 1 '--output s_2.raw: is an input' "$linnet" transcribe "${raw[@]}" --output s_2.raw s1.raw s_2.raw
+check 2 '--output s_2.raw: is an input' "$linnet" transcribe "${raw[@]}" --output s_2.raw s1.raw s_2.raw
 same s_2.raw s2.raw 'an output that is an input'
 check 2 'both name same.txt' "$linnet" transcribe "${raw[@]}" --beam 4 --lattice same.txt --output same.txt s1.raw
 

@@ -254,11 +254,11 @@ int tool_align(int argc, const char **argv) {
   options.frame_cost = defaults.frame_cost;
   const struct poptOption table[] = {
       {"text", 't', POPT_ARG_STRING, &options.text, 0, "the words that are spoken (default: those of --data)", "WORDS"},
-      {"text-file", 'T', POPT_ARG_STRING, &options.text_file, 0,
+      {"text-file", 'T', TOOL_INPUT, &options.text_file, 0,
        "file with the words that are spoken (default: those of --data)", "FILE"},
       {"phones", 'p', POPT_ARG_STRING, &options.phones, 0,
        "the phones that are spoken, separated by spaces (default: words)", "PHONES"},
-      {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
+      {"lexicon", 'l', TOOL_INPUT, &options.lexicon, 0,
        "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: $LINNET_LEXICON; else the phones of --data; "
        "else that of the recognizer)",
        "FILE"},

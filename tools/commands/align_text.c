@@ -15,11 +15,11 @@ enum { NAMED_WORDS = 10 /* guessed words named in a message */, PATH_BYTES = 409
 static struct { char *g2p, *rules; } options;
 
 struct poptOption align_words_options[] = {
-    {"g2p", 0, POPT_ARG_STRING, &options.g2p, 0,
+    {"g2p", 0, TOOL_INPUT, &options.g2p, 0,
      "guess pronunciations of unknown words with this model of 'linnet g2p' (default: with --lexicon none, else that of"
      " the model's folder)",
      "FILE"},
-    {"text-rules", 0, POPT_ARG_STRING, &options.rules, 0,
+    {"text-rules", 0, TOOL_INPUT, &options.rules, 0,
      "rules for numbers, abbreviations and so on; none: no rules (default: those of the model's folder, else the "
      "English rules that ship)",
      "FILE"},

@@ -22,7 +22,7 @@ static int run(struct linnet_context *context, const char **paths, size_t count)
 
 int tool_average(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "model file to write (required)", "FILE"},
+      {"output", 'o', TOOL_OUTPUT, &options.output, 0, "model file to write (required)", "FILE"},
       {"half", 0, POPT_ARG_NONE, &options.half, 0, "store weights as float16 (default: float32)", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

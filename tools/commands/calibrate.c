@@ -273,10 +273,11 @@ static int run(struct linnet_context *context, const char *path, const char **pa
 
 int tool_calibrate(int argc, const char **argv) {
   const struct poptOption table[] = {
+      /* --output may replace this model: only the calibration changes. */
       {"model", 'm', POPT_ARG_STRING, &options.model, 0,
        "model that made HYP: its file, or a recognizer's folder (default: the one that ships)", "FILE"},
-      {"output", 'o', POPT_ARG_STRING, &options.output, 0,
-       "write the model with the calibration (default: report only)", "FILE"},
+      {"output", 'o', TOOL_OUTPUT, &options.output, 0, "write the model with the calibration (default: report only)",
+       "FILE"},
       {"words", 0, POPT_ARG_NONE, &options.words, 0,
        "calibrate the confidences of words; REF is then a text (default: those of phones)", NULL},
       {"half", 0, POPT_ARG_NONE, &options.half, 0, "store weights as float16 (default: float32)", NULL},

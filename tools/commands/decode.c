@@ -317,10 +317,10 @@ int tool_decode(int argc, const char **argv) {
   options.format = "text";
   options.output = "-";
   const struct poptOption table[] = {
-      {"symbols", 's', POPT_ARG_STRING, &options.symbols, 0,
+      {"symbols", 's', TOOL_INPUT, &options.symbols, 0,
        "names of the columns, one per line, or Kaldi's lines 'name index'; index 0 is the blank (required)", "FILE"},
       {"format", 'f', POPT_ARG_STRING, &options.format, 0, format_help(false, "utterance"), "FORMAT"},
-      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where to write results (default: standard output)", "FILE"},
+      {"output", 'o', TOOL_OUTPUT, &options.output, 0, "where to write results (default: standard output)", "FILE"},
       {"resume", 0, POPT_ARG_NONE, &options.resume, 0,
        "continue an interrupted run with the same options: skip utterances that have a result (default: decode all)",
        NULL},

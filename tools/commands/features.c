@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/separate.h"
 #include "common/tool.h"
 
 static struct {
@@ -106,17 +107,16 @@ static bool read_audio(struct features_job *job) {
   return false;
 }
 
-/* Each output needs a name of its own. */
-static bool check_outputs(void) {
+/* Files have been compared (separate.h). */
+static bool check_streams(void) {
   const char *const names[] = {options.ark, options.scp, options.num_frames, options.statistics,
                                options.statistics_scp};
+  size_t count = 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    for (size_t k = 0; k < i; k++)
-      if (names[i] && names[k] && strcmp(names[i], names[k]) == 0) {
-        tool_usage("%s: is the name of two outputs: give each another name", names[i]);
-        return false;
-      }
-  return true;
+    count += names[i] && strcmp(names[i], "-") == 0;
+  if (count > 1)
+    tool_usage("%zu outputs go to standard output: name files for the others", count);
+  return count <= 1;
 }
 
 static bool read_options(struct features_job *job, enum linnet_kaldi_form *form) {
@@ -125,7 +125,7 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
     return false;
   }
   if (!tool_check_script(options.ark, options.scp) || !tool_check_script(options.statistics, options.statistics_scp) ||
-      !check_outputs())
+      !check_streams())
     return false;
   job->fbank = options.fbank;
   job->fbank.num_mel = options.num_mel > 0 ? (size_t)options.num_mel : 0; /* 0 is refused */
@@ -245,6 +245,10 @@ static int run_job(struct linnet_context *context, struct features_job *job, enu
   return code;
 }
 
+static int check_folder(const char **paths, size_t count) {
+  return count != 1 || separate_check_data(paths[0]) ? TOOL_OK : TOOL_USAGE;
+}
+
 static int run(struct linnet_context *context, const char **paths, size_t count) {
   struct features_job job = {0};
   struct linnet_data_folder *folder = NULL;
@@ -264,10 +268,10 @@ static int run(struct linnet_context *context, const char **paths, size_t count)
 /* --- command line ------------------------------------------------------------------------------------------------- */
 
 static struct poptOption output_table[] = {
-    {"out", 'o', POPT_ARG_STRING, &options.ark, 0, "archive to write; '-': standard output (required)", "FILE"},
-    {"scp", 0, POPT_ARG_STRING, &options.scp, 0,
+    {"out", 'o', TOOL_OUTPUT, &options.ark, 0, "archive to write; '-': standard output (required)", "FILE"},
+    {"scp", 0, TOOL_OUTPUT, &options.scp, 0,
      "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
-    {"num-frames", 0, POPT_ARG_STRING, &options.num_frames, 0,
+    {"num-frames", 0, TOOL_OUTPUT, &options.num_frames, 0,
      "write the frames of each utterance, as Kaldi's utt2num_frames (default: none)", "FILE"},
     {"compress", 0, POPT_ARG_STRING, &options.compress, 0,
      "compress as Kaldi does: cm (8 bits, scaled by column), cm2 (16 bits) or cm3 (8 bits) (default: float32)", "FORM"},
@@ -300,11 +304,11 @@ static struct poptOption cmvn_table[] = {
      "also divide by the standard deviations (default: means only)", NULL},
     {"cmvn-frames", 0, POPT_ARG_STRING, &options.cmvn_frames, 0,
      "frames for the statistics: all (default, as in Kaldi) or speech (as models may require)", "FRAMES"},
-    {"cmvn-stats", 0, POPT_ARG_STRING, &options.statistics, 0,
+    {"cmvn-stats", 0, TOOL_OUTPUT, &options.statistics, 0,
      "write the statistics: an archive by speaker, or with --cmvn global and running one matrix (default: none)",
      "FILE"},
-    {"cmvn-scp", 0, POPT_ARG_STRING, &options.statistics_scp, 0, "script file of that archive (default: none)", "FILE"},
-    {"cmvn-from", 0, POPT_ARG_STRING, &options.given, 0,
+    {"cmvn-scp", 0, TOOL_OUTPUT, &options.statistics_scp, 0, "script file of that archive (default: none)", "FILE"},
+    {"cmvn-from", 0, TOOL_INPUT, &options.given, 0,
      "with --cmvn global and running: read the statistics from this file (default: compute them)", "FILE"},
     {"cmvn-prior", 0, POPT_ARG_DOUBLE, &options.prior, 0,
      "with --cmvn running: the weight of the global statistics, 1 to 1000000 (default 100)", "FRAMES"},
@@ -347,6 +351,7 @@ int tool_features(int argc, const char **argv) {
                                        .usage = "[OPTIONS] DATA_FOLDER|FILE...   ('-' is standard input)",
                                        .needed = "DATA_FOLDER|FILE",
                                        .max_arguments = SIZE_MAX,
+                                       .check = check_folder,
                                        .run = run};
   return tool_run(argc, argv, &command);
 }

@@ -277,11 +277,11 @@ static bool check_options(void) {
 
 int tool_plot(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"output", 'o', POPT_ARG_STRING, &options.output, 0,
+      {"output", 'o', TOOL_OUTPUT, &options.output, 0,
        "picture to write, NAME.svg or NAME.png (default: FILE's name with .svg, in this folder)", "NAME"},
       {"text", 't', POPT_ARG_STRING, &options.text, 0, "align these words (default: recognise)", "WORDS"},
       {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "align these phones (default: recognise)", "PHONES"},
-      {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
+      {"lexicon", 'l', TOOL_INPUT, &options.lexicon, 0,
        "pronunciations for --text, as in CMUdict or Kaldi (default: $LINNET_LEXICON, else the lexicon of the model's "
        "folder)",
        "FILE"},

@@ -311,21 +311,21 @@ static int run(struct linnet_context *context, const char *path, const char **pa
 
 int tool_posteriors(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0,
+      {"model", 'm', TOOL_INPUT, &options.model, 0,
        "model file, or a recognizer's folder (default: the one that ships)", "FILE"},
-      {"out", 'o', POPT_ARG_STRING, &options.ark, 0,
+      {"out", 'o', TOOL_OUTPUT, &options.ark, 0,
        "archive to write, and FILE.frame_shift beside it; '-': standard output (default: none)", "FILE"},
-      {"scp", 0, POPT_ARG_STRING, &options.scp, 0,
+      {"scp", 0, TOOL_OUTPUT, &options.scp, 0,
        "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
       {"text", 0, POPT_ARG_NONE, &options.text, 0, "write the archive as text (default: binary)", NULL},
-      {"priors", 0, POPT_ARG_STRING, &options.priors, 0,
+      {"priors", 0, TOOL_INPUT, &options.priors, 0,
        "divide by these probabilities or counts, lines 'SYMBOL NUMBER' or a vector of Kaldi; 0 makes a symbol "
        "impossible (default: no division)",
        "FILE"},
       {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "with --priors: their exponent (default 1)", "X"},
-      {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0,
+      {"estimate-priors", 0, TOOL_OUTPUT, &options.estimate, 0,
        "write the mean posteriors of the symbols, which --priors of all commands takes (default: none)", "FILE"},
-      {"features", 0, POPT_ARG_STRING, &options.features, 0,
+      {"features", 0, TOOL_INPUT, &options.features, 0,
        "read features in sequence from archives, as 'linnet decode' reads posteriors: ark:FILE, ark:- or scp:FILE "
        "(default: audio, or the data folder)",
        "INPUT"},

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/separate.h"
 #include "common/tool.h"
 #include "score_report.h"
 
@@ -17,20 +18,20 @@ static struct options {
 static const struct poptOption table[] = {
     {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what tokens are: phone (default; prints %PER) or word (%WER)",
      "phone|word"},
-    {"map", 'm', POPT_ARG_STRING, &options.map, 0,
+    {"map", 'm', TOOL_INPUT, &options.map, 0,
      "replace tokens first, lines 'FROM TO', or 'FROM' to drop it (default: replace none)", "FILE"},
     {"strip-stress", 's', POPT_ARG_NONE, &options.strip_stress, 0,
      "drop stress digits, so that AH0 counts as AH (default: keep them)", NULL},
     {"ignore", 0, POPT_ARG_STRING, &options.ignore, 0,
      "drop these tokens, separated by spaces or commas (default: none)", "TOKENS"},
-    {"utt2spk", 0, POPT_ARG_STRING, &options.utt2spk, 0,
+    {"utt2spk", 0, TOOL_INPUT, &options.utt2spk, 0,
      "speaker of each utterance, lines 'UTTERANCE SPEAKER' (default: no speakers)", "FILE"},
-    {"per-utt", 0, POPT_ARG_STRING, &options.per_utt, 0,
+    {"per-utt", 0, TOOL_OUTPUT, &options.per_utt, 0,
      "write the alignment and the counts of each utterance (default: none)", "FILE"},
-    {"per-speaker", 0, POPT_ARG_STRING, &options.per_speaker, 0,
+    {"per-speaker", 0, TOOL_OUTPUT, &options.per_speaker, 0,
      "write a table of speakers; needs --utt2spk (default: none)", "FILE"},
-    {"confusions", 0, POPT_ARG_STRING, &options.confusions, 0,
-     "write all confusions, most frequent first (default: none)", "FILE"},
+    {"confusions", 0, TOOL_OUTPUT, &options.confusions, 0, "write all confusions, most frequent first (default: none)",
+     "FILE"},
     {"bootstrap", 'b', POPT_ARG_LONG, &options.bootstrap, 0,
      "number of bootstrap samples for the 95 % interval; 0: no interval (default 1000)", "N"},
     {"by-speaker", 0, POPT_ARG_NONE, &options.by_speaker, 0, "resample speakers; needs --utt2spk (default: utterances)",
@@ -44,7 +45,7 @@ static const struct poptOption table[] = {
      "score the hypothesis nearest to REF; HYP has lattices in Kaldi's text form, or nbest lists of ID-1, ID-2, ... "
      "(default: one hypothesis each)",
      "lattice|nbest"},
-    {"symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
+    {"symbols", 0, TOOL_INPUT, &options.symbols, 0,
      "names of the numbers in a lattice (default: compare them as they are)", "FILE"},
     {"json", 0, POPT_ARG_NONE, &options.json, 0, "print the summary as one JSON object (default: text)", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
@@ -147,18 +148,20 @@ static bool write_table(const struct report *report, const char *path, report_fn
   return false;
 }
 
-static bool write_trn_files(const struct report *report) {
-  static const struct {
-    const char *suffix;
-    report_fn write;
-  } files[] = {{"ref.trn", report_write_reference_trn}, {"hyp.trn", report_write_hypothesis_trn}};
+static const struct {
+  const char *suffix;
+  report_fn write;
+} trn_files[] = {{"ref.trn", report_write_reference_trn}, {"hyp.trn", report_write_hypothesis_trn}};
+
+/* Writes the files of --trn; without a report only checks their names. */
+static bool handle_trn_files(const struct report *report) {
   for (size_t i = 0; i < 2; i++) {
     char path[4096];
-    if (snprintf(path, sizeof path, "%s.%s", options.trn, files[i].suffix) >= (int)sizeof path) {
+    if (snprintf(path, sizeof path, "%s.%s", options.trn, trn_files[i].suffix) >= (int)sizeof path) {
       tool_fail("--trn: the prefix is too long");
       return false;
     }
-    if (!write_table(report, path, files[i].write))
+    if (!(report ? write_table(report, path, trn_files[i].write) : separate_check_output("trn", path)))
       return false;
   }
   return true;
@@ -170,7 +173,7 @@ static bool write_all(const struct report *report) {
   return (!options.per_utt || write_table(report, options.per_utt, report_write_utterances)) &&
          (!options.per_speaker || write_table(report, options.per_speaker, report_write_speakers)) &&
          (!options.confusions || write_table(report, options.confusions, report_write_confusions)) &&
-         (!options.trn || write_trn_files(report)) &&
+         (!options.trn || handle_trn_files(report)) &&
          write_table(report, "-", options.json ? report_write_json : report_write_summary);
 }
 
@@ -218,7 +221,7 @@ static int check_options(const char **files, size_t count) {
     return tool_usage("--symbols %s: needs --oracle lattice", options.symbols);
   if (strcmp(files[0], "-") == 0 && strcmp(files[1], "-") == 0)
     return tool_usage("only one of REF and HYP can be standard input");
-  return TOOL_OK;
+  return options.trn && !handle_trn_files(NULL) ? TOOL_USAGE : TOOL_OK;
 }
 
 static int run(struct linnet_context *context, const char **files, size_t count) {

@@ -68,12 +68,20 @@ static int transcribe_item(void *user, size_t index, unsigned worker, struct lin
   return code;
 }
 
+static int transcribe_inputs(struct linnet_context *context, struct job *job) {
+  int code;
+  if (results_open(&job->results, &job->inputs, "transcribing", &code))
+    code = results_close(&job->results, tool_parallel(context, job->inputs.count, transcribe_item, job));
+  return code;
+}
+
 static int transcribe_all(struct linnet_context *context, struct job *job, const char **paths, size_t count) {
   int code;
   if (!inputs_open(&job->inputs, context, job->recognizer, paths, count, &code))
     return code;
-  if (results_open(&job->results, &job->inputs, "transcribing", &code))
-    code = results_close(&job->results, tool_parallel(context, job->inputs.count, transcribe_item, job));
+  code = TOOL_FAILURE;
+  if (lattices_open(&job->lattices, linnet_recognizer_search(job->recognizer)))
+    code = lattices_close(&job->lattices, transcribe_inputs(context, job));
   inputs_close(&job->inputs);
   return code;
 }
@@ -109,8 +117,8 @@ static int run(struct linnet_context *context, const char *path, const char **pa
     set_endpoints(&options.settings, &endpoint);
     job.searches = options.search.kind != LINNET_SEARCH_GREEDY;
     job.recognizer = recognizer_options_create(&options, context, path);
-    if (job.recognizer && lattices_open(&job.lattices, linnet_recognizer_search(job.recognizer)))
-      code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
+    if (job.recognizer)
+      code = transcribe_all(context, &job, paths, count);
   }
   linnet_recognizer_destroy(job.recognizer);
   recognizer_options_release(&options);
@@ -180,7 +188,7 @@ static int check_and_run(const char **paths, size_t count) {
 
 int tool_transcribe(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"model", 'm', POPT_ARG_STRING, &model_option, 0,
+      {"model", 'm', TOOL_INPUT, &model_option, 0,
        "model file (phones), or folder of a recognizer (default: the recognizer that ships)", "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"endpoints", 0, POPT_ARG_NONE, &endpoints_option, 0,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "default_model.h"
+#include "separate.h"
 
 enum { CHUNK = 1 << 16 }; /* samples read at once */
 
@@ -18,7 +19,7 @@ static struct {
 } options = {.channel = TOOL_NO_INTEGER, .raw = RAW_DEFAULTS, .max_seconds = TOOL_NOT_GIVEN};
 
 struct poptOption inputs_options[] = {
-    {"data", 'd', POPT_ARG_STRING, &options.data, 0,
+    {"data", 'd', TOOL_INPUT, &options.data, 0,
      "read the utterances of a Kaldi data folder (default: the files of the command line)", "DIR"},
     {"recursive", 'r', POPT_ARG_NONE, &options.recursive, 0,
      "search folders and their subfolders for audio files, by extension; with --raw all files (default: a folder is an "
@@ -165,9 +166,12 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
     return false;
   inputs->stream_seconds = stream_seconds(recognizer);
   *code = TOOL_FAILURE;
-  if (options.data ? open_folder(inputs, context, linnet_recognizer_model(recognizer))
-                   : find_files(inputs, paths, count))
+  bool good = options.data ? open_folder(inputs, context, linnet_recognizer_model(recognizer))
+                           : find_files(inputs, paths, count);
+  if (good && (!options.recursive || separate_check_inputs(inputs->paths, inputs->count)))
     return true;
+  if (good)
+    *code = TOOL_USAGE;
   inputs_close(inputs);
   return false;
 }

@@ -27,6 +27,9 @@ struct walk {
 bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recursive, bool all);
 void walk_release(struct walk *walk);
 
+/* Whether a name has an extension of audio. */
+bool walk_is_audio(const char *name);
+
 /* --- audio without a header --------------------------------------------------------------------------------------- */
 
 /* The values of the rows below. */

@@ -7,11 +7,11 @@
 static struct { char *path, *format, *symbols; } options = {.format = "kaldi"};
 
 struct poptOption lattices_options[] = {
-    {"lattice", 0, POPT_ARG_STRING, &options.path, 0,
+    {"lattice", 0, TOOL_OUTPUT, &options.path, 0,
      "write a lattice of all hypotheses in the beam at the end (default: no lattice)", "FILE"},
     {"lattice-format", 0, POPT_ARG_STRING, &options.format, 0,
      "kaldi (default; text with numbers for symbols), or dot (for Graphviz)", "FORMAT"},
-    {"lattice-symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
+    {"lattice-symbols", 0, TOOL_OUTPUT, &options.symbols, 0,
      "write the table of these numbers, lines 'NAME NUMBER' (default: no table)", "FILE"},
     POPT_TABLEEND};
 

@@ -31,6 +31,14 @@ static bool is_command(const char *name) {
   return length > 0 && name[length - 1] == '|';
 }
 
+const char *matrix_source_file(const char *input, bool *script) {
+  const char *name = after_kind(input, "scp");
+  *script = name != NULL;
+  if (!name)
+    name = after_kind(input, "ark");
+  return name && !is_command(name) ? name : input;
+}
+
 /* Prints the message of a failed call of the library. */
 static enum linnet_status report(const struct matrix_source *s, enum linnet_status status) {
   if (status != LINNET_OK && status != LINNET_END)

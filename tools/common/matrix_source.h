@@ -21,6 +21,10 @@ struct matrix_source {
   size_t taken; /* matrices of it */
 };
 
+/* The file that an input names, and whether it is a script file; a command and another name are returned as they are.
+ */
+const char *matrix_source_file(const char *input, bool *script);
+
 /* Reads the next matrix; *key is valid until the next call. LINNET_END after the last one; prints the message
  * of other failures, and a warning for inputs without a matrix. One thread at a time. */
 enum linnet_status matrix_source_next(struct matrix_source *source, const char **key, struct linnet_matrix *matrix);

@@ -12,13 +12,14 @@
 
 #include "lattices.h"
 #include "search_options.h"
+#include "separate.h"
 
 static char *format_name = "text", *output_path, *output_folder;
 static int resume;
 
 static struct poptOption options[] = {
     {"format", 'f', POPT_ARG_STRING, &format_name, 0, NULL, "FORMAT"},
-    {"output", 'o', POPT_ARG_STRING, &output_path, 0,
+    {"output", 'o', TOOL_OUTPUT, &output_path, 0,
      "where to write results (default: standard output); a folder for several inputs if the format holds one per file",
      "FILE"},
     {"output-dir", 0, POPT_ARG_STRING, &output_folder, 0,
@@ -129,7 +130,7 @@ static bool open_folder(struct results *results) {
                format_name, results->inputs->count);
     return false;
   }
-  return check_file_names(results->inputs) && make_folder(results->folder);
+  return check_file_names(results->inputs);
 }
 
 /* The path of the result of an input; the caller frees it. */
@@ -142,6 +143,17 @@ static char *file_path(const struct results *results, size_t item) {
   else
     tool_fail("%s: out of memory", id);
   return path;
+}
+
+/* Whether no result would replace an input. */
+static bool check_files(const struct results *results) {
+  bool good = true;
+  for (size_t i = 0; good && i < results->inputs->count; i++) {
+    char *path = file_path(results, i);
+    good = path && separate_check_output("output-dir", path);
+    free(path);
+  }
+  return good;
 }
 
 /* Creates the folders between the folder of results and the file. */
@@ -280,28 +292,14 @@ static bool check_output(void) {
                output_path && strcmp(output_path, "-") != 0 ? output_path : "standard output");
   else if (resume && lattices_path())
     tool_usage("only one of --resume and --lattice");
-  else if (lattices_path() && output_path && strcmp(lattices_path(), output_path) == 0)
+  else if (lattices_path() && output_path && strcmp(lattices_path(), output_path) == 0) /* "-" */
     tool_usage("--lattice and --output both name %s: name two files", output_path);
   else
     return true;
   return false;
 }
 
-/* Refuses an output that would replace an input. */
-static bool is_separate(const struct results *results) {
-  struct stat output, input;
-  const struct inputs *inputs = results->inputs;
-  if (!output_path || inputs->folder || stat(output_path, &output) != 0 || !S_ISREG(output.st_mode))
-    return true;
-  for (size_t i = 0; i < inputs->count; i++)
-    if (stat(inputs_name(inputs, i), &input) == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino)
-      return tool_fail("--output %s: is an input, which it would replace: name another file", output_path) == TOOL_OK;
-  return true;
-}
-
 static bool open_output(struct results *results, bool folder) {
-  if (!is_separate(results))
-    return false;
   if (folder)
     return find_files(results);
   if (output_path && journal_possible(output_path))
@@ -317,7 +315,7 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
   bool folder = output_folder || (linnet_output_format_is_single(results->format) && inputs->count > 1);
   if ((names_by_id() || folder) && !check_ids(inputs))
     return false;
-  if (folder && !open_folder(results))
+  if (folder && !(open_folder(results) && check_files(results) && make_folder(results->folder)))
     return false;
   *code = TOOL_FAILURE;
   results->there = calloc(inputs->count + 1, sizeof *results->there);

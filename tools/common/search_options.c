@@ -48,7 +48,7 @@ struct poptOption recognizer_options_table[] = {
      "share of the second model of an ensemble; 0: only the first model, which is faster (default: what the recognizer "
      "says)",
      "W"},
-    {"second-pass", 0, POPT_ARG_STRING, &second_pass_option, 0,
+    {"second-pass", 0, TOOL_INPUT, &second_pass_option, 0,
      "folder of another recognizer, which recognises each utterance or segment again when it has ended, and gives the "
      "final result; none: without it (default: what the recognizer says; english, with the live recognizer that is "
      "installed)",

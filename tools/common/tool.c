@@ -16,6 +16,7 @@
 #include <linnet/output.h>
 
 #include "base/destination.h"
+#include "separate.h"
 #include "similar.h"
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
@@ -184,6 +185,17 @@ static void print_help(poptContext parsed, int val) {
   exit(tool_flush_stdout() ? TOOL_OK : TOOL_FAILURE);
 }
 
+/* The row of an option that is handed to the command; NULL: none. */
+static const struct poptOption *find_row(const struct poptOption *table, int val) {
+  const struct poptOption *found = NULL;
+  for (const struct poptOption *row = table; !found && (row->longName || row->shortName || row->arg); row++)
+    if ((row->argInfo & POPT_ARG_MASK) == POPT_ARG_INCLUDE_TABLE)
+      found = find_row(row->arg, val);
+    else if (row->val == val)
+      found = row;
+  return found;
+}
+
 /* Reads all options; false after printing why not. */
 static bool read_options(poptContext parsed, int argc, const char **argv, tool_option_fn handle, void *user) {
   int val;
@@ -191,6 +203,9 @@ static bool read_options(poptContext parsed, int argc, const char **argv, tool_o
     if (val == HELP || val == USAGE)
       print_help(parsed, val);
     const char *argument = poptGetOptArg(parsed);
+    const struct poptOption *row = find_row(all_options, val);
+    if (argument && row && row->argInfo == TOOL_INPUT)
+      separate_add_input(argument);
     if (handle && !handle(user, val, argument))
       return false;
   }
@@ -228,7 +243,7 @@ const char **tool_arguments(poptContext parsed, const char *needed, size_t max_c
     tool_usage("'%s' is one argument too many", arguments[max_count]);
   else if (*missing)
     tool_usage("%s %s missing", missing, strchr(missing, ' ') ? "are" : "is");
-  else
+  else if (separate_check(all_options, arguments, *count))
     return arguments ? arguments : none;
   return NULL;
 }

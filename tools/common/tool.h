@@ -52,6 +52,10 @@ extern struct poptOption tool_device_options[]; /* --device */
 extern struct poptOption tool_common_options[]; /* --precision: for commands that run a network */
 extern struct poptOption tool_live_options[]; /* --precision and tool_kernel_options: for recognition frame by frame */
 
+/* In place of POPT_ARG_STRING: the option names a file, or a folder, that the command reads or writes. Outputs may not
+ * replace inputs (separate.h). */
+enum { TOOL_INPUT = POPT_ARG_STRING | 0x100, TOOL_OUTPUT = POPT_ARG_STRING | 0x200 };
+
 /* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are
  * handed to `handle` (may be NULL if there are none) with their argument, NULL for a flag; it returns false, after
  * printing why (tool_usage), to stop. --help, -h and --usage are added here: omit POPT_AUTOHELP from the table.
@@ -63,7 +67,7 @@ poptContext tool_parse(int argc, const char **argv, const struct poptOption *opt
                        tool_option_fn handle, void *user);
 
 /* The positional arguments, at most `max_count`. `needed` has the names of the required ones as in the usage, separated
- * by spaces ("REF HYP"; "": none). NULL after printing what is wrong. */
+ * by spaces ("REF HYP"; "": none). Compares inputs and outputs (separate.h). NULL after printing what is wrong. */
 const char **tool_arguments(poptContext parsed, const char *needed, size_t max_count, size_t *count);
 
 /* Creates a context from the common options; its warnings and errors go to stderr. NULL after printing why it failed.

@@ -15,7 +15,7 @@ static const char *const extensions[] = {"wav",  "flac", "mp3", "ogg",  "oga",  
                                          "nist", "wv1",  "wv2", "aif",  "aiff", "aifc", "au",
                                          "snd",  "caf",  "w64", "rf64", "voc",  "sf",   "paf"};
 
-static bool is_audio(const char *name) {
+bool walk_is_audio(const char *name) {
   const char *dot = strrchr(name, '.');
   for (size_t i = 0; dot && i < sizeof extensions / sizeof *extensions; i++)
     if (strcasecmp(dot + 1, extensions[i]) == 0)
@@ -58,7 +58,7 @@ static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bo
     tool_fail("%s: cannot read the folder: %s", entry->fts_path, strerror(entry->fts_errno));
     return false;
   }
-  if (entry->fts_info != FTS_F || !(all || is_audio(entry->fts_name)))
+  if (entry->fts_info != FTS_F || !(all || walk_is_audio(entry->fts_name)))
     return true;
   return add(walk, entry->fts_path, length + (entry->fts_path[length - 1] != '/'));
 }

@@ -21,13 +21,13 @@ static struct {
 struct poptOption word_options_table[] = {
     {"words", 'w', POPT_ARG_NONE, &options.words, 0,
      "search for words of a lexicon (default: as the recognizer says, or for symbols if there is none)", NULL},
-    {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
+    {"lexicon", 'l', TOOL_INPUT, &options.lexicon, 0,
      "pronunciations, as in CMUdict or Kaldi's lexicon.txt or lexiconp.txt (default: the recognizer's, or "
      "$LINNET_LEXICON)",
      "FILE"},
-    {"grammar", 0, POPT_ARG_STRING, &options.grammar, 0,
+    {"grammar", 0, TOOL_INPUT, &options.grammar, 0,
      "find only sentences of this grammar: JSGF, or one phrase per line (default: any sentence)", "FILE"},
-    {"hotwords", 0, POPT_ARG_STRING, &options.hotwords, 0,
+    {"hotwords", 0, TOOL_INPUT, &options.hotwords, 0,
      "words and phrases to prefer, lines 'WORD[ WORD...] [weight]' (default: none)", "FILE"},
     {"word-bonus", 0, POPT_ARG_DOUBLE, &options.word_bonus, 0, "add X to the score for each word (default 0)", "X"},
     {"unknown-penalty", 0, POPT_ARG_DOUBLE, &options.unknown_penalty, 0,

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# No output replaces an input; what --output means; what a full disk leaves; the keys of archives.
+#
+#   outputs_command.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+source "$(dirname "$0")/command.sh"
+make_tones
+export LINNET_MODEL=$here/../../models/english/phones.safetensors
+
+# --- outputs that are inputs
+
+# spares FILE COMMAND...: the command is refused, and the file stays as it was.
+spares() {
+  local file=$1
+  shift
+  cp "$file" before
+  check 2 'which it would replace: name another file' "$linnet" "$@"
+  cmp "$file" before || fail "$*: has changed $file"
+}
+spares_all() {
+  local file
+  while read -r file words; do
+    # shellcheck disable=SC2086 # words of a command line
+    [[ -z $file ]] || spares "$file" $words
+  done
+}
+cp data/u1.wav a.wav
+cp data/u2.wav b.wav
+ln -s a.wav link.wav
+printf 'TONE 2\n' > hotwords
+printf 'u1 A B\nu2 A C\n' | tee ref hyp > text
+printf 'u1 s1\nu2 s1\n' > utt2spk
+printf 'A AH0\nB B\n' > lexicon
+printf 'a b a b\nb a\n' > sentences
+printf '{"recognizer":1}\n' > settings.json
+printf '<b> 0\nA 1\n' > symbols
+printf 'u1  [\n -9 -0.1 ]\n' > posteriors
+printf 'u1 posteriors:3\n' > posteriors.scp
+printf 'u1  [\n -9 -0.1 ]\n' > features
+cp data/phones data/text
+cp "$LINNET_MODEL" model.safetensors
+cp model.safetensors second.safetensors
+spares_all << 'END'
+a.wav features -o a.wav a.wav
+a.wav features -o ./link.wav a.wav
+a.wav features -o x.ark --scp a.wav a.wav
+b.wav features -o b.wav a.wav
+data/wav.scp features -o x.ark --scp data/wav.scp data
+data/utt2spk features -o x.ark --num-frames data/utt2spk data
+data/u3.wav posteriors --data data -o data/u3.wav
+b.wav posteriors --out a.wav b.wav
+features posteriors --features ark:features -o features
+model.safetensors posteriors -m model.safetensors -o model.safetensors a.wav
+a.wav transcribe --beam 4 --lattice a.wav a.wav
+a.wav transcribe --beam 4 --lattice x.lat --lattice-symbols a.wav a.wav
+hotwords transcribe --hotwords hotwords -o hotwords a.wav
+data/text transcribe --data data -o data/text
+data/u1.wav transcribe --recursive --beam 4 --lattice data/u1.wav data
+data/phones align --data data --output data/phones -f ctm
+sentences ngram -t sentences -a sentences
+sentences ngram -b sentences sentences
+lexicon g2p --train lexicon -o lexicon
+text g2p --model model.g2p --complete lexicon --text text -o text
+ref score --per-utt ref ref hyp
+hyp score --confusions hyp ref hyp
+utt2spk score --utt2spk utt2spk --per-speaker utt2spk ref hyp
+posteriors decode -s symbols -o posteriors ark:posteriors
+posteriors decode -s symbols -o posteriors scp:posteriors.scp
+symbols decode -s symbols -o symbols posteriors
+model.safetensors average -o model.safetensors model.safetensors second.safetensors
+ref calibrate -o ref ref settings.json
+END
+cp ref ref.ref.trn
+check 2 '--trn ref.ref.trn: is an input' "$linnet" score --trn ref ref.ref.trn hyp
+check 2 '--per-utt and --confusions both name ./x: name two files' "$linnet" score --per-utt x --confusions ./x ref hyp
+[[ ! -e x && ! -e x.ark && ! -e x.lat ]] || fail 'a refused command has written something'
+
+# A pattern takes the first input for the output.
+cp model.safetensors epoch-1.safetensors
+cp model.safetensors epoch-2.safetensors
+check 2 'its name differs from the input epoch-2.safetensors only in numbers' "$linnet" average --output epoch-*.safetensors
+"$linnet" average --output mean.safetensors epoch-*.safetensors || fail 'the first mean'
+"$linnet" average --output mean.safetensors epoch-*.safetensors || fail 'a mean that exists'
+
+# What may lie beside an input, or replace one.
+for _ in 1 2; do
+  check 0 '6 utterances' "$linnet" features -o data/feats.ark --scp data/feats.scp --num-frames data/utt2num_frames data
+  check 0 '' "$linnet" transcribe --data data -o data/hyp
+  check 0 '1 utterances' "$linnet" features -o /dev/null --num-frames /dev/null a.wav
+done
+rm data/feats.*
+"$linnet" g2p --train lexicon --output model.g2p --order 2 > /dev/null 2>&1
+check 0 'words added' "$linnet" g2p --model model.g2p --complete lexicon --text text --output lexicon
+mkdir results
+cp a.wav results/a.txt
+check 2 '--output-dir results/a.txt: is an input' "$linnet" transcribe --output-dir results results/a.txt
+cmp a.wav results/a.txt || fail '--output-dir has replaced an input'
+
+exit $((failures > 0))

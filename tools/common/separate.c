@@ -1,0 +1,314 @@
+/* Finds the files that a command line names, and compares its outputs with them. */
+#include "separate.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/destination.h"
+#include "inputs.h"
+#include "matrix_source.h"
+#include "tool.h"
+
+enum { MAX_OUTPUTS = 16 /* options of one command */ };
+
+struct output {
+  const char *option, *path;
+  struct linnet_destination place;
+  struct stat status;
+  bool exists; /* a regular file, which the output would replace */
+};
+
+static struct {
+  struct output items[MAX_OUTPUTS];
+  size_t count;
+} outputs;
+
+struct identity {
+  dev_t device;
+  ino_t inode;
+};
+
+static struct {
+  struct identity *items; /* sorted before a search */
+  size_t count, capacity;
+  bool sorted;
+} inputs;
+
+/* Script files, whose lines name files. */
+static struct {
+  char **paths;
+  size_t count;
+} scripts;
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+/* The files in a folder that commands read: a data folder's, a recognizer's. Results may lie beside them. */
+static const char *const folder_files[] = {"wav.scp", "segments",     "text",     "utt2spk",       "spk2utt",
+                                           "phones",  "feats.scp",    "cmvn.scp", "*.safetensors", "recognizer.json",
+                                           "*.bin",   "lexicon*.txt", "*.rules",  "*.arpa*",       NULL};
+static const char *const feature_files[] = {"wav.scp", "segments", "text", "utt2spk", "spk2utt", "phones", NULL};
+
+static void out_of_memory(void) {
+  tool_fail("out of memory for the names of files");
+  exit(TOOL_FAILURE);
+}
+
+static void keep_identity(const struct stat *status) {
+  if (inputs.count == inputs.capacity) {
+    inputs.capacity = 2 * inputs.capacity + 64;
+    struct identity *grown = realloc(inputs.items, inputs.capacity * sizeof *grown);
+    if (!grown)
+      out_of_memory();
+    inputs.items = grown;
+  }
+  inputs.items[inputs.count++] = (struct identity){status->st_dev, status->st_ino};
+  inputs.sorted = false;
+}
+
+static void keep_script(const char *path) {
+  char **grown = realloc(scripts.paths, (scripts.count + 1) * sizeof *grown);
+  char *copy = strdup(path);
+  if (!grown || !copy)
+    out_of_memory();
+  scripts.paths = grown;
+  scripts.paths[scripts.count++] = copy;
+}
+
+static bool matches(const char *name, const char *const *patterns) {
+  while (*patterns && fnmatch(*patterns, name, 0) != 0)
+    patterns++;
+  return *patterns != NULL;
+}
+
+static void add_folder(const char *folder, const char *const *patterns) {
+  char path[LINNET_PATH_BYTES];
+  struct stat status;
+  DIR *stream = opendir(folder);
+  for (struct dirent *entry; stream && (entry = readdir(stream));)
+    if (matches(entry->d_name, patterns) &&
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path && stat(path, &status) == 0) {
+      keep_identity(&status);
+      if (fnmatch("*.scp", entry->d_name, 0) == 0)
+        keep_script(path);
+    }
+  if (stream)
+    closedir(stream);
+}
+
+/* A file, "ark:FILE", "scp:FILE" or "-". */
+static void add_file(const char *path) {
+  struct stat status;
+  bool script;
+  const char *file = matrix_source_file(path, &script);
+  if (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) == 0 : stat(path, &status) == 0)
+    keep_identity(&status);
+  if (file != path && stat(file, &status) == 0)
+    keep_identity(&status);
+  if (script)
+    keep_script(file);
+}
+
+void separate_add_input(const char *path) {
+  add_file(path);
+  add_folder(path, folder_files);
+}
+
+static int compare(const void *a, const void *b) {
+  const struct identity *x = a, *y = b;
+  return x->device != y->device ? (x->device > y->device) - (x->device < y->device)
+                                : (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+static bool is_input(const struct stat *status) {
+  const struct identity wanted = {status->st_dev, status->st_ino};
+  if (inputs.count == 0)
+    return false;
+  if (!inputs.sorted)
+    qsort(inputs.items, inputs.count, sizeof *inputs.items, compare);
+  inputs.sorted = true;
+  return bsearch(&wanted, inputs.items, inputs.count, sizeof *inputs.items, compare) != NULL;
+}
+
+/* --- script files ------------------------------------------------------------------------------------------------- */
+
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static bool is_same(const struct output *output, const char *path) {
+  struct stat status;
+  return strcmp(name_of(output->place.path), name_of(path)) == 0 && stat(path, &status) == 0 &&
+         status.st_dev == output->status.st_dev && status.st_ino == output->status.st_ino;
+}
+
+/* Whether a line "KEY FILE" or "KEY FILE:OFFSET" names the output. Only files of the same name are opened: a corpus has
+ * many. */
+static bool line_names(const struct output *output, char *line) {
+  char *path = line + strcspn(line, " \t"), *colon;
+  path += strspn(path, " \t");
+  for (size_t length = strlen(path); length > 0 && isspace((unsigned char)path[length - 1]);)
+    path[--length] = '\0';
+  if (is_same(output, path))
+    return true;
+  if ((colon = strrchr(path, ':')))
+    *colon = '\0';
+  return colon && is_same(output, path);
+}
+
+static bool script_names(const struct output *output, const char *script) {
+  char *line = NULL;
+  size_t capacity = 0;
+  bool found = false;
+  struct stat status; /* a pipe can be read only once */
+  FILE *stream = stat(script, &status) == 0 && S_ISREG(status.st_mode) ? fopen(script, "r") : NULL;
+  while (stream && !found && getline(&line, &capacity, stream) > 0)
+    found = line_names(output, line);
+  free(line);
+  if (stream)
+    fclose(stream);
+  return found;
+}
+
+/* --- outputs ------------------------------------------------------------------------------------------------------ */
+
+static bool find_output(struct output *output, const char *option, const char *path) {
+  *output = (struct output){.option = option, .path = path};
+  if (strcmp(path, "-") == 0 || !linnet_destination_find(path, &output->place) || output->place.direct)
+    return false;
+  output->exists = stat(path, &output->status) == 0 && S_ISREG(output->status.st_mode);
+  return true;
+}
+
+static void add_output(const char *option, const char *path) {
+  if (outputs.count < MAX_OUTPUTS && find_output(&outputs.items[outputs.count], option, path))
+    outputs.count++;
+}
+
+/* Whether both would be the same file, which need not exist. */
+static bool share_place(const struct output *a, const struct output *b) {
+  char folder[LINNET_PATH_BYTES];
+  struct stat x, y;
+  if (strcmp(name_of(a->place.path), name_of(b->place.path)) != 0)
+    return false;
+  linnet_destination_folder(a->place.path, folder);
+  if (stat(folder, &x) != 0)
+    return strcmp(a->place.path, b->place.path) == 0;
+  linnet_destination_folder(b->place.path, folder);
+  return stat(folder, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static bool refuse_input(const struct output *output) {
+  tool_usage("--%s %s: is an input, which it would replace: name another file", output->option, output->path);
+  return false;
+}
+
+/* Whether the output is none of the first `others`. */
+static bool check_others(const struct output *output, size_t others) {
+  for (size_t i = 0; i < others; i++)
+    if (share_place(output, &outputs.items[i])) {
+      tool_usage("--%s and --%s both name %s: name two files", outputs.items[i].option, output->option, output->path);
+      return false;
+    }
+  return true;
+}
+
+static bool check_existing(const struct output *output) {
+  if (!output->exists)
+    return true;
+  if (is_input(&output->status))
+    return refuse_input(output);
+  for (size_t i = 0; i < scripts.count; i++)
+    if (script_names(output, scripts.paths[i]))
+      return refuse_input(output);
+  return true;
+}
+
+/* Whether two names differ, and only in digits. */
+static bool are_numbered(const char *a, const char *b) {
+  const bool differ = strcmp(a, b) != 0;
+  for (;; a++, b++) {
+    a += strspn(a, "0123456789");
+    b += strspn(b, "0123456789");
+    if (*a != *b || !*a)
+      return differ && *a == *b;
+  }
+}
+
+/* The shell replaces "--output *.wav" by "--output 1.wav 2.wav": then the first input is the output. */
+static bool check_pattern(const struct output *output, const char **arguments, size_t count) {
+  if (!output->exists)
+    return true;
+  if (walk_is_audio(output->path)) {
+    tool_usage("--%s %s: is an audio file, which it would replace: name another file", output->option, output->path);
+    return false;
+  }
+  for (size_t i = 0; i < count; i++)
+    if (are_numbered(output->path, arguments[i])) {
+      tool_usage(
+          "--%s %s: exists, and its name differs from the input %s only in numbers: name another file, or remove "
+          "this one",
+          output->option, output->path, arguments[i]);
+      return false;
+    }
+  return true;
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------------- */
+
+static void add_options(const struct poptOption *table) {
+  for (const struct poptOption *option = table; option->longName || option->shortName || option->arg; option++) {
+    const char *value = NULL;
+    if ((option->argInfo & POPT_ARG_MASK) == POPT_ARG_INCLUDE_TABLE)
+      add_options(option->arg);
+    else if (option->argInfo & POPT_GROUP_MASK && option->arg)
+      value = *(char *const *)option->arg;
+    if (value && (option->argInfo & TOOL_OUTPUT) == TOOL_OUTPUT)
+      add_output(option->longName, value);
+    else if (value)
+      separate_add_input(value);
+  }
+}
+
+static bool check_all(void) {
+  bool good = true;
+  for (size_t i = 0; good && i < outputs.count; i++)
+    good = check_existing(&outputs.items[i]) && check_others(&outputs.items[i], i);
+  return good;
+}
+
+bool separate_check(const struct poptOption *table, const char **arguments, size_t count) {
+  add_options(table);
+  for (size_t i = 0; i < count; i++)
+    add_file(arguments[i]);
+  bool good = check_all();
+  for (size_t i = 0; good && i < outputs.count; i++)
+    good = check_pattern(&outputs.items[i], arguments, count);
+  return good;
+}
+
+bool separate_check_inputs(const char *const *paths, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    add_file(paths[i]);
+  return check_all();
+}
+
+bool separate_check_data(const char *folder) {
+  add_folder(folder, feature_files);
+  return check_all();
+}
+
+bool separate_check_output(const char *option, const char *path) {
+  struct output output;
+  if (!find_output(&output, option, path))
+    return true;
+  if (output.exists && is_input(&output.status))
+    return refuse_input(&output);
+  return check_others(&output, outputs.count);
+}
