@@ -96,4 +96,24 @@ cp a.wav results/a.txt
 check 2 '--output-dir results/a.txt: is an input' "$linnet" transcribe --output-dir results results/a.txt
 cmp a.wav results/a.txt || fail '--output-dir has replaced an input'
 
+transcribe() { "$linnet" transcribe "$@" > out 2>&1 || fail "transcribe $*: $(cat out)"; }
+
+# --- full disks
+
+for i in {100..199}; do ln a.wav "copy$i.wav"; done
+transcribe --threads 1 --format json -o whole.json copy*.wav
+# on_disk OPTIONS COMMANDS: with a new disk in the folder "disk".
+on_disk() { unshare -Urm bash -c "mount -t tmpfs -o $1 tmpfs disk && linnet=$linnet && $2"; }
+mkdir disk
+# shellcheck disable=SC2016 # of the inner shell
+if on_disk size=4k true 2> /dev/null; then
+  # Results in the right order need no second copy, others do.
+  check 0 '100 files' on_disk size=8k '"$linnet" transcribe --threads 1 -f json -o disk/x.json copy*.wav && cmp disk/x.json whole.json'
+  check 1 'x.json.partial: holds the results' on_disk size=8k 'tac whole.json > disk/x.json.partial &&
+    "$linnet" transcribe --resume -f json -o disk/x.json copy*.wav'
+  check 0 'skipped 100 of 100' on_disk size=8k 'tac whole.json > disk/x.json.partial &&
+    ! "$linnet" transcribe --resume -f json -o disk/x.json copy*.wav 2> /dev/null && mount -o remount,size=1M disk &&
+    "$linnet" transcribe --resume -f json -o disk/x.json copy*.wav && cmp disk/x.json whole.json'
+fi
+
 exit $((failures > 0))

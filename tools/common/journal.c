@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/destination.h"
 #include "tool.h"
 
 static bool out_of_memory(const struct journal *journal) {
@@ -260,16 +261,30 @@ bool journal_is_claimed(const struct journal *journal) {
   return true;
 }
 
+/* Not by the stream, which would keep what a full disk has refused, and write it later. */
+static bool write_at(int descriptor, const char *text, size_t bytes, long offset) {
+  for (size_t done = 0; done < bytes;) {
+    ssize_t n = pwrite(descriptor, text + done, bytes - done, offset + (long)done);
+    if (n < 0 && errno != EINTR)
+      return false;
+    done += n > 0 ? (size_t)n : 0;
+  }
+  return true;
+}
+
 bool journal_put(struct journal *journal, size_t item, const char *text, size_t bytes) {
   pthread_mutex_lock(&journal->mutex);
   struct journal_piece *piece = append(journal);
-  bool good = piece && fwrite(text, 1, bytes, journal->stream) == bytes && fflush(journal->stream) == 0;
+  const int descriptor = fileno(journal->stream);
+  bool good = piece && write_at(descriptor, text, bytes, journal->end);
   int error = errno;
   if (good) {
     *piece = (struct journal_piece){.item = item, .offset = journal->end, .bytes = bytes};
     journal->end += (long)bytes;
   } else if (piece) {
     journal->count--;
+    if (ftruncate(descriptor, journal->end) != 0)
+      tool_warn("%s: ends in an incomplete result: %s", journal->path, strerror(errno));
   }
   pthread_mutex_unlock(&journal->mutex);
   return good || tool_fail("%s: cannot write: %s", journal->path, piece ? strerror(error) : "out of memory") == TOOL_OK;
@@ -284,31 +299,58 @@ static int by_item(const void *a, const void *b) {
 
 static bool copy_piece(struct journal *journal, const struct journal_piece *piece, FILE *to) {
   char block[1 << 14];
-  bool good = fseek(journal->stream, piece->offset, SEEK_SET) == 0;
-  for (size_t left = piece->bytes, n; good && left > 0; left -= n) {
+  bool good = true;
+  for (size_t done = 0, n; good && done < piece->bytes; done += n) {
+    const size_t left = piece->bytes - done;
     n = left < sizeof block ? left : sizeof block;
-    good = fread(block, 1, n, journal->stream) == n && fwrite(block, 1, n, to) == n;
+    good = pread(fileno(journal->stream), block, n, piece->offset + (long)done) == (ssize_t)n &&
+           fwrite(block, 1, n, to) == n;
   }
   return good;
 }
 
-bool journal_commit(struct journal *journal) {
+/* Whether the file has the sorted pieces one after the other. */
+static bool is_ordered(const struct journal *journal) {
+  long end = 0;
+  size_t i = 0;
+  for (; i < journal->count && journal->pieces[i].offset == end; i++)
+    end += (long)journal->pieces[i].bytes;
+  return i == journal->count && end == journal->end;
+}
+
+static bool rename_partial(struct journal *journal) {
+  int error = linnet_destination_flush(journal->stream, true);
+  if (error == 0 && rename(journal->path, journal->target) != 0)
+    error = errno;
+  return error == 0 || tool_fail("%s: cannot write: %s", journal->target, strerror(error)) == TOOL_OK;
+}
+
+/* Needs space for a second copy. */
+static bool copy_ordered(struct journal *journal) {
   struct tool_output output;
-  bool good = tool_output_open(&output, journal->target);
-  if (good) {
-    if (journal->count > 0)
-      qsort(journal->pieces, journal->count, sizeof *journal->pieces, by_item);
-    for (size_t i = 0; good && i < journal->count; i++)
-      good = copy_piece(journal, &journal->pieces[i], output.stream);
-    if (!good)
-      tool_fail("%s: cannot be moved to %s: %s", journal->path, journal->target, strerror(errno));
-    if (good)
-      good = tool_output_commit(&output);
-    else
-      tool_output_abandon(&output);
-  }
-  if (good)
+  if (!tool_output_open(&output, journal->target))
+    return false;
+  bool good = true;
+  for (size_t i = 0; good && i < journal->count; i++)
+    good = copy_piece(journal, &journal->pieces[i], output.stream);
+  if (good && tool_output_commit(&output)) {
     remove(journal->path);
+    return true;
+  }
+  if (!good)
+    tool_fail("%s: cannot write: %s", journal->target, strerror(errno));
+  tool_output_abandon(&output);
+  return false;
+}
+
+bool journal_commit(struct journal *journal) {
+  if (journal->count > 0)
+    qsort(journal->pieces, journal->count, sizeof *journal->pieces, by_item);
+  bool good = is_ordered(journal) ? rename_partial(journal) : copy_ordered(journal);
+  if (!good)
+    tool_fail("%s: holds the results, in the order in which they were finished: make space, then run the same command "
+              "with --resume, which puts them in order",
+              journal->path);
   release(journal);
   return good;
 }
