@@ -96,7 +96,32 @@ cp a.wav results/a.txt
 check 2 '--output-dir results/a.txt: is an input' "$linnet" transcribe --output-dir results results/a.txt
 cmp a.wav results/a.txt || fail '--output-dir has replaced an input'
 
+# --- files and folders
+
+# names FOLDER NAME...: the files in a folder.
+names() {
+  [[ $(ls "$1") == "$(printf '%s\n' "${@:2}")" ]] || fail "$1 has $(ls "$1"), not ${*:2}"
+}
 transcribe() { "$linnet" transcribe "$@" > out 2>&1 || fail "transcribe $*: $(cat out)"; }
+transcribe --format srt -o grid a.wav b.wav
+names grid a.srt b.srt
+transcribe -o grid a.wav
+transcribe --format json -o grid/ b.wav
+names grid a.srt a.txt b.json b.srt
+transcribe --format srt -o slash/ a.wav
+names slash a.srt
+transcribe --format srt -o single a.wav
+[[ -f single ]] || fail 'the result of one file is no file'
+transcribe --output-dir many/a/b a.wav b.wav
+names many/a/b a.txt b.txt
+check 0 'skipped 1 of 2 inputs' "$linnet" transcribe --format json --resume -o grid a.wav b.wav
+check 2 'x.srt: is one file, but --format srt writes one recording per file' "$linnet" transcribe -f srt -o x.srt a.wav b.wav
+check 2 'single: cannot make the folder' "$linnet" transcribe -f srt -o single a.wav b.wav
+cp a.wav grid/c.txt
+check 2 '--output grid/c.txt: is an input' "$linnet" transcribe -o grid grid/c.txt
+mkdir old.srt
+transcribe --format srt -o old.srt a.wav b.wav
+names old.srt a.srt b.srt
 
 # --- full disks
 
@@ -114,6 +139,15 @@ if on_disk size=4k true 2> /dev/null; then
   check 0 'skipped 100 of 100' on_disk size=8k 'tac whole.json > disk/x.json.partial &&
     ! "$linnet" transcribe --resume -f json -o disk/x.json copy*.wav 2> /dev/null && mount -o remount,size=1M disk &&
     "$linnet" transcribe --resume -f json -o disk/x.json copy*.wav && cmp disk/x.json whole.json'
+  check 0 'make space, then run the same command with --resume' on_disk size=4k '
+    ! "$linnet" transcribe --threads 1 -f json -o disk/x.json copy*.wav && mount -o remount,size=1M disk &&
+    "$linnet" transcribe --resume -f json -o disk/x.json copy*.wav && cmp disk/x.json whole.json'
+  # A folder: nothing is recognised in vain.
+  check 0 'stopped: 3 of 100 results are in disk' on_disk nr_inodes=4 '
+    ! "$linnet" transcribe --threads 1 --output-dir disk copy*.wav && ls disk && mount -o remount,nr_inodes=1000 disk &&
+    "$linnet" transcribe --resume --output-dir disk copy*.wav && [[ $(ls disk | wc -l) -eq 100 ]]'
+  [[ $(grep -c 'cannot write' out) -eq 1 ]] || fail "--output-dir on a full disk: $(cat out)"
+  grep -q '^3 files, 1.5 s' out || fail "the audio of failed files counts: $(cat out)"
 fi
 
 exit $((failures > 0))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,16 +16,18 @@
 #include "separate.h"
 
 static char *format_name = "text", *output_path, *output_folder;
+static const char *folder_option = "output-dir"; /* which named the folder */
 static int resume;
 
 static struct poptOption options[] = {
     {"format", 'f', POPT_ARG_STRING, &format_name, 0, NULL, "FORMAT"},
     {"output", 'o', TOOL_OUTPUT, &output_path, 0,
-     "where to write results (default: standard output); a folder for several inputs if the format holds one per file",
+     "where to write results (default: standard output); a folder that exists, or a name that ends in '/', is as with "
+     "--output-dir, and so is any name for several inputs if the format holds one per file",
      "FILE"},
     {"output-dir", 0, POPT_ARG_STRING, &output_folder, 0,
-     "write one file per input, DIR/NAME.txt (.json, ...); NAME is the input's name or relative path (default: all "
-     "results go to --output)",
+     "write one file per input, DIR/NAME.txt (.json, ...), and make DIR if it is missing; NAME is the input's name or "
+     "relative path (default: all results go to --output)",
      "DIR"},
     {"resume", 0, POPT_ARG_NONE, &resume, 0,
      "continue an interrupted run with the same options: skip inputs that have a result (default: process all inputs)",
@@ -116,11 +119,62 @@ static bool check_file_names(const struct inputs *inputs) {
   return true;
 }
 
+static bool is_folder(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* False after printing why, with errno. */
 static bool make_folder(const char *path) {
-  if (mkdir(path, 0777) == 0 || errno == EEXIST)
+  if (is_folder(path) || mkdir(path, 0777) == 0)
     return true;
-  tool_fail("%s: cannot make the folder: %s", path, strerror(errno));
+  int error = errno;
+  if (is_folder(path)) /* another process has made it */
+    return true;
+  tool_fail("%s: cannot make the folder: %s", path, strerror(error));
+  errno = error;
   return false;
+}
+
+/* Makes the folders of a path that end behind its first `start` bytes. */
+static bool make_folders(char *path, size_t start) {
+  for (char *slash = path + start; (slash = strchr(slash, '/')); slash++) {
+    *slash = '\0';
+    bool good = slash == path || make_folder(path);
+    *slash = '/';
+    if (!good)
+      return false;
+  }
+  return true;
+}
+
+/* Makes the folder of results and those above it. */
+static bool make_results_folder(const struct results *results) {
+  char *path = strdup(results->folder);
+  bool good = path != NULL;
+  if (!good)
+    tool_fail("%s: out of memory", results->folder);
+  good = good && make_folders(path, 0) && make_folder(path);
+  free(path);
+  return good;
+}
+
+/* Takes an --output that is a folder for --output-dir. */
+static void find_folder(void) {
+  size_t length = output_path ? strlen(output_path) : 0;
+  if (output_folder || length == 0 || (output_path[length - 1] != '/' && !is_folder(output_path)))
+    return;
+  while (length > 1 && output_path[length - 1] == '/')
+    output_path[--length] = '\0';
+  output_folder = output_path;
+  output_path = NULL;
+  folder_option = "output";
+}
+
+/* Whether a path ends in the extension of the format. */
+static bool names_result(const struct results *results, const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot && strcasecmp(dot + 1, linnet_output_format_extension(results->format)) == 0;
 }
 
 static bool open_folder(struct results *results) {
@@ -128,6 +182,12 @@ static bool open_folder(struct results *results) {
   if (!results->folder || strcmp(results->folder, "-") == 0) {
     tool_usage("--format %s writes one recording per file: name a folder for the %zu files with --output-dir",
                format_name, results->inputs->count);
+    return false;
+  }
+  if (!output_folder && names_result(results, output_path)) {
+    tool_usage("--output %s: is one file, but --format %s writes one recording per file: name a folder for the %zu "
+               "files with --output-dir",
+               output_path, format_name, results->inputs->count);
     return false;
   }
   return check_file_names(results->inputs);
@@ -150,32 +210,23 @@ static bool check_files(const struct results *results) {
   bool good = true;
   for (size_t i = 0; good && i < results->inputs->count; i++) {
     char *path = file_path(results, i);
-    good = path && separate_check_output("output-dir", path);
+    good = path && separate_check_output(folder_option, path);
     free(path);
   }
   return good;
 }
 
-/* Creates the folders between the folder of results and the file. */
-static bool make_folders(const struct results *results, char *path) {
-  for (char *slash = path + strlen(results->folder) + 1; (slash = strchr(slash, '/')); slash++) {
-    *slash = '\0';
-    bool good = make_folder(path);
-    *slash = '/';
-    if (!good)
-      return false;
-  }
-  return true;
-}
-
-static bool write_file(const struct results *results, size_t item, const char *text, size_t bytes) {
+/* False after printing why; *full: other files would fail, too. */
+static bool write_file(const struct results *results, size_t item, const char *text, size_t bytes, bool *full) {
   char *path = file_path(results, item);
   struct tool_output output;
-  bool good = path && make_folders(results, path) && tool_output_open(&output, path);
+  errno = 0;
+  bool good = path && make_folders(path, strlen(results->folder) + 1) && tool_output_open(&output, path);
   if (good) {
     fwrite(text, 1, bytes, output.stream);
     good = tool_output_commit(&output);
   }
+  *full = !good && (errno == ENOSPC || errno == EDQUOT || errno == EROFS);
   free(path);
   return good;
 }
@@ -253,13 +304,21 @@ static char *render(const struct results *results, const struct linnet_output *o
   return NULL;
 }
 
-/* Writes a text to its output and frees it. */
-static bool keep(struct results *results, size_t item, char *text, size_t bytes) {
-  if (!results->folder && !results->journalled)
-    return ordered_put(&results->ordered, item, text, bytes) && text && !ferror(results->output.stream);
-  bool good = text && (results->folder ? write_file(results, item, text, bytes)
-                                       : journal_put(&results->journal, item, text, bytes));
-  free(text);
+/* Writes a text to its output and frees it. *full: no other result can be written. */
+static bool keep(struct results *results, size_t item, char *text, size_t bytes, bool *full) {
+  bool good = text != NULL;
+  if (results->folder) {
+    good = good && write_file(results, item, text, bytes, full);
+    free(text);
+    return good;
+  }
+  if (!results->journalled) {
+    good = ordered_put(&results->ordered, item, text, bytes) && text && !ferror(results->output.stream);
+  } else {
+    good = good && journal_put(&results->journal, item, text, bytes);
+    free(text);
+  }
+  *full = !good;
   return good;
 }
 
@@ -271,12 +330,13 @@ void results_put(struct results *results, size_t item, const struct linnet_outpu
     named.bare = named.bare || (results->folder && !results->inputs->folder);
     text = render(results, &named, &bytes);
   }
-  const bool text_given = text != NULL, good = keep(results, item, text, bytes);
+  bool full = false;
+  const bool text_given = text != NULL, good = keep(results, item, text, bytes, &full);
   pthread_mutex_lock(&results->mutex);
   results->failures += !good;
   results->done += good;
-  results->blocked = results->blocked || (text_given && !good && !results->folder);
-  results->seconds += output ? output->seconds : 0;
+  results->blocked = results->blocked || (text_given && full);
+  results->seconds += good && output ? output->seconds : 0;
   pthread_mutex_unlock(&results->mutex);
   tool_progress_add(&results->progress, 1);
 }
@@ -310,12 +370,13 @@ static bool open_output(struct results *results, bool folder) {
 bool results_open(struct results *results, const struct inputs *inputs, const char *label, int *code) {
   *results = (struct results){.inputs = inputs};
   *code = TOOL_USAGE;
+  find_folder();
   if (!find_format(results) || !check_output())
     return false;
   bool folder = output_folder || (linnet_output_format_is_single(results->format) && inputs->count > 1);
   if ((names_by_id() || folder) && !check_ids(inputs))
     return false;
-  if (folder && !(open_folder(results) && check_files(results) && make_folder(results->folder)))
+  if (folder && !(open_folder(results) && check_files(results) && make_results_folder(results)))
     return false;
   *code = TOOL_FAILURE;
   results->there = calloc(inputs->count + 1, sizeof *results->there);
@@ -353,6 +414,9 @@ static int report(const struct results *results, int parallel) {
     return report_interrupt(results, results->done + results->skipped);
   if (parallel != 0)
     return tool_fail("cannot start threads");
+  if (results->blocked && (results->folder || results->journalled))
+    tool_fail("stopped: %zu of %zu results are in %s; make space, then run the same command with --resume",
+              results->done + results->skipped, count, results->folder ? results->folder : output_path);
   if (results->skipped > 0)
     fprintf(stderr, "skipped %zu of %zu inputs, which have results\n", results->skipped, count);
   if (count > 1 && results->seconds > 0)

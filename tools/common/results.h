@@ -24,7 +24,7 @@ struct results {
   struct ordered ordered;
   bool *there;           /* (inputs): results of an earlier run; NULL: none */
   pthread_mutex_t mutex; /* protects what follows */
-  bool blocked;          /* the one output cannot be written, such as on a full disk */
+  bool blocked;          /* no other result can be written, such as on a full disk */
   size_t failures, skipped, done;
   double seconds, started; /* of audio; on the clock */
   struct tool_progress progress;
@@ -41,8 +41,8 @@ bool results_take_alternatives(void);
  * table does not fit. */
 bool results_are_lines(bool *json);
 
-/* Whether nothing remains to do for the input, because an earlier run wrote its result, or because the output of all
- * inputs cannot be written: then it counts as failed. Once per input, before results_put. */
+/* Whether nothing remains to do for the input, because an earlier run wrote its result, or because no more
+ * results can be written: then it counts as failed. Once per input, before results_put. */
 bool results_skip(struct results *results, size_t item);
 
 /* Writes the result of one input; NULL: the input failed, with a message. From any thread, once per input. */

@@ -536,8 +536,10 @@ bool tool_output_open(struct tool_output *output, const char *path) {
   output->stream = strcmp(path, "-") == 0 ? stdout : open_output(output, path);
   if (output->stream)
     return true;
-  tool_fail("%s: cannot write: %s", path, strerror(errno));
+  const int error = errno;
+  tool_fail("%s: cannot write: %s", path, strerror(error));
   release_output(output);
+  errno = error;
   return false;
 }
 
@@ -556,6 +558,7 @@ bool tool_output_commit(struct tool_output *output) {
   if (error != 0 && output->temporary)
     remove(output->temporary);
   release_output(output);
+  errno = error;
   return error == 0;
 }
 

@@ -161,7 +161,8 @@ int tool_write_piece(void *stream, const char *text, size_t bytes);
 
 /* A file that is written beside `path` and renamed on commit. "-" is standard output. Devices, pipes and descriptors
  * (/dev/stdout) are written directly; if `path` is a symbolic link, its target is replaced. Open and commit print why
- * they failed and return false. Abandon removes the file; after a commit or a failed open it has no effect. */
+ * they failed and return false, with errno. Abandon removes the file; after a commit or a failed open it has no effect.
+ */
 struct tool_output {
   FILE *stream;
   char *path;      /* as given, for messages */
