@@ -123,6 +123,19 @@ mkdir old.srt
 transcribe --format srt -o old.srt a.wav b.wav
 names old.srt a.srt b.srt
 
+# --- keys of archives
+
+cp b.wav 'Interview 1.wav'
+cp b.wav Interview_1.wav
+for command in posteriors features; do
+  "$linnet" $command --text -o keys.ark a.wav 'Interview 1.wav' data/u3.wav 2> err || fail "$command: $(cat err)"
+  [[ $(grep -o '^[^ ]\+' keys.ark | tr '\n' ' ') == 'a Interview_1 u3 ' ]] || fail "$command: keys $(grep -o '^[^ ]*' keys.ark)"
+  check 2 'data/u1.wav and ./data/u1.wav would both have the key u1' "$linnet" $command -o no.ark data/u1.wav a.wav ./data/u1.wav
+  check 2 'would both have the key Interview_1' "$linnet" $command -o no.ark 'Interview 1.wav' Interview_1.wav
+done
+"$linnet" posteriors --text -o keys.ark --recursive data 2> /dev/null
+grep -q '^u1 ' keys.ark || fail "keys of a folder: $(grep -o '^[^ ]*' keys.ark)"
+
 # --- full disks
 
 for i in {100..199}; do ln a.wav "copy$i.wav"; done

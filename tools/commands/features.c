@@ -268,7 +268,11 @@ static int run(struct linnet_context *context, const char **paths, size_t count)
 /* --- command line ------------------------------------------------------------------------------------------------- */
 
 static struct poptOption output_table[] = {
-    {"out", 'o', TOOL_OUTPUT, &options.ark, 0, "archive to write; '-': standard output (required)", "FILE"},
+    {"out", 'o', TOOL_OUTPUT, &options.ark, 0,
+     "archive to write; '-': standard output; keys are the names of files, without folder and extension, and with '_' "
+     "for "
+     "spaces (required)",
+     "FILE"},
     {"scp", 0, TOOL_OUTPUT, &options.scp, 0,
      "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
     {"num-frames", 0, TOOL_OUTPUT, &options.num_frames, 0,

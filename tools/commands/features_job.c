@@ -8,39 +8,11 @@
 #include <sys/stat.h>
 
 #include "common/clip.h"
+#include "common/file_keys.h"
 #include "common/parallel.h"
 #include "common/tool.h"
 
 /* --- input -------------------------------------------------------------------------------------------------------- */
-
-/* The name of a file without folders and extension; NULL without memory. */
-static char *id_of(const char *path) {
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-  if (strcmp(path, "-") == 0)
-    name = "stdin", dot = NULL;
-  return strndup(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
-}
-
-static int by_id(const void *a, const void *b) {
-  return strcmp(**(char **const *)a, **(char **const *)b);
-}
-
-/* Files with equal names would be written under one key. */
-static int check_ids(const struct features_input *input) {
-  char ***sorted = malloc((input->count + 1) * sizeof *sorted);
-  int code = TOOL_OK;
-  if (!sorted)
-    return tool_fail("out of memory for %zu files", input->count);
-  for (size_t i = 0; i < input->count; i++)
-    sorted[i] = &input->ids[i];
-  qsort(sorted, input->count, sizeof *sorted, by_id);
-  for (size_t i = 1; i < input->count && code == TOOL_OK; i++)
-    if (strcmp(*sorted[i - 1], *sorted[i]) == 0)
-      code = tool_usage("%s and %s would both have the key %s: rename one, or use a data folder",
-                        input->files[sorted[i - 1] - input->ids], input->files[sorted[i] - input->ids], *sorted[i]);
-  free(sorted);
-  return code;
-}
 
 static int take_files(const char **paths, size_t count, struct features_input *input) {
   struct stat status;
@@ -49,12 +21,11 @@ static int take_files(const char **paths, size_t count, struct features_input *i
   for (size_t i = 0; i < count; i++) {
     if (stat(paths[i], &status) == 0 && S_ISDIR(status.st_mode))
       return tool_usage("%s: is a folder: give one data folder, or files", paths[i]);
-    if (!input->ids || !(input->ids[i] = id_of(paths[i])))
+    if (!input->ids || !(input->ids[i] = file_id(paths[i])))
       return tool_fail("out of memory for %zu files", count);
-    if (strpbrk(input->ids[i], " \t\r\n"))
-      return tool_usage("%s: its name holds a space, so it cannot be a key: use a data folder", paths[i]);
+    file_key(input->ids[i]);
   }
-  return check_ids(input);
+  return file_keys_check(input->ids, paths, count);
 }
 
 int features_input_open(struct linnet_context *context, const char **paths, size_t count,

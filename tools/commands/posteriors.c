@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/default_model.h"
+#include "common/file_keys.h"
 #include "common/inputs.h"
 #include "common/matrix_source.h"
 
@@ -25,6 +26,7 @@ struct posteriors {
   struct linnet_recognizer *recognizer;
   const struct linnet_model *model; /* of the recognizer */
   struct inputs inputs;             /* none with --features */
+  char **keys;                      /* (inputs): in the archive; NULL without one */
   struct matrix_source source;      /* of --features */
   struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
   size_t symbols;
@@ -84,7 +86,7 @@ static bool process(struct linnet_context *context, struct posteriors *p, size_t
                     struct linnet_recognizer_stream *stream) {
   begin(p, stream);
   if (inputs_recognise(&p->inputs, context, item, stream) == LINNET_OK)
-    return put(context, p, inputs_name(&p->inputs, item));
+    return put(context, p, p->keys ? p->keys[item] : inputs_name(&p->inputs, item));
   p->failures += tool_fail_context(context) != TOOL_INTERRUPTED;
   return true;
 }
@@ -258,6 +260,26 @@ static bool open_archive(struct linnet_context *context, struct posteriors *p) {
   return false;
 }
 
+/* A file's key is its name in the output formats; utterances keep their ids. Returns the exit code. */
+static int make_keys(struct posteriors *p) {
+  const struct inputs *inputs = &p->inputs;
+  if (!options.ark || options.features || inputs->folder)
+    return TOOL_OK;
+  p->keys = calloc(inputs->count, sizeof *p->keys);
+  for (size_t i = 0; i < inputs->count; i++) {
+    if (!p->keys || !(p->keys[i] = strdup(inputs_id(inputs, i))))
+      return tool_fail("out of memory for %zu files", inputs->count);
+    file_key(p->keys[i]);
+  }
+  return file_keys_check(p->keys, inputs->paths, inputs->count);
+}
+
+static void release_keys(struct posteriors *p) {
+  for (size_t i = 0; p->keys && i < p->inputs.count; i++)
+    free(p->keys[i]);
+  free(p->keys);
+}
+
 static int run_job(struct linnet_context *context, struct posteriors *p) {
   p->symbols = linnet_model_num_symbols(p->model);
   p->log_priors = calloc(p->symbols, sizeof *p->log_priors);
@@ -298,7 +320,10 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   p.recognizer = tool_open_recognizer(context, path, NULL, NULL);
   if (p.recognizer && (options.features || inputs_open(&p.inputs, context, p.recognizer, paths, count, &code))) {
     p.model = linnet_recognizer_model(p.recognizer);
-    code = run_job(context, &p);
+    code = make_keys(&p);
+    if (code == TOOL_OK)
+      code = run_job(context, &p);
+    release_keys(&p);
     inputs_close(&p.inputs);
   }
   linnet_ark_writer_destroy(p.writer);
@@ -314,7 +339,9 @@ int tool_posteriors(int argc, const char **argv) {
       {"model", 'm', TOOL_INPUT, &options.model, 0,
        "model file, or a recognizer's folder (default: the one that ships)", "FILE"},
       {"out", 'o', TOOL_OUTPUT, &options.ark, 0,
-       "archive to write, and FILE.frame_shift beside it; '-': standard output (default: none)", "FILE"},
+       "archive to write, and FILE.frame_shift beside it; '-': standard output; keys are the names of files, without "
+       "folder and extension, and with '_' for spaces (default: none)",
+       "FILE"},
       {"scp", 0, TOOL_OUTPUT, &options.scp, 0,
        "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
       {"text", 0, POPT_ARG_NONE, &options.text, 0, "write the archive as text (default: binary)", NULL},

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "default_model.h"
+#include "file_keys.h"
 #include "separate.h"
 
 enum { CHUNK = 1 << 16 }; /* samples read at once */
@@ -89,15 +90,6 @@ static bool read_audio_options(struct linnet_audio_settings *audio, double sampl
   return false;
 }
 
-/* "folder/name.wav" is "name"; standard input is "stdin". */
-static char *id_of(const char *path) {
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-  const char *dot = strrchr(name, '.');
-  if (strcmp(path, "-") == 0)
-    name = "stdin";
-  return strndup(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
-}
-
 /* "walked/folder/name.wav" is "folder/name". */
 static char *walked_id(const char *path, size_t root) {
   const char *name = path + root, *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash : name, '.');
@@ -116,7 +108,7 @@ static bool name_files(struct inputs *inputs) {
   inputs->ids = calloc(inputs->count, sizeof *inputs->ids);
   for (size_t i = 0; inputs->ids && i < inputs->count; i++) {
     const char *path = inputs->paths[i];
-    inputs->ids[i] = inputs_is_walked(inputs, i) ? walked_id(path, inputs->walk.roots[i]) : id_of(path);
+    inputs->ids[i] = inputs_is_walked(inputs, i) ? walked_id(path, inputs->walk.roots[i]) : file_id(path);
     if (!inputs->ids[i])
       break;
   }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_keys.h"
 #include "lattices.h"
 #include "search_options.h"
 #include "separate.h"
@@ -75,16 +76,11 @@ static bool names_by_id(void) {
   return strcmp(format_name, "text") != 0 && strcmp(format_name, "json") != 0;
 }
 
-/* A character of an id in a line of results, where it is one field. */
-static int field_character(char c) {
-  return c && strchr(" \t\r\n\v\f", c) ? '_' : (unsigned char)c;
-}
-
 static int compare(const void *a, const void *b) {
   const char *x = *(const char *const *)a, *y = *(const char *const *)b;
-  while (*x && field_character(*x) == field_character(*y))
+  while (*x && key_character(*x) == key_character(*y))
     x++, y++;
-  return field_character(*x) - field_character(*y);
+  return key_character(*x) - key_character(*y);
 }
 
 /* Refuses two inputs with the same name, because the name identifies the result. */
