@@ -29,6 +29,9 @@ results words word
 check 0 'confidence  right  phones' "$linnet" calibrate -m plain.safetensors -o phones.safetensors phones.ref phones.json
 grep -qE '^ +0\.500 +0\.500 +50$' out && grep -qE '^ +0\.100 +0\.100 +50$' out || fail "the fit: $(cat out)"
 check 0 'confidence  right   words' "$linnet" calibrate --words -m phones.safetensors -o both.safetensors words.ref words.json
+cp plain.safetensors own.safetensors
+check 0 'confidence  right  phones' "$linnet" calibrate -m own.safetensors -o own.safetensors phones.ref phones.json
+cmp own.safetensors phones.safetensors || fail 'a model that is calibrated in place'
 check 1 'both.safetensors: has a calibration of words already' "$linnet" calibrate --words -m both.safetensors words.ref words.json
 check 1 'has a calibration of phones already' "$linnet" calibrate -m both.safetensors phones.ref phones.json
 mkdir folder

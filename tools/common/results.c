@@ -411,8 +411,9 @@ static int report(const struct results *results, int parallel) {
   if (parallel != 0)
     return tool_fail("cannot start threads");
   if (results->blocked && (results->folder || results->journalled))
-    tool_fail("stopped: %zu of %zu results are in %s; make space, then run the same command with --resume",
-              results->done + results->skipped, count, results->folder ? results->folder : output_path);
+    tool_fail("stopped: %zu of %zu results are in %s%s; make space, then run the same command with --resume",
+              results->done + results->skipped, count, results->folder ? results->folder : output_path,
+              results->folder ? "" : ".partial");
   if (results->skipped > 0)
     fprintf(stderr, "skipped %zu of %zu inputs, which have results\n", results->skipped, count);
   if (count > 1 && results->seconds > 0)
@@ -421,7 +422,8 @@ static int report(const struct results *results, int parallel) {
   return results->failures > 0 ? tool_fail("%zu of %zu files failed", results->failures, count) : TOOL_OK;
 }
 
-/* The failed inputs have been reported; the other results are worth keeping. Without any, an older file stays. */
+/* The failed inputs have been reported; the other results are worth keeping. Without any, an older file stays. After a
+ * full disk, as after an interrupt, --resume goes on. */
 static bool close_output(struct results *results, int code) {
   const bool empty = code != TOOL_OK && results->done + results->skipped == 0;
   if (results->folder || results->complete)
@@ -430,7 +432,7 @@ static bool close_output(struct results *results, int code) {
     return tool_output_commit(&results->output);
   if (!results->journalled)
     tool_output_abandon(&results->output);
-  else if (code != TOOL_INTERRUPTED && !empty)
+  else if (code != TOOL_INTERRUPTED && !empty && !results->blocked)
     return journal_commit(&results->journal);
   else
     journal_keep(&results->journal);
