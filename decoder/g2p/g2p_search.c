@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "decoder/g2p/g2p.h"
 
 enum { MIN_BEAM = 24, POSITIONS = G2P_UNIT_LETTERS + 1 };
@@ -35,6 +36,7 @@ struct search {
   struct linnet_context *context;
   unsigned letters[G2P_MAX_LETTERS];
   size_t letter_count, ignored, beam;
+  bool spoken;                  /* at least one letter is no punctuation */
   struct list lists[POSITIONS]; /* of position i: i % POSITIONS */
   struct phone_node *nodes;
   size_t node_count, node_capacity;
@@ -49,6 +51,10 @@ static enum linnet_status out_of_memory(const struct search *s) {
 
 /* --- letters ---------------------------------------------------------------------------------------------------- */
 
+static bool is_punctuation(const char *letter) {
+  return (unsigned char)*letter < 0x80 && !linnet_is_letter(*letter) && !linnet_is_digit(*letter);
+}
+
 static enum linnet_status add_letter(struct search *s, const char *letter) {
   size_t index = linnet_names_find(&s->g2p->letters, letter, strlen(letter));
   if (index == SIZE_MAX) {
@@ -58,6 +64,7 @@ static enum linnet_status add_letter(struct search *s, const char *letter) {
   if (s->letter_count == G2P_MAX_LETTERS)
     return linnet_fail(s->context, LINNET_ERROR_LIMIT, "the word has more than %d letters", G2P_MAX_LETTERS);
   s->letters[s->letter_count++] = (unsigned)index + 1;
+  s->spoken = s->spoken || !is_punctuation(letter);
   return LINNET_OK;
 }
 
@@ -68,12 +75,17 @@ static enum linnet_status add_plain_letters(struct search *s, const char *plain)
   return LINNET_OK;
 }
 
+/* Punctuation alone, such as an apostrophe, is no word: it counts as ignored. */
 static enum linnet_status take_letters(struct search *s, const char *word) {
   char letter[5];
   while (linnet_g2p_next_letter(&word, letter)) {
     bool known = linnet_names_find(&s->g2p->letters, letter, strlen(letter)) != SIZE_MAX;
     const char *plain = known ? NULL : linnet_g2p_plain_letters(letter);
     LINNET_TRY(plain ? add_plain_letters(s, plain) : add_letter(s, letter));
+  }
+  if (!s->spoken) {
+    s->ignored += s->letter_count;
+    s->letter_count = 0;
   }
   return LINNET_OK;
 }

@@ -228,7 +228,8 @@ static enum linnet_status read_probability(struct builder *b, const char *word, 
   if (linnet_scan(*token, "%lf%c", &number, &rest) != 1 || !(number > 0 && number <= 1))
     return linnet_fail(b->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: word '%.100s' has no probability above 0 and at most 1 before its phones, but '%.40s': "
-                       "write one after each word of the file, or after none",
+                       "write one after each word of the file, or after none; 'linnet g2p --complete' adds words with "
+                       "probabilities",
                        b->text.name, b->text.line, word, *token);
   *value = (float)number > 0 ? (float)number : FLT_MIN;
   *token = linnet_text_token(&b->text);

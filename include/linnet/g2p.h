@@ -64,9 +64,9 @@ struct linnet_g2p_result;
 enum { LINNET_G2P_MAX_LETTERS = 64, LINNET_G2P_MAX_NBEST = 1000 };
 
 /* Finds the `nbest` (1 to LINNET_G2P_MAX_NBEST) most probable different pronunciations of a word. There may be fewer,
- * and none if the model has none of the letters of the word. LINNET_ERROR_LIMIT if the word has more than
- * LINNET_G2P_MAX_LETTERS letters. The result uses the memory of `context`, which also gets the error sentence. Context
- * and model must outlive the result. */
+ * and none if the model has none of the letters of the word, or the word is only punctuation. LINNET_ERROR_LIMIT if the
+ * word has more than LINNET_G2P_MAX_LETTERS letters. The result uses the memory of `context`, which also gets the error
+ * sentence. Context and model must outlive the result. */
 LINNET_API enum linnet_status linnet_g2p_pronounce(const struct linnet_g2p *g2p, struct linnet_context *context,
                                                    const char *word, size_t nbest, struct linnet_g2p_result **result);
 

@@ -84,12 +84,15 @@ check 2 '--output -: the report goes to standard output' "$linnet" g2p --train w
 # Completion: the lexicon, and each word that it lacks once; a second completion adds nothing.
 printf 'u1 TAPE PHOTAP fix\nu2 photap <unk> PHOTAP tata 77\n' > text
 check 0 "'<unk>': has no pronunciation and is ignored" "$linnet" g2p --model m --complete words.dict --text text --output new.dict
-check 0 '2 words added, 0 of them without letters that the model does not know, 2 ignored' \
+check 0 '2 words added, 2 ignored' \
 	"$linnet" g2p --model m --complete words.dict --text text --output new.dict
 head -n "$(wc -l < words.dict)" new.dict | cmp - words.dict || fail 'the lexicon was changed'
 [[ $(tail -n +"$(($(wc -l < words.dict) + 1))" new.dict | cut -f1 | tr '\n' ' ') == 'PHOTAP tata ' ]] || fail 'new words'
 check 0 '0 words added' "$linnet" g2p --model m --complete new.dict --text text --output newer.dict
 cmp new.dict newer.dict || fail 'a complete lexicon was changed'
+check 0 "''': has no pronunciation and is ignored" "$linnet" g2p --model m --complete words.dict --text <(echo "u1 tata '") --output new.dict
+check 0 '1 word added (1 with letters that the model does not know and skips), 0 ignored' \
+	"$linnet" g2p --model m --complete words.dict --text <(echo 'u1 tata7') --output new.dict
 printf 'tap T AE P' > short.dict # no newline at the end
 check 0 "the model has the phone 'F', which the lexicon does not use" \
 	"$linnet" g2p --model m --complete short.dict --text text --output new.dict
@@ -97,6 +100,9 @@ printf 'tap 0.8 T AE P\nhat 1.0 HH AE T\n' > weighted.dict
 check 0 '3 words added' "$linnet" g2p --model m --complete weighted.dict --text <(echo 'u1 tape photap fix tap') --output new.dict
 grep -qxF $'photap\t1.0 F OW T AE P' new.dict || fail "a lexicon with probabilities: $(cat new.dict)"
 check 0 '0 words added' "$linnet" g2p --model m --complete new.dict --text <(echo 'u1 photap') --output newer.dict
+{ cat weighted.dict && "$linnet" g2p --model m photap; } > mixed.dict
+check 1 "'linnet g2p --complete' adds words with probabilities" \
+	"$linnet" g2p --model m --complete mixed.dict --text <(echo 'u1 tata') --output newer.dict
 check 1 'no-such-file: No such file' "$linnet" g2p --model m --complete words.dict --text no-such-file --output x
 [[ ! -e x ]] || fail 'a lexicon was written without transcripts'
 

@@ -117,6 +117,13 @@ static void compare_phones(const struct completion *c, const struct linnet_lexic
     }
 }
 
+static void report(const struct completion *c) {
+  fprintf(stderr, "%zu word%s added", c->added, c->added == 1 ? "" : "s");
+  if (c->partial > 0)
+    fprintf(stderr, " (%zu with letters that the model does not know and skips)", c->partial);
+  fprintf(stderr, ", %zu ignored\n", c->failed);
+}
+
 static bool write_lexicon(struct completion *c, const char *path, const char *output) {
   struct tool_output file;
   if (!tool_output_open(&file, output))
@@ -142,8 +149,7 @@ bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, 
   tool_catch_interrupt();
   good = good && write_lexicon(&c, path, output);
   if (good)
-    fprintf(stderr, "%zu words added, %zu of them without letters that the model does not know, %zu ignored\n", c.added,
-            c.partial, c.failed);
+    report(&c);
   linnet_symbols_destroy(c.words);
   linnet_symbols_destroy(c.folded);
   linnet_lexicon_destroy(lexicon);

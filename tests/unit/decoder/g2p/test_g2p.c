@@ -276,6 +276,8 @@ static void test_words(struct linnet_context *context) {
   expect(g2p, context, "tap3", "T AE P", 1);
   expect(g2p, context, "1999", "", 4);
   expect(g2p, context, "\xFF\xC3", "", 2); /* no UTF-8 */
+  expect(g2p, context, "'", "", 1);        /* no word */
+  expect(g2p, context, "\xE2\x80\x99-", "", 2);
   expect(g2p, context, "", "", 0);
   linnet_g2p_destroy(g2p);
 }
