@@ -6,7 +6,7 @@
 #include "base/settings.h"
 #include "decoder/base/characters.h"
 
-enum { ACRONYM_LETTERS_IN_CAPITALS = 3 };
+enum { ACRONYM_LETTERS_IN_CAPITALS = 3, LONGEST_MARK = 16 /* tokens between brackets */ };
 
 void(linnet_pronounced_text_settings_default)(struct linnet_pronounced_text_settings *settings, size_t size) {
   const struct linnet_pronounced_text_settings defaults = {.size = sizeof(struct linnet_pronounced_text_settings)};
@@ -98,15 +98,65 @@ static bool next_word(struct cursor *c, char **buffer, struct linnet_written_wor
   return true;
 }
 
-static enum linnet_status pronounce_all(struct linnet_pronouncer *p, const char *source) {
-  struct linnet_pronounced_text *text = p->text;
+/* Copies all tokens of a text to its words. */
+static void read_tokens(struct linnet_pronounced_text *text, const char *source) {
   struct cursor c = {.at = source, .line = 1};
   char *buffer = text->buffer;
+  size_t count = 0;
   next_character(&c);
-  for (bool silent; next_word(&c, &buffer, &text->words[text->num_words]); text->num_words += !silent) {
-    p->speaker.steps = LINNET_TEXT_STEPS;
-    LINNET_TRY(linnet_pronounce_word(p, &text->words[text->num_words], &silent));
+  while (next_word(&c, &buffer, &text->words[count]))
+    count++;
+}
+
+/* --- words and marks ---------------------------------------------------------------------------------------------- */
+
+/* Collects words with the marks that stand alone beside them: those after a word, and those before the first word. */
+struct writer {
+  char *start, *at; /* of the present word, and its end */
+  bool word;        /* the word itself is there */
+};
+
+static void write_token(struct writer *w, const char *token, bool silent) {
+  if (!silent && w->word) {
+    *w->at++ = '\0';
+    w->start = w->at;
   }
+  w->word = w->word || !silent;
+  if (w->at > w->start)
+    *w->at++ = ' ';
+  memcpy(w->at, token, strlen(token));
+  w->at += strlen(token);
+}
+
+/* The number of tokens, from the first one on, that are together a mark of something that is not said. */
+static size_t count_silent(const struct linnet_pronouncer *p, const struct linnet_written_word *tokens, size_t count) {
+  const char *line[LONGEST_MARK];
+  size_t length = 0;
+  for (; length < count && length < LONGEST_MARK && tokens[length].line == tokens[0].line; length++)
+    line[length] = tokens[length].text;
+  return linnet_text_silent(&p->speaker, line, length);
+}
+
+/* Pronounces the tokens, of which only the words stay. */
+static enum linnet_status pronounce_all(struct linnet_pronouncer *p, size_t count) {
+  struct linnet_pronounced_text *text = p->text;
+  struct writer w = {.start = text->written, .at = text->written};
+  size_t marks = 0;
+  for (size_t i = 0; i < count; i++) {
+    struct linnet_written_word *word = &text->words[text->num_words];
+    bool silent = true;
+    *word = text->words[i];
+    if (marks == 0)
+      marks = count_silent(p, &text->words[i], count - i);
+    p->speaker.steps = LINNET_TEXT_STEPS;
+    if (marks == 0)
+      LINNET_TRY(linnet_pronounce_word(p, word, i + 1 < count ? text->words[i + 1].text : NULL, &silent));
+    marks -= marks > 0;
+    write_token(&w, word->text, silent);
+    word->written = w.start;
+    text->num_words += !silent;
+  }
+  *w.at = '\0';
   return LINNET_OK;
 }
 
@@ -142,12 +192,14 @@ static enum linnet_status make(struct linnet_pronounced_text *text, const char *
   p.speaker = (struct linnet_text_speaker){.n = settings->normalizer, .known = knows, .user = &p};
   p.speaker.longest_acronym = small ? LINNET_TEXT_ACRONYM_LETTERS : ACRONYM_LETTERS_IN_CAPITALS;
   text->buffer = linnet_alloc(context, strlen(source) + 2, 1);
+  text->written = linnet_alloc(context, strlen(source) + 2, 1);
   text->words = linnet_calloc(context, words + 1, sizeof *text->words);
   text->aligned = linnet_calloc(context, words + 1, sizeof *text->aligned);
   text->index = linnet_calloc(context, words + 1, sizeof *text->index);
-  if (!text->buffer || !text->words || !text->aligned || !text->index)
+  if (!text->buffer || !text->written || !text->words || !text->aligned || !text->index)
     return out_of_memory(context);
-  enum linnet_status status = pronounce_all(&p, source);
+  read_tokens(text, source);
+  enum linnet_status status = pronounce_all(&p, words);
   linnet_names_clear(&p.guessed);
   linnet_free(context, p.guesses);
   linnet_label_pool_clear(context, &p.pool);
@@ -183,6 +235,7 @@ void linnet_pronounced_text_destroy(struct linnet_pronounced_text *text) {
   if (!text)
     return;
   linnet_free(text->context, text->buffer);
+  linnet_free(text->context, text->written);
   linnet_free(text->context, text->words);
   linnet_free(text->context, text->aligned);
   linnet_free(text->context, text->index);

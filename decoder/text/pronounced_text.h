@@ -23,7 +23,8 @@ struct linnet_label_pool {
  * variants of all of them follow one another; `spoken` has their words. */
 struct linnet_pronounced_text {
   struct linnet_context *context;
-  char *buffer; /* tokens, each with a NUL */
+  char *buffer;  /* tokens, each with a NUL */
+  char *written; /* words with the tokens beside them that are not said, each with a NUL */
   struct linnet_written_word *words;
   struct linnet_align_word *aligned;
   size_t *index;
@@ -57,8 +58,9 @@ enum linnet_status linnet_label_pool_put(struct linnet_context *context, struct 
                                          const int *labels, size_t count);
 void linnet_label_pool_clear(struct linnet_context *context, struct linnet_label_pool *pool);
 
-/* Finds the pronunciations of a written word: appends them to the text's pool, and to the text's aligned words if there
- * are any; sets its source. *silent: the word is punctuation. */
-enum linnet_status linnet_pronounce_word(struct linnet_pronouncer *p, struct linnet_written_word *word, bool *silent);
+/* Finds the pronunciations of a written word, which has the token `next` after it (NULL: none): appends them to the
+ * text's pool, and to the text's aligned words if there are any; sets its source. *silent: the word is punctuation. */
+enum linnet_status linnet_pronounce_word(struct linnet_pronouncer *p, struct linnet_written_word *word,
+                                         const char *next, bool *silent);
 
 #endif

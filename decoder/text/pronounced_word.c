@@ -210,12 +210,15 @@ static enum linnet_status note_missing(struct linnet_pronouncer *p, const struct
   return LINNET_OK;
 }
 
-enum linnet_status linnet_pronounce_word(struct linnet_pronouncer *p, struct linnet_written_word *word, bool *silent) {
+enum linnet_status linnet_pronounce_word(struct linnet_pronouncer *p, struct linnet_written_word *word,
+                                         const char *next, bool *silent) {
   struct linnet_pronounced_text *text = p->text;
   struct linnet_text_ways ways = {.count = 0};
   bool sayable = linnet_text_speak(&p->speaker, word->text, &ways);
   if (ways.count > 0 && text->num_words > 0)
-    linnet_text_speak_after(&p->speaker, word[-1].text, word->text, &ways);
+    linnet_text_speak_pair(&p->speaker, word[-1].text, word->text, LINNET_TEXT_AFTER, &ways);
+  if (ways.count > 0 && next)
+    linnet_text_speak_pair(&p->speaker, word->text, next, LINNET_TEXT_BEFORE, &ways);
   size_t known = linnet_text_ways_sort(&ways), before = text->pool.range_count;
   *silent = sayable && ways.count == 0;
   for (size_t i = 0; i < ways.count; i++)

@@ -34,24 +34,25 @@ static bool read_range(const char *text, struct linnet_text_item *item) {
   return end && *end == '\0' && item->low <= item->high;
 }
 
-/* n, n:LOW-HIGH, d, d:COUNT, w, or the name of a table. */
+/* n, n:LOW-HIGH, r, r:LOW-HIGH, d, d:COUNT, w, W, or the name of a table. */
 static enum linnet_status read_field(struct parser *p, const char *field, struct linnet_text_item *item) {
   bool good = true;
   uint64_t count = 0;
   *item = (struct linnet_text_item){.kind = LINNET_TEXT_KEY, .high = UINT64_MAX};
-  if (strcmp(field, "n") == 0 || strncmp(field, "n:", 2) == 0) {
-    item->kind = LINNET_TEXT_INTEGER;
+  if ((*field == 'n' || *field == 'r') && (field[1] == '\0' || field[1] == ':')) {
+    item->kind = *field == 'n' ? LINNET_TEXT_INTEGER : LINNET_TEXT_ROMAN;
     good = field[1] == '\0' || read_range(field + 2, item);
   } else if (strcmp(field, "d") == 0 || strncmp(field, "d:", 2) == 0) {
     const char *end = field[1] ? linnet_text_read_integer(field + 2, &count) : field + 1;
     item->kind = LINNET_TEXT_DIGITS;
     item->count = (size_t)count;
     good = end && *end == '\0' && count <= 18;
-  } else if (strcmp(field, "w") == 0) {
-    item->kind = LINNET_TEXT_LETTERS;
+  } else if (strcmp(field, "w") == 0 || strcmp(field, "W") == 0) {
+    item->kind = *field == 'w' ? LINNET_TEXT_LETTERS : LINNET_TEXT_NAME;
   }
   if (!good || *field == '\0')
-    return refuse(p, field, "this is not a field: n, n:LOW-HIGH, d, d:COUNT, w or the name of a table");
+    return refuse(p, field,
+                  "this is not a field: n, n:LOW-HIGH, r, r:LOW-HIGH, d, d:COUNT, w, W or the name of a table");
   return keep(p, field, strlen(field), &item->text);
 }
 
@@ -111,6 +112,12 @@ static enum linnet_status read_reference(struct parser *p, const char *token, co
   return keep(p, *at ? at + 1 : at, strlen(*at ? at + 1 : at), &saying->word);
 }
 
+/* Whether a field can be said by a set of numbers: digit by digit, or as one number. */
+static bool is_number(const struct linnet_text_item *item, bool each) {
+  return item->kind == LINNET_TEXT_INTEGER || item->kind == LINNET_TEXT_DIGITS ||
+         (item->kind == LINNET_TEXT_ROMAN && !each);
+}
+
 static enum linnet_status read_saying(struct parser *p, const char *token) {
   char field[FIELD_BYTES];
   const char *at = token;
@@ -129,7 +136,7 @@ static enum linnet_status read_saying(struct parser *p, const char *token) {
   for (; index < p->rule->item_count; index++)
     if (p->rule->items[index].kind != LINNET_TEXT_LITERAL && fields++ == saying->field)
       break;
-  bool digits = p->rule->items[index].kind == LINNET_TEXT_INTEGER || p->rule->items[index].kind == LINNET_TEXT_DIGITS;
+  bool digits = is_number(&p->rule->items[index], saying->kind == LINNET_TEXT_SAY_EACH);
   bool number = saying->kind == LINNET_TEXT_SAY_NUMBER || saying->kind == LINNET_TEXT_SAY_EACH;
   bool column = saying->kind == LINNET_TEXT_SAY_COLUMN;
   if ((number && !digits) || (column && p->rule->items[index].kind != LINNET_TEXT_KEY))
@@ -143,15 +150,18 @@ static enum linnet_status read_pattern(struct parser *p, const char *pattern) {
   return LINNET_OK;
 }
 
-enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text, bool after,
-                                          struct linnet_text_rule *rule) {
-  *rule = (struct linnet_text_rule){.after = after};
+enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text,
+                                          enum linnet_text_place place, struct linnet_text_rule *rule) {
+  const bool pair = place != LINNET_TEXT_ALONE;
+  *rule = (struct linnet_text_rule){.place = place};
   struct parser p = {.n = n, .text = text, .rule = rule};
-  const char *first = linnet_text_token(text), *pattern = first && after ? linnet_text_token(text) : first;
+  const char *first = linnet_text_token(text), *pattern = first && pair ? linnet_text_token(text) : first;
   const char *equals = pattern ? linnet_text_token(text) : NULL;
   if (!equals || strcmp(equals, "=") != 0)
-    return refuse(&p, first ? first : "rule", "a rule is 'rule PATTERN = WORDS' or 'after PATTERN PATTERN = WORDS'");
-  if (after) {
+    return refuse(
+        &p, first ? first : "rule",
+        "a rule is 'rule PATTERN = WORDS', 'after PATTERN PATTERN = WORDS' or 'before PATTERN PATTERN = WORDS'");
+  if (pair) {
     LINNET_TRY(read_pattern(&p, first));
     LINNET_TRY(read_pattern(&p, " "));
   }

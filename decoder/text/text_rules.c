@@ -275,33 +275,38 @@ static enum linnet_status read_number(struct reader *r) {
 
 /* --- rules -------------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status add_rule(struct reader *r, bool after) {
+static enum linnet_status add_rule(struct reader *r, enum linnet_text_place place) {
   struct linnet_text_normalizer *n = r->n;
   void *grown = linnet_grow(n->context, n->rules, &n->rule_capacity, n->rule_count + 1, sizeof *n->rules);
   if (!grown)
     return out_of_memory(r);
   n->rules = grown;
-  LINNET_TRY(linnet_text_rule_parse(n, &r->text, after, &n->rules[n->rule_count]));
+  LINNET_TRY(linnet_text_rule_parse(n, &r->text, place, &n->rules[n->rule_count]));
   n->rule_count++;
   return LINNET_OK;
 }
 
 /* rule PATTERN = WORDS */
 static enum linnet_status read_rule(struct reader *r) {
-  return add_rule(r, false);
+  return add_rule(r, LINNET_TEXT_ALONE);
 }
 
 /* after PATTERN PATTERN = WORDS */
 static enum linnet_status read_after(struct reader *r) {
-  return add_rule(r, true);
+  return add_rule(r, LINNET_TEXT_AFTER);
+}
+
+/* before PATTERN PATTERN = WORDS */
+static enum linnet_status read_before(struct reader *r) {
+  return add_rule(r, LINNET_TEXT_BEFORE);
 }
 
 static enum linnet_status read_line(struct reader *r) {
   static const struct {
     const char *name;
     enum linnet_status (*read)(struct reader *r);
-  } directives[] = {
-      {"table", read_table}, {"keys", read_keys}, {"number", read_number}, {"rule", read_rule}, {"after", read_after}};
+  } directives[] = {{"table", read_table}, {"keys", read_keys},   {"number", read_number},
+                    {"rule", read_rule},   {"after", read_after}, {"before", read_before}};
   const char *name = linnet_text_token(&r->text);
   if (*name == '#')
     return LINNET_OK;
@@ -309,8 +314,8 @@ static enum linnet_status read_line(struct reader *r) {
     if (strcmp(name, directives[i].name) == 0)
       return directives[i].read(r);
   return linnet_fail(r->n->context, LINNET_ERROR_FORMAT,
-                     "%s:%zu: '%.100s': a line begins with table, keys, number, rule, after or '#'", r->text.name,
-                     r->text.line, name);
+                     "%s:%zu: '%.100s': a line begins with table, keys, number, rule, after, before or '#'",
+                     r->text.name, r->text.line, name);
 }
 
 /* --- names that refer to others ----------------------------------------------------------------------------------- */
@@ -367,7 +372,8 @@ static enum linnet_status resolve(const struct reader *r) {
                {"vowel", &n->vowel},
                {"letter", &n->letter},
                {"symbol", &n->symbol},
-               {"abbreviation", &n->abbreviation}};
+               {"abbreviation", &n->abbreviation},
+               {"silent", &n->silent}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     *known[i].index = find_table(n, known[i].name);
   LINNET_TRY(resolve_sets(r));

@@ -70,7 +70,9 @@ struct linnet_text_item {
     LINNET_TEXT_INTEGER, /* low to high; commas between groups of three are allowed only without limits */
     LINNET_TEXT_DIGITS,  /* `count` of them, 0: any number */
     LINNET_TEXT_LETTERS,
-    LINNET_TEXT_KEY /* of a table */
+    LINNET_TEXT_NAME,  /* letters of which the first is a capital */
+    LINNET_TEXT_ROMAN, /* a Roman numeral, low to high, in capitals or in small letters */
+    LINNET_TEXT_KEY    /* of a table */
   } kind;
   const char *text; /* the literal; the table's name */
   size_t table, count;
@@ -90,11 +92,15 @@ struct linnet_text_saying {
   size_t field, set, column;
 };
 
+/* Where a rule applies: to a token alone; or the pattern matches two tokens with a space between them, and the words
+ * are those of the second, or of the first. */
+enum linnet_text_place { LINNET_TEXT_ALONE, LINNET_TEXT_AFTER, LINNET_TEXT_BEFORE };
+
 struct linnet_text_rule {
   struct linnet_text_item items[LINNET_TEXT_MAX_ITEMS];
   struct linnet_text_saying sayings[LINNET_TEXT_MAX_ITEMS];
   size_t item_count, saying_count;
-  bool after; /* the pattern matches two tokens with a space between them; the words are those of the second */
+  enum linnet_text_place place;
 };
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
@@ -107,7 +113,7 @@ struct linnet_text_normalizer {
   struct linnet_text_rule *rules;
   size_t table_count, table_capacity, set_count, set_capacity, rule_count, rule_capacity;
   /* Indices of the tables with a meaning; LINNET_NOT_FOUND if the file has no such table. */
-  size_t fold, outer, join, vowel, letter, symbol, abbreviation;
+  size_t fold, outer, join, vowel, letter, symbol, abbreviation, silent;
 };
 
 /* A table by index; NULL for LINNET_NOT_FOUND. */
@@ -116,14 +122,18 @@ static inline const struct linnet_text_table *linnet_text_table_at(const struct 
   return index < n->table_count ? &n->tables[index] : NULL;
 }
 
-/* Parses the two sides of a rule: the pattern, which is one token, or two if `after`; and the spoken words. Names are
- * not resolved yet. */
+/* Parses the two sides of a rule: the pattern, which is one token, or two if the rule does not stand alone; and the
+ * spoken words. Names are not resolved yet. */
 struct linnet_text;
-enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text, bool after,
-                                          struct linnet_text_rule *rule);
+enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text,
+                                          enum linnet_text_place place, struct linnet_text_rule *rule);
 
 /* Reads 1 to 18 decimal digits; returns the rest of the text, NULL for another number of digits. */
 const char *linnet_text_read_integer(const char *text, uint64_t *value);
+
+/* Reads a Roman numeral of 1 to 3999 in its usual form, in capitals or in small letters; returns its length, 0 for
+ * another beginning of the text. */
+size_t linnet_text_read_roman(const char *text, uint64_t *value);
 
 /* The one copy of a string, NULL without memory. */
 const char *linnet_text_intern(struct linnet_text_normalizer *n, const char *string, size_t length);

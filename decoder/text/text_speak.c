@@ -241,7 +241,7 @@ static enum run run_at(const char *text, size_t *bytes) {
 static void speak_run(struct linnet_text_speaker *s, enum run kind, const char *text, struct linnet_text_ways *ways) {
   size_t length;
   if (kind == RUN_DIGITS)
-    linnet_text_apply_rules(s, text, false, ways);
+    linnet_text_apply_rules(s, text, LINNET_TEXT_ALONE, ways);
   if (kind == RUN_LETTERS && try_letters(s, text, ways) && is_acronym(s, text))
     spell(s, text, ways);
   if (kind == RUN_DIGITS && ways->count == 0)
@@ -314,7 +314,7 @@ static bool try_whole(struct linnet_text_speaker *s, const char *token, struct l
   if (try_cases(s, token, ways))
     return true;
   try_abbreviation(s, token, ways);
-  linnet_text_apply_rules(s, token, false, ways);
+  linnet_text_apply_rules(s, token, LINNET_TEXT_ALONE, ways);
   if (ways->count == 0)
     try_initials(s, token, ways);
   return linnet_text_ways_sort(ways) > 0;
@@ -383,7 +383,7 @@ static bool speak(struct linnet_text_speaker *s, const char *token, bool split, 
   if (!*core)
     return false;
   if (is_word(core) || !rules)
-    return try_letters(s, core, ways);
+    return has_letters(core) && try_letters(s, core, ways);
   if (split)
     speak_parts(s, core, ways);
   if (linnet_text_ways_sort(ways) > 0)
@@ -416,16 +416,62 @@ static void find_core(const struct linnet_text_normalizer *n, const char *token,
   core[length] = '\0';
 }
 
-void linnet_text_speak_after(struct linnet_text_speaker *s, const char *previous, const char *token,
-                             struct linnet_text_ways *ways) {
+void linnet_text_speak_pair(struct linnet_text_speaker *s, const char *first, const char *second,
+                            enum linnet_text_place place, struct linnet_text_ways *ways) {
   char both[2 * TOKEN_BYTES];
-  if (strlen(previous) > LINNET_SPOKEN_MAX_BYTES || strlen(token) > LINNET_SPOKEN_MAX_BYTES)
+  if (strlen(first) > LINNET_SPOKEN_MAX_BYTES || strlen(second) > LINNET_SPOKEN_MAX_BYTES)
     return;
-  find_core(s->n, previous, both);
+  find_core(s->n, first, both);
   size_t length = strlen(both);
   both[length] = ' ';
-  find_core(s->n, token, both + length + 1);
-  linnet_text_apply_rules(s, both, true, ways);
+  find_core(s->n, second, both + length + 1);
+  linnet_text_apply_rules(s, both, place, ways);
+}
+
+/* --- marks of what is not said ------------------------------------------------------------------------------------ */
+
+/* Whether the text begins with a string, in any case of ASCII letters. */
+static bool begins(const char *text, const char *start) {
+  while (*start && linnet_lower(*text) == linnet_lower(*start))
+    text++, start++;
+  return *start == '\0';
+}
+
+/* Whether there is nothing but punctuation. */
+static bool only_outer(const struct linnet_text_normalizer *n, const char *text) {
+  size_t bytes;
+  for (; *text; text += bytes) {
+    linnet_utf8_decode(text, &bytes);
+    if (!is_outer(n, text, bytes))
+      return false;
+  }
+  return true;
+}
+
+/* The number of tokens from an opening bracket to its closing one. Both touch a word. */
+static size_t bracketed(const struct linnet_text_normalizer *n, const struct linnet_text_entry *entry,
+                        const char *const *tokens, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const char *text = i == 0 ? tokens[0] + strlen(entry->key) : tokens[i];
+    if (strstr(text, entry->key) || (i == 0 && !has_letters(text)) || begins(text, entry->value))
+      return 0;
+    const char *close = strstr(text, entry->value);
+    if (close)
+      return only_outer(n, close + strlen(entry->value)) ? i + 1 : 0;
+  }
+  return 0;
+}
+
+size_t linnet_text_silent(const struct linnet_text_speaker *s, const char *const *tokens, size_t count) {
+  const struct linnet_text_table *table = linnet_text_table_at(s->n, s->n->silent);
+  size_t length = 0;
+  for (size_t i = 0; table && i < table->count && length == 0; i++) {
+    const struct linnet_text_entry *entry = &table->entries[i];
+    if (!begins(tokens[0], entry->key))
+      continue;
+    length = *entry->value ? bracketed(s->n, entry, tokens, count) : only_outer(s->n, tokens[0] + strlen(entry->key));
+  }
+  return length > 0 && s->known(s->user, tokens[0]) ? 0 : length;
 }
 
 /* --- the public functions ----------------------------------------------------------------------------------------- */

@@ -128,9 +128,11 @@ static size_t match_groups(const char *text) {
   return length;
 }
 
-/* The value of digits, without commas; false if there are more than 18 digits. */
+/* The value of a Roman numeral or of digits, without commas; false if there are more than 18 digits. */
 static bool value_of(const struct capture *capture, uint64_t *value) {
   size_t digits = 0;
+  if (!linnet_is_digit(*capture->text))
+    return linnet_text_read_roman(capture->text, value) > 0;
   *value = 0;
   for (size_t i = 0; i < capture->length; i++)
     if (linnet_is_digit(capture->text[i]) && digits++ < 18)
@@ -154,12 +156,42 @@ static size_t match_digits(const struct linnet_text_item *item, const char *text
   return item->count == 0 || digits == item->count ? digits : 0;
 }
 
+static size_t match_roman(const struct linnet_text_item *item, const char *text) {
+  uint64_t value;
+  size_t length = linnet_text_read_roman(text, &value);
+  return length > 0 && value >= item->low && value <= item->high ? length : 0;
+}
+
 static size_t match_letters(const char *text) {
   size_t length = 0, bytes;
   for (; text[length]; length += bytes)
     if (!linnet_utf8_is_letter(linnet_utf8_decode(text + length, &bytes)) && text[length] != '\'')
       break;
   return length;
+}
+
+static size_t match_name(const char *text) {
+  size_t bytes;
+  uint32_t code = linnet_utf8_decode(text, &bytes);
+  return linnet_utf8_lower(code) != code ? match_letters(text) : 0;
+}
+
+/* The length of what an item that is no key matches at the start of the text, 0 for none. */
+static size_t match_item(const struct linnet_text_item *item, const char *text) {
+  switch (item->kind) {
+  case LINNET_TEXT_LITERAL:
+    return match_literal(item->text, text);
+  case LINNET_TEXT_INTEGER:
+    return match_integer(item, text);
+  case LINNET_TEXT_DIGITS:
+    return match_digits(item, text);
+  case LINNET_TEXT_ROMAN:
+    return match_roman(item, text);
+  case LINNET_TEXT_NAME:
+    return match_name(text);
+  default:
+    return match_letters(text);
+  }
 }
 
 static bool match(struct linnet_text_speaker *speaker, const struct linnet_text_rule *rule, size_t item,
@@ -189,10 +221,7 @@ static bool match(struct linnet_text_speaker *speaker, const struct linnet_text_
   const struct linnet_text_item *piece = &rule->items[item];
   if (piece->kind == LINNET_TEXT_KEY)
     return match_key(speaker, rule, item, text, captures);
-  size_t length = piece->kind == LINNET_TEXT_LITERAL   ? match_literal(piece->text, text)
-                  : piece->kind == LINNET_TEXT_INTEGER ? match_integer(piece, text)
-                  : piece->kind == LINNET_TEXT_DIGITS  ? match_digits(piece, text)
-                                                       : match_letters(text);
+  size_t length = match_item(piece, text);
   if (length == 0)
     return false;
   bool field = piece->kind != LINNET_TEXT_LITERAL;
@@ -237,13 +266,13 @@ static void say_capture(struct linnet_text_speaker *speaker, const struct linnet
   }
 }
 
-void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, bool after,
+void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, enum linnet_text_place place,
                              struct linnet_text_ways *ways) {
   struct capture captures[LINNET_TEXT_MAX_FIELDS + 1];
   for (size_t r = 0; r < speaker->n->rule_count && ways->count < LINNET_SPOKEN_MAX; r++) {
     const struct linnet_text_rule *rule = &speaker->n->rules[r];
     struct linnet_text_way way = {.bytes = 0};
-    if (rule->after != after || !match(speaker, rule, 0, token, captures))
+    if (rule->place != place || !match(speaker, rule, 0, token, captures))
       continue;
     for (size_t i = 0; i < rule->saying_count; i++)
       say_capture(speaker, &rule->sayings[i], &captures[rule->sayings[i].field], &way);

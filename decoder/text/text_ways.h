@@ -46,16 +46,21 @@ size_t linnet_text_ways_sort(struct linnet_text_ways *ways);
 void linnet_text_say_number(struct linnet_text_speaker *speaker, size_t set, uint64_t value,
                             struct linnet_text_way *way);
 
-/* Adds the words of all rules whose pattern matches the whole token; with `after`, two tokens, and the words of the
- * second. */
-void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, bool after,
+/* Adds the words of all rules of a place whose pattern matches the whole token; for rules that do not stand alone, two
+ * tokens with a space between them. */
+void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, enum linnet_text_place place,
                              struct linnet_text_ways *ways);
 
 /* Finds the spoken forms of a token; none if it is punctuation. False if it is too long. */
 bool linnet_text_speak(struct linnet_text_speaker *speaker, const char *token, struct linnet_text_ways *ways);
 
-/* Adds the spoken forms that the token has only after `previous`, such as "million" after "$5". */
-void linnet_text_speak_after(struct linnet_text_speaker *speaker, const char *previous, const char *token,
-                             struct linnet_text_ways *ways);
+/* Adds the spoken forms that one of two neighbours has only beside the other: the second, such as "million" after "$5",
+ * or the first, such as "5" before "January". */
+void linnet_text_speak_pair(struct linnet_text_speaker *speaker, const char *first, const char *second,
+                            enum linnet_text_place place, struct linnet_text_ways *ways);
+
+/* The number of tokens from tokens[0] on that are together a mark of something that is not said, such as "[music]";
+ * 0 if there is none. */
+size_t linnet_text_silent(const struct linnet_text_speaker *speaker, const char *const *tokens, size_t count);
 
 #endif

@@ -53,14 +53,16 @@ struct linnet_written_word {
   enum linnet_word_source source;
   const char *missing; /* for LINNET_WORD_UNKNOWN: the spoken words that are unknown, separated by spaces; otherwise
                           NULL */
+  const char *written; /* `text` with what stands alone beside it and is not said, with spaces between: punctuation and
+                          marks such as "[music]" after the word, and before the first word of the text */
 };
 
 struct linnet_pronounced_text;
 
 /* Splits `text` at white space and finds the pronunciations of each word, for all ways to say it that the
- * normalizer returns: at most LINNET_ALIGN_MAX_VARIANTS. Punctuation between white space is not a word. Bytes
- * that are not UTF-8 give LINNET_ERROR_FORMAT with `name`, line and column. Memory is a small multiple of the
- * text and its pronunciations. */
+ * normalizer returns: at most LINNET_ALIGN_MAX_VARIANTS. Punctuation between white space, and marks of table `silent`
+ * (docs/text-rules.md), are not words. Bytes that are not UTF-8 give LINNET_ERROR_FORMAT with `name`, line and column.
+ * Memory is a small multiple of the text and its pronunciations. */
 LINNET_API enum linnet_status linnet_pronounced_text_create(struct linnet_context *context, const char *text,
                                                             const char *name,
                                                             const struct linnet_pronounced_text_settings *settings,

@@ -228,13 +228,13 @@ pronunciations() {
 }
 
 # Makes the language model, and the pronunciations of its words: from CMUdict, or guesses for words that the text has at
-# least three times. Words that only the development sets have are not among them.
+# least three times, without Roman numerals. Words that only the development sets have are not among them.
 language() {
 	xz -dc "$data/text/books.txt.xz" >"$exp/words/books.txt"
 	into "$exp/words/counts" awk '{for (i = 1; i <= NF; i++) count[$i]++} END {for (word in count) print word, count[word]}' \
 		"$exp/words/books.txt"
 	"$linnet" g2p --model "$prepared/g2p.bin" --complete "$data/cmudict/cmudict.dict" \
-		--text <(awk '$2 >= 3 {print "word-" NR, $1}' "$exp/words/counts") --output "$exp/words/all.txt"
+		--text <(awk -f "$here/local/guessed.awk" "$exp/words/counts") --output "$exp/words/all.txt"
 	into "$exp/words/lexicon.txt" awk -f "$here/local/vocabulary.awk" "$exp/words/counts" "$exp/words/all.txt"
 	"$linnet" ngram --order 3 ${quick:+--discount-fallback} --text "$exp/words/books.txt" --prune "$prune" --quantize \
 		--binary "$exp/words/lm.bin"

@@ -115,6 +115,60 @@ static void test_variants(const struct world *w) {
   linnet_pronounced_text_destroy(text);
 }
 
+/* Some words have another spoken form before a word, or after a name. */
+static void test_beside(const struct world *w) {
+  static const char rules[] = "keys outer “ ” , .\ntable symbol & and\nnumber c 0 five\nrule {n} = {1:c}\n"
+                              "before {n} b = sun {1:c}\nafter {W} {r:2-39} = the {2:c}\nrule {r:2-39} = {1:c}\n";
+  static const struct {
+    const char *text, *last; /* the last spoken form of the second word */
+  } cases[] = {{"the 5 “b”", "sun five"}, {"the 5", "five"},  {"the 5, the", "five"}, {"the 5 , b", "five"},
+               {"Sun, II.", "the five"},  {"sun II", "five"}, {"Sun vi", "the five"}, {"Sun IIX", NULL},
+               {"É II", "the five"},      {"Sun XL", NULL}};
+  struct world own = *w;
+  REQUIRE(linnet_text_normalizer_load_memory(w->context, rules, strlen(rules), "R", &own.normalizer) == LINNET_OK, "%s",
+          linnet_context_error(w->context));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct linnet_pronounced_text *text = pronounced(&own, cases[i].text);
+    size_t count, aligned = 0, at;
+    const struct linnet_align_word *words = linnet_pronounced_text_align_words(text, &count);
+    while ((at = linnet_pronounced_text_index(text, aligned)) < 1)
+      aligned++;
+    const char *last = at == 1 ? linnet_pronounced_text_spoken(text, aligned, words[aligned].num_variants - 1) : NULL;
+    CHECK(last && cases[i].last ? strcmp(last, cases[i].last) == 0 : !last && !cases[i].last, "'%s': '%s'",
+          cases[i].text, last ? last : "(none)");
+    linnet_pronounced_text_destroy(text);
+  }
+  linnet_text_normalizer_destroy(own.normalizer);
+}
+
+/* What is not said stays in the written form of the word before it, or of the first word. */
+static void test_marks(const struct world *w) {
+  static const struct {
+    const char *text, *written; /* words with '|' between them */
+  } cases[] = {{"the sun — is ... -- five", "the|sun —|is ... --|five"},
+               {"\xE2\x80\x94 \n - the sun -->", "\xE2\x80\x94 - the|sun -->"},
+               {"[sun] the <is> sun, [is,\tfive is] is (laughs). (Music)",
+                "[sun] the <is>|sun, [is, five is]|is (laughs). (Music)"},
+               {"the [sun is", "the|[sun|is"},
+               {"the [sun\nis]", "the|[sun|is]"},
+               {"the [sun]s is", "the|[sun]s|is"},
+               {"the (sun) <sun [is] sun>", "the|(sun) <sun [is] sun>"},
+               {"the < sun >", "the <|sun >"},
+               {"the <sun>five is</sun>", "the|<sun>five|is</sun>"},
+               {"the [BAD] [a.]", "the [BAD] [a.]"},
+               {"— [sun]", ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct linnet_pronounced_text *text = pronounced(w, cases[i].text);
+    char all[256] = "";
+    size_t count;
+    const struct linnet_written_word *words = linnet_pronounced_text_words(text, &count);
+    for (size_t k = 0; k < count; k++)
+      strcat(strcat(all, k > 0 ? "|" : ""), words[k].written);
+    CHECK(strcmp(all, cases[i].written) == 0, "'%s': '%s'", cases[i].text, all);
+    linnet_pronounced_text_destroy(text);
+  }
+}
+
 /* Some words have another spoken form after a number. */
 static void test_after(const struct world *w) {
   static const char rules[] = "keys outer “ , .\ntable symbol & and\ntable currency $ sun\nnumber c 0 five\n"
@@ -320,6 +374,8 @@ int main(void) {
   test_words(&w);
   test_variants(&w);
   test_capitals(&w);
+  test_beside(&w);
+  test_marks(&w);
   test_after(&w);
   test_bad_utf8(&w);
   test_times(&w);

@@ -14,7 +14,8 @@ static const char vocabulary[] =
     "hundreds "
     "tens thousands dollars dollar cents cent pounds pound pence penny euros euro yen kilograms kilometers per hour "
     "degrees degree celsius meters megahertz gigabytes squared o'clock past number hash equals at dot underscore "
-    "mister missus doctor drive saint street versus et cetera for example that is page pages company co no january "
+    "foot feet inches mister missus doctor drive saint street versus et cetera for example that is page pages company "
+    "co no january "
     "a. b. c. d. e. f. g. h. i. j. k. l. m. n. o. p. q. r. s. t. u. v. w. x. y. z. u.s. i "
     "the it's similar process wood blocks nasa o'neil cafe naive word mid year old well known dogs' 'tis 'em rock "
     "example com path me foo bar mp inch smith either or other hello state of art strasse ";
@@ -57,6 +58,9 @@ static const struct spoken_case cases[] = {
     {"=====", "", NULL},
     {"\xF0\x9F\x99\x82", "", NULL},
     {"", "", NULL},
+    {"'", "", NULL},
+    {"’", "", NULL},
+    {"№", "number", NULL},
     {"wood-blocks", "wood blocks", NULL},
     {"wood‐blocks", "wood blocks", NULL},
     {"wood\xC2\xAD"
@@ -100,7 +104,14 @@ static const struct spoken_case cases[] = {
     {"25.", "twenty five", NULL},
     {"(25)", "twenty five", NULL},
     {"105", "one hundred five", "one oh five"},
+    {"380", "three hundred eighty", "three eighty"},
+    {"305", "three hundred five", "three oh five"},
     {"1,000", "one thousand", NULL},
+    {"1,200", "one thousand two hundred", "twelve hundred"},
+    {"1,250", "one thousand two hundred fifty", "twelve hundred fifty"},
+    {"2,000", "two thousand", NULL},
+    {"2500", "two thousand five hundred", "twenty five hundred"},
+    {"$1,200", "one thousand two hundred dollars", "twelve hundred dollars"},
     {"12,345", "twelve thousand three hundred forty five", "twelve thousand three hundred and forty five"},
     {"1,234,567,890,123",
      "one trillion two hundred thirty four billion five hundred sixty seven million eight hundred ninety thousand one "
@@ -129,9 +140,22 @@ static const struct spoken_case cases[] = {
     {"1/2", "one half", "a half"},
     {"3/4", "three quarters", "three fourths"},
     {"2/3", "two thirds", "two over three"},
+    {"9/11", "nine over eleven", "nine eleven"},
+    {"24/7", "twenty four over seven", "twenty four seven"},
     {"½", "one half", NULL},
     {"2½", "two and a half", NULL},
     {"#1", "number one", "hash one"},
+    /* Roman numerals */
+    {"II", "two", NULL},
+    {"IV", "four", NULL},
+    {"(xiv.)", "fourteen", NULL},
+    {"XXXVIII,", "thirty eight", NULL},
+    {"XIIth", "twelfth", NULL},
+    {"I", "i", NULL},
+    {"X", "x.", NULL},
+    {"IIX", "i. i. x.", NULL},
+    {"XL", "x. l.", NULL},
+    {"iIi", "?iii", NULL},
     /* years and decades */
     {"1984", "nineteen eighty four", "one thousand nine hundred eighty four"},
     {"1905", "nineteen oh five", NULL},
@@ -156,6 +180,10 @@ static const struct spoken_case cases[] = {
     {"20°C", "twenty degrees celsius", NULL},
     {"90°", "ninety degrees", NULL},
     {"60km/h", "sixty kilometers per hour", NULL},
+    {"5'10\"", "five foot ten", "five feet ten inches"},
+    {"5’6”", "five foot six", "five feet six inches"},
+    {"5′10″.", "five foot ten", "five ten"},
+    {"5'10", "five foot ten", NULL},
     {"2:30", "two thirty", "half past two"},
     {"2:05", "two oh five", NULL},
     {"7:00", "seven o'clock", "seven"},
@@ -230,9 +258,11 @@ static void test_english(struct linnet_context *context) {
 
 /* Without rules: the token, or the token without the ASCII punctuation around it. */
 static void test_no_rules(struct linnet_context *context) {
-  static const struct spoken_case plain[] = {
-      {"the", "the", NULL}, {"(the),", "the", NULL}, {"it's", "it's", NULL}, {"it’s", "?it’s", NULL},
-      {"--", "", NULL},     {"25", "?25", NULL},     {"FBI", "?fbi", NULL},  {"wood-blocks", "?wood-blocks", NULL}};
+  static const struct spoken_case plain[] = {{"the", "the", NULL},   {"(the),", "the", NULL},
+                                             {"it's", "it's", NULL}, {"it’s", "?it’s", NULL},
+                                             {"--", "", NULL},       {"'", "", NULL},
+                                             {"’", "", NULL},        {"25", "?25", NULL},
+                                             {"FBI", "?fbi", NULL},  {"wood-blocks", "?wood-blocks", NULL}};
   struct linnet_text_normalizer *n = NULL;
   REQUIRE(linnet_text_normalizer_load(context, NULL, &n) == LINNET_OK, "%s", linnet_context_error(context));
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
@@ -282,6 +312,9 @@ static void test_refused(struct linnet_context *context) {
                {"rule {w} = {1:a}", "the field is not a number"},
                {"rule {n} = {1.1}", "the field is not in a table"},
                {"after {n} = a", "R:1: '{n}': a rule is"},
+               {"before {n} = a", "R:1: '{n}': a rule is"},
+               {"rule {r:0} = a", "R:1: 'r:0': this is not a field"},
+               {"number a 0 b\nrule {r} = {1:each:a}", "the field is not a number"},
                {"rule {n} =", "the rule has no words to say"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     struct linnet_text_normalizer *n = NULL;
