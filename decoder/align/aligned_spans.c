@@ -55,6 +55,7 @@ static struct linnet_span word_span(const struct linnet_aligned_text *t, const s
   size_t count;
   const struct linnet_written_word *written = linnet_pronounced_text_words(t->spoken, &count);
   const char *text = t->tokens[timed->word];
+  const char *with_marks = strcmp(written[timed->word].written, text) != 0 ? written[timed->word].written : NULL;
   struct linnet_span span = {.text = text, .interpolated = 1};
   if (timed->aligned != LINNET_NOT_FOUND) {
     const struct linnet_aligned_word *word = &words[timed->aligned];
@@ -63,6 +64,7 @@ static struct linnet_span word_span(const struct linnet_aligned_text *t, const s
     span.spoken = spoken_words(t, word);
     span.guessed = written[timed->word].source == LINNET_WORD_GUESSED;
   }
+  span.written = with_marks;
   span.start = seconds_of(t, timed->start);
   span.end = seconds_of(t, timed->end);
   return span;

@@ -170,6 +170,10 @@ enum linnet_status linnet_output_json_string(const char *text, linnet_write_fn w
   return sink.failed ? LINNET_ERROR_IO : LINNET_OK;
 }
 
+const char *linnet_span_text(const struct linnet_span *span) {
+  return span->written ? span->written : span->text;
+}
+
 const struct linnet_span *linnet_main_tier(const struct linnet_output *output, size_t *count) {
   *count = output->words ? output->num_words : output->num_phones;
   return output->words ? output->words : output->phones;

@@ -25,6 +25,9 @@ void linnet_put_field(struct linnet_sink *sink, const char *text);
 /* A string with its quotes as JSON writes it. Bytes that are not UTF-8 become U+FFFD. */
 void linnet_put_json_string(struct linnet_sink *sink, const char *text);
 
+/* The text of a span for readers: as it is written, with punctuation beside it. */
+const char *linnet_span_text(const struct linnet_span *span);
+
 /* The words, or the phones of a recording without a tier of words. */
 const struct linnet_span *linnet_main_tier(const struct linnet_output *output, size_t *count);
 

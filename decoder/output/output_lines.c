@@ -39,7 +39,10 @@ static void put_name(struct linnet_sink *sink, const struct linnet_output *outpu
 static void put_line(struct linnet_sink *sink, const struct linnet_span *spans, size_t count) {
   for (size_t i = 0; i < count; i++) {
     linnet_put(sink, i > 0 ? " " : "");
-    linnet_put_field(sink, spans[i].text);
+    if (spans[i].written)
+      linnet_put(sink, spans[i].written);
+    else
+      linnet_put_field(sink, spans[i].text);
   }
   linnet_put(sink, "\n");
 }
@@ -96,7 +99,7 @@ static void put_spans(struct linnet_sink *sink, const char *label, const char *i
     linnet_put(sink, i > 0 ? ",{\"" : "{\"");
     linnet_put(sink, item);
     linnet_put(sink, "\":");
-    linnet_put_json_string(sink, spans[i].text);
+    linnet_put_json_string(sink, linnet_span_text(&spans[i]));
     linnet_put(sink, ",\"start\":");
     linnet_put_number(sink, offset + spans[i].start, 3);
     linnet_put(sink, ",\"end\":");

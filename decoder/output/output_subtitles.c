@@ -27,9 +27,9 @@ static size_t characters(const char *text) {
 
 /* The first span after the cue that begins with spans[first]. */
 static size_t end_of_cue(const struct linnet_span *spans, size_t first, size_t count) {
-  size_t i = first + 1, length = characters(spans[first].text);
+  size_t i = first + 1, length = characters(linnet_span_text(&spans[first]));
   for (; i < count; i++) {
-    length += 1 + characters(spans[i].text);
+    length += 1 + characters(linnet_span_text(&spans[i]));
     if (length > CUE_CHARACTERS || spans[i].start - spans[i - 1].end > pause_seconds ||
         spans[i].end - spans[first].start > cue_seconds)
       break;
@@ -75,7 +75,7 @@ static void put_cues(const struct linnet_output *output, struct linnet_sink *sin
     linnet_put(sink, "\n");
     for (size_t i = first; i < end; i++) {
       linnet_put(sink, i > first ? " " : "");
-      put_text(sink, spans[i].text, style);
+      put_text(sink, linnet_span_text(&spans[i]), style);
     }
     linnet_put(sink, "\n\n");
   }

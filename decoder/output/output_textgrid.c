@@ -61,7 +61,7 @@ static size_t put_intervals(struct linnet_sink *sink, const struct linnet_span *
   for (size_t i = 0; i < count; i++) {
     double start = fmin(microseconds(spans[i].start), seconds), end = fmin(microseconds(spans[i].end), seconds);
     written += put_interval(sink, written, &(struct interval){"", last, start});
-    written += put_interval(sink, written, &(struct interval){spans[i].text, start, end});
+    written += put_interval(sink, written, &(struct interval){linnet_span_text(&spans[i]), start, end});
     last = end;
   }
   return written + put_interval(sink, written, &(struct interval){"", last, seconds});

@@ -28,10 +28,12 @@ struct linnet_span {
   float confidence;  /* 0 to 1 */
   int has_gop;       /* 1: JSON contains `gop`, the goodness of pronunciation (align.h) */
   float gop;
-  int doubtful;       /* in JSON: this aligned word, or phone of a text of phones, was perhaps not spoken (align.h) */
-  const char *spoken; /* in JSON: the spoken words of a written word (pronounced_text.h); NULL: the same */
-  int guessed;        /* in JSON: the pronunciation was guessed */
-  int interpolated;   /* in JSON: the times are interpolated between the neighbours, nothing was recognised */
+  int doubtful;        /* in JSON: this aligned word, or phone of a text of phones, was perhaps not spoken (align.h) */
+  const char *spoken;  /* in JSON: the spoken words of a written word (pronounced_text.h); NULL: the same */
+  int guessed;         /* in JSON: the pronunciation was guessed */
+  int interpolated;    /* in JSON: the times are interpolated between the neighbours, nothing was recognised */
+  const char *written; /* instead of `text`, except in CTM and STM: the word with the punctuation that stands alone
+                          beside it, after spaces (pronounced_text.h); NULL: the same as `text` */
 };
 
 /* Audio that is not part of the aligned text, or text that is not in the audio (align.h). */

@@ -138,6 +138,26 @@ printf '%s 25\n\n%s over zzyx-wood\n' "$its" "$unknown" > unknown.txt
 check 1 "unknown.txt:3:1: '$unknown' has no pronunciation" "${align[@]}" --text-file unknown.txt written.wav
 grep -qF "unknown.txt:3:13: 'zzyx-wood' has no pronunciation (said 'zzyx')" out || fail "a part: $(cat out)"
 
+# What is not said stays in the written form, at the word before it; times do not change, nor do CTM and STM.
+marked=$'[music] It\xe2\x80\x99s \xe2\x80\x94 25 (laughs) wood-blocks --> over [door slams] the water \xe2\x80\xa6'
+"${align[@]}" --text "$marked" --format ctm written.wav > marked.ctm
+"${align[@]}" --text "$its 25 wood-blocks over the water" --format ctm written.wav | cmp - marked.ctm ||
+  fail "marks change words or times: $(cat marked.ctm)"
+[[ $("${align[@]}" --text "$marked" written.wav) == "$marked" ]] || fail 'the text lacks its marks'
+check 0 "$its 25 wood-blocks over the water" "${align[@]}" --text "$marked" --format stm written.wav
+check 0 '"word":"25 (laughs)"' "${align[@]}" --text "$marked" --format json written.wav
+check 0 '"wood-blocks -->"' "${align[@]}" --text "$marked" --format textgrid written.wav
+check 0 'wood-blocks --&gt;' "${align[@]}" --text "$marked" --format vtt written.wav
+check 0 'wood-blocks -->' "${align[@]}" --text "$marked" --format srt written.wav
+
+# Numbers that depend on their neighbours, with the files that ship.
+flite -voice slt -t 'world war two and elizabeth the second on may third with i and six' -o pairs.wav
+"$linnet" align --text 'World War II and Elizabeth II on May 3 with I and VI' --format json pairs.wav > pairs.json
+for pair in 'II","two' 'II","the second' '3","third' 'VI","six'; do
+  grep -qE "\"word\":\"${pair%%\"*}\",[^}]*\"spoken\":\"${pair##*\"}\"" pairs.json || fail "$pair: $(cat pairs.json)"
+done
+! grep -q '"word":"I",[^}]*"spoken"' pairs.json || fail 'I is no pronoun'
+
 # The user's rules, and no rules.
 printf 'table fold \xe2\x80\x99 %s\ntable symbol & and\nnumber n 25 twenty five\nrule {n} = {1:n}\n' "'" > own.rules
 "${align[@]}" --text-rules own.rules --text "$its 25 wood blocks over the water" --unit phone --format ctm written.wav |

@@ -22,18 +22,18 @@ static int append(void *user, const char *bytes, size_t count) {
 /* Quotes, tags, a newline, white space, UTF-8, bytes that are not UTF-8, times that need rounding, a long line,
  * pauses. */
 static const struct linnet_span words[] = {
-    {"the", 0.03, 0.09, 0.98765f, 0, 0, 0, NULL, 0, 0},
-    {"\"quoted\"", 0.09, 0.30000004, 1, 1, -0.25f, 0, NULL, 0, 0},
-    {"a<b>&c", 0.3333333, 0.6666667, 0.5f, 1, 0, 0, NULL, 0, 0},
-    {"gr\xC3\xBC\xC3\x9F", 0.7, 0.9, 0, 1, -INFINITY, 0, NULL, 0, 0},
-    {"two words", 0.9, 1.2, 0.25f, 0, 0, 0, NULL, 0, 0},
-    {"after", 2.5, 2.8, 0.75f, 0, 0, 0, NULL, 0, 0},
-    {"-->", 2.8, 2.9, 0.75f, 0, 0, 0, NULL, 0, 0},
-    {"pneumonoultramicroscopicsilicovolcanoconiosis", 3, 4.5, 0.9f, 0, 0, 0, NULL, 0, 0},
-    {"new\nline", 4.6, 4.9, 0.1f, 0, 0, 0, NULL, 0, 0},
-    {"back\\slash", 4.9, 4.9, 0.1f, 0, 0, 0, NULL, 0, 0}};
-static const struct linnet_span phones[] = {{"DH", 0.03, 0.06, 0.5f, 0, 0, 0, NULL, 0, 0},
-                                            {"AH", 0.06, 0.09, 0.6f, 0, 0, 0, NULL, 0, 0}};
+    {"the", 0.03, 0.09, 0.98765f, 0, 0, 0, NULL, 0, 0, NULL},
+    {"\"quoted\"", 0.09, 0.30000004, 1, 1, -0.25f, 0, NULL, 0, 0, NULL},
+    {"a<b>&c", 0.3333333, 0.6666667, 0.5f, 1, 0, 0, NULL, 0, 0, NULL},
+    {"gr\xC3\xBC\xC3\x9F", 0.7, 0.9, 0, 1, -INFINITY, 0, NULL, 0, 0, NULL},
+    {"two words", 0.9, 1.2, 0.25f, 0, 0, 0, NULL, 0, 0, NULL},
+    {"after", 2.5, 2.8, 0.75f, 0, 0, 0, NULL, 0, 0, NULL},
+    {"-->", 2.8, 2.9, 0.75f, 0, 0, 0, NULL, 0, 0, NULL},
+    {"pneumonoultramicroscopicsilicovolcanoconiosis", 3, 4.5, 0.9f, 0, 0, 0, NULL, 0, 0, NULL},
+    {"new\nline", 4.6, 4.9, 0.1f, 0, 0, 0, NULL, 0, 0, NULL},
+    {"back\\slash", 4.9, 4.9, 0.1f, 0, 0, 0, NULL, 0, 0, NULL}};
+static const struct linnet_span phones[] = {{"DH", 0.03, 0.06, 0.5f, 0, 0, 0, NULL, 0, 0, NULL},
+                                            {"AH", 0.06, 0.09, 0.6f, 0, 0, 0, NULL, 0, 0, NULL}};
 
 enum { WORDS = sizeof words / sizeof *words };
 
@@ -62,9 +62,9 @@ static const struct linnet_output several = {.size = sizeof several,
 static const char *const left_out[] = {"two \"words\"", "after"};
 static const struct linnet_output_jump jumps[] = {{"inserted", 0, 0.03, 0, 0, NULL},
                                                   {"skipped", 0.0625, 0.25, 7, 2, left_out}};
-static const struct linnet_span doubtful[] = {{"the", 0.03, 0.0625, 0.5f, 1, -5, 1, NULL, 0, 0},
-                                              {"25", 0.25, 0.5, 0.5f, 1, -1, 0, "twenty \"five\"", 1, 0},
-                                              {"zz", 0.5, 0.75, 0, 0, 0, 0, NULL, 0, 1}};
+static const struct linnet_span doubtful[] = {{"the", 0.03, 0.0625, 0.5f, 1, -5, 1, NULL, 0, 0, NULL},
+                                              {"25", 0.25, 0.5, 0.5f, 1, -1, 0, "twenty \"five\"", 1, 0, NULL},
+                                              {"zz", 0.5, 0.75, 0, 0, 0, 0, NULL, 0, 1, NULL}};
 
 static void write_whole(const struct linnet_output_format *format, const struct linnet_output *output,
                         struct text *text) {
@@ -167,12 +167,12 @@ static void test_arguments(void) {
   static struct text text;
   const struct linnet_output_format *format = linnet_output_format_find("ctm");
   static const struct linnet_span bad[][2] = {
-      {{"a", 1, 2, 0, 0, 0, 0, NULL, 0, 0}, {"b", 1.5, 3, 0, 0, 0, 0, NULL, 0, 0}},
-      {{"a", 1, 0.5, 0, 0, 0, 0, NULL, 0, 0}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0}},
-      {{"a", NAN, 2, 0, 0, 0, 0, NULL, 0, 0}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0}},
-      {{"a", 1, 2, 0, 0, 0, 0, NULL, 0, 0}, {"b", 2, INFINITY, 0, 0, 0, 0, NULL, 0, 0}},
-      {{NULL, 1, 2, 0, 0, 0, 0, NULL, 0, 0}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0}},
-      {{"a", -1, 2, 0, 0, 0, 0, NULL, 0, 0}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0}}};
+      {{"a", 1, 2, 0, 0, 0, 0, NULL, 0, 0, NULL}, {"b", 1.5, 3, 0, 0, 0, 0, NULL, 0, 0, NULL}},
+      {{"a", 1, 0.5, 0, 0, 0, 0, NULL, 0, 0, NULL}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0, NULL}},
+      {{"a", NAN, 2, 0, 0, 0, 0, NULL, 0, 0, NULL}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0, NULL}},
+      {{"a", 1, 2, 0, 0, 0, 0, NULL, 0, 0, NULL}, {"b", 2, INFINITY, 0, 0, 0, 0, NULL, 0, 0, NULL}},
+      {{NULL, 1, 2, 0, 0, 0, 0, NULL, 0, 0, NULL}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0, NULL}},
+      {{"a", -1, 2, 0, 0, 0, 0, NULL, 0, 0, NULL}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0, NULL}}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     const struct linnet_output output = {
         .size = sizeof output, .id = "u", .seconds = 5, .words = bad[i], .num_words = 2};
