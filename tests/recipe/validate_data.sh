@@ -172,6 +172,17 @@ cmp bad/.backup/utt2spk before || fail 'there is no copy of the old utt2spk'
 [[ $(wc -l < bad/wav.scp) -eq 3 && $(cat bad/spk2utt) == $'a a-1\nb b-1 b-2' ]] || fail 'wav.scp or spk2utt is wrong'
 [[ ! -e bad/.backup/text ]] || fail 'an unchanged file was written again'
 
+# A second run keeps the originals of the first, and names its own folder.
+cp bad/text second
+echo 'c-1 WORDS' >> bad/text
+validate 0 'the files as they were are in bad/.backup.1' --fix bad
+cmp bad/.backup/utt2spk before || fail 'the second --fix replaced the originals of the first'
+[[ $(tail -n 1 bad/.backup.1/text) == 'c-1 WORDS' ]] || fail 'the second --fix saved no text'
+cmp bad/text second || fail 'the second --fix did not mend text'
+rm bad/spk2utt
+validate 0 'no file that was there changed' --fix bad
+[[ ! -e bad/.backup.2 ]] || fail '--fix made an empty backup'
+
 # What --fix cannot do.
 make_folder bad
 sed -i '1s/a$/c/' bad/utt2spk

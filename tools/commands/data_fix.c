@@ -11,10 +11,12 @@
 
 #include "common/tool.h"
 
-/* The new text of each file; NULL: unchanged. */
+enum { MAX_BACKUPS = 10000 };
+
 struct fix {
   struct data_lists *lists;
-  char *texts[DATA_LISTS];
+  char *texts[DATA_LISTS]; /* the new text of each file; NULL: unchanged */
+  char backup[32];         /* the folder within the data folder that holds the old files; "": no old file changes */
 };
 
 /* --- which utterances stay ---------------------------------------------------------------------------------------- */
@@ -146,16 +148,37 @@ static bool write_file(const char *path, const char *text, size_t bytes) {
   return tool_output_commit(&output);
 }
 
+/* Whether a file changes that was there before. */
+static bool replaces(const struct fix *fix, enum data_list list) {
+  return fix->texts[list] && fix->lists->files[list].raw;
+}
+
 static bool back_up(const struct fix *fix, enum data_list list) {
   const struct data_file *file = &fix->lists->files[list];
-  char name[64];
-  if (!fix->texts[list] || !file->raw)
+  char name[96];
+  if (!replaces(fix, list))
     return true;
-  snprintf(name, sizeof name, ".backup/%s", file->name);
+  snprintf(name, sizeof name, "%s/%s", fix->backup, file->name);
   char *path = data_lists_path(fix->lists, name);
   bool good = path && write_file(path, file->raw, file->bytes);
   free(path);
   return good;
+}
+
+/* Makes .backup, or .backup.1, .backup.2 ... if earlier runs have made the ones before it. */
+static bool make_backup(struct fix *fix) {
+  int made = -1;
+  for (int number = 0; made != 0 && number < MAX_BACKUPS; number++) {
+    snprintf(fix->backup, sizeof fix->backup, number > 0 ? ".backup.%d" : ".backup", number);
+    char *path = data_lists_path(fix->lists, fix->backup);
+    made = path ? mkdir(path, 0777) : -1;
+    free(path);
+    if (made != 0 && errno != EEXIST)
+      break;
+  }
+  if (made != 0)
+    tool_fail("%s/%s: %s; nothing was changed", fix->lists->folder, fix->backup, strerror(errno));
+  return made == 0;
 }
 
 static bool replace(const struct fix *fix, enum data_list list) {
@@ -167,17 +190,26 @@ static bool replace(const struct fix *fix, enum data_list list) {
   return good;
 }
 
-static bool write_all(const struct fix *fix) {
-  char *backup = data_lists_path(fix->lists, ".backup");
-  bool good = backup && (mkdir(backup, 0777) == 0 || errno == EEXIST);
-  if (!good)
-    tool_fail("%s/.backup: %s", fix->lists->folder, strerror(errno));
-  free(backup);
+static bool write_all(struct fix *fix) {
+  bool replaced = false, good = true;
+  for (enum data_list list = 0; list < DATA_LISTS; list++)
+    replaced = replaced || replaces(fix, list);
+  if (replaced)
+    good = make_backup(fix);
   for (enum data_list list = 0; good && list < DATA_LISTS; list++)
     good = back_up(fix, list);
   for (enum data_list list = 0; good && list < DATA_LISTS; list++)
     good = replace(fix, list);
   return good;
+}
+
+static void print_kept(const struct fix *fix, size_t kept, size_t before) {
+  const char *folder = fix->lists->folder;
+  printf("%s: kept %zu of %zu utterances; ", folder, kept, before);
+  if (*fix->backup)
+    printf("the files as they were are in %s/%s\n", folder, fix->backup);
+  else
+    puts("no file that was there changed");
 }
 
 bool data_fix(struct data_lists *lists) {
@@ -196,7 +228,6 @@ bool data_fix(struct data_lists *lists) {
   for (enum data_list list = 0; list < DATA_LISTS; list++)
     free(fix.texts[list]);
   if (good)
-    printf("%s: kept %zu of %zu utterances; the files as they were are in %s/.backup\n", lists->folder, kept, before,
-           lists->folder);
+    print_kept(&fix, kept, before);
   return good;
 }

@@ -98,8 +98,9 @@ size_t data_check(struct linnet_context *context, struct data_lists *lists, cons
 /* What `linnet validate-data --fix` writes. */
 
 /* Keeps the utterances that have a good line in every list; call it after data_check. Sorts the lists, drops all other
- * lines, and makes spk2utt from utt2spk. Files that change are first copied to FOLDER/.backup, then replaced one by
- * one. After an interrupt it can run again. False after printing why it stopped. */
+ * lines, and makes spk2utt from utt2spk. Files that change are first copied to a new folder, FOLDER/.backup or
+ * .backup.1 and so on, then replaced one by one. After an interrupt it can run again. False after printing why it
+ * stopped. */
 bool data_fix(struct data_lists *lists);
 
 #endif

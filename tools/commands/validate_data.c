@@ -63,16 +63,17 @@ static int check_options(const char **folders, size_t count) {
 }
 
 int tool_validate_data(int argc, const char **argv) {
-  const struct poptOption table[] = {
-      {"fix", 0, POPT_ARG_NONE, &options.fix, 0,
-       "remove utterances that a file lacks, sort, write spk2utt; old files go to DIR/.backup (default: only report)",
-       NULL},
-      {"no-audio", 0, POPT_ARG_NONE, &options.no_audio, 0,
-       "check that audio files exist, but do not open them (default: open each one)", NULL},
-      {"max-faults", 0, POPT_ARG_INT, &options.max_faults, 0,
-       "print at most N faults of each kind and file (default 10)", "N"},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
-      POPT_TABLEEND};
+  const struct poptOption table[] = {{"fix", 0, POPT_ARG_NONE, &options.fix, 0,
+                                      "remove utterances that a file lacks, sort, write spk2utt; old files go to a new "
+                                      "DIR/.backup (default: only report)",
+                                      NULL},
+                                     {"no-audio", 0, POPT_ARG_NONE, &options.no_audio, 0,
+                                      "check that audio files exist, but do not open them (default: open each one)",
+                                      NULL},
+                                     {"max-faults", 0, POPT_ARG_INT, &options.max_faults, 0,
+                                      "print at most N faults of each kind and file (default 10)", "N"},
+                                     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
+                                     POPT_TABLEEND};
   const struct tool_command command = {.options = table,
                                        .usage = "[OPTIONS] DIR...   (Kaldi data folders)",
                                        .needed = "DIR",
