@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "decoder/words/symbols.h"
+
 enum { MAX_BYTES = 1 << 24, MAX_RULE_DEPTH = 64, MAX_HEIGHT = 1024 };
 
 struct linnet_grammar {
@@ -49,7 +51,8 @@ enum linnet_status linnet_expression_word(struct linnet_grammar_source *source, 
   size_t index = linnet_lexicon_find(source->lexicon, word);
   if (index == LINNET_NOT_FOUND)
     return linnet_fail(source->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: '%.100s' is not in the lexicon: add its pronunciation there", source->name, line, word);
+                       "%s:%zu: '%.100s' is not in the lexicon %.100s: " LINNET_LEXICON_REMEDY, source->name, line,
+                       word, linnet_lexicon_name(source->lexicon));
   *expression = linnet_expression_add(source, LINNET_EXPRESSION_WORD, (uint32_t)index + 1, line);
   return *expression == LINNET_NO_EXPRESSION ? linnet_grammar_out_of_memory(source, line) : LINNET_OK;
 }

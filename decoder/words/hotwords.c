@@ -2,13 +2,15 @@
 #include "decoder/words/hotwords.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "decoder/base/characters.h"
 #include "decoder/base/text_file.h"
 #include "decoder/words/label_tree.h"
+#include "decoder/words/symbols.h"
 
-enum { MAX_BYTES = 1 << 26, MAX_WORDS = 64 };
+enum { MAX_BYTES = 1 << 26, MAX_WORDS = 64, MISSING_BYTES = 160 /* of a message */ };
 
 static const double default_weight = 10, max_weight = 100;
 
@@ -22,6 +24,10 @@ struct linnet_hotwords {
   struct linnet_context *context;
   const struct linnet_lexicon *lexicon; /* while it is read */
   struct linnet_text text;
+  struct {
+    size_t count, line;       /* of different words; the line of the first */
+    char list[MISSING_BYTES]; /* 'A', 'B' ... */
+  } missing;                  /* in the lexicon */
   struct phrase *phrases;
   size_t count, capacity;
   int *tokens; /* of all phrases */
@@ -39,12 +45,36 @@ static enum linnet_status out_of_memory(const struct linnet_hotwords *h) {
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
+/* Adds a word to the list of missing ones, unless it is there or the list is full. */
+static void note_missing(struct linnet_hotwords *h, const char *word) {
+  const size_t length = strlen(h->missing.list);
+  char quoted[MISSING_BYTES];
+  snprintf(quoted, sizeof quoted, "'%.100s'", word);
+  if (strstr(h->missing.list, quoted))
+    return;
+  if (h->missing.count++ == 0)
+    h->missing.line = h->text.line;
+  if (length + strlen(quoted) + 3 < MISSING_BYTES)
+    snprintf(h->missing.list + length, MISSING_BYTES - length, "%s%s", length > 0 ? ", " : "", quoted);
+  else if (length > 0 && h->missing.list[length - 1] != '.')
+    memcpy(h->missing.list + length, "...", 4);
+}
+
+static enum linnet_status judge_missing(const struct linnet_hotwords *h) {
+  const size_t count = h->missing.count;
+  if (count == 0)
+    return LINNET_OK;
+  return linnet_fail(h->context, LINNET_ERROR_FORMAT, "%s:%zu: %s %s not in the lexicon %.100s: " LINNET_LEXICON_REMEDY,
+                     h->text.name, h->missing.line, h->missing.list, count == 1 ? "is" : "are",
+                     linnet_lexicon_name(h->lexicon));
+}
+
 static enum linnet_status add_token(struct linnet_hotwords *h, struct phrase *phrase, const char *word) {
   size_t index = linnet_lexicon_find(h->lexicon, word);
-  if (index == LINNET_NOT_FOUND)
-    return linnet_fail(h->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: '%.100s' is not in the lexicon: add its pronunciation there", h->text.name,
-                       h->text.line, word);
+  if (index == LINNET_NOT_FOUND) {
+    note_missing(h, word);
+    index = 0; /* the list is refused at its end */
+  }
   if (phrase->count == MAX_WORDS)
     return linnet_fail(h->context, LINNET_ERROR_LIMIT, "%s:%zu: the phrase has more than %d words", h->text.name,
                        h->text.line, MAX_WORDS);
@@ -88,7 +118,7 @@ static enum linnet_status read_lines(struct linnet_hotwords *h) {
     h->phrases = grown;
     h->phrases[h->count++] = phrase;
   }
-  return LINNET_OK;
+  return judge_missing(h);
 }
 
 /* --- the automaton ------------------------------------------------------------------------------------------------ */

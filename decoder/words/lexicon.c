@@ -19,6 +19,7 @@ struct pronunciation {
 
 struct linnet_lexicon {
   struct linnet_context *context;
+  char *name; /* of its file */
   bool fold_case;
   struct linnet_names words;
   struct linnet_symbols *phones;
@@ -36,6 +37,7 @@ void(linnet_lexicon_settings_default)(struct linnet_lexicon_settings *settings, 
 void linnet_lexicon_destroy(struct linnet_lexicon *lexicon) {
   if (!lexicon)
     return;
+  linnet_free(lexicon->context, lexicon->name);
   linnet_names_clear(&lexicon->words);
   linnet_symbols_destroy(lexicon->phones);
   linnet_free(lexicon->context, lexicon->pronunciations);
@@ -54,6 +56,10 @@ static void fold(char *text) {
 
 const struct linnet_symbols *linnet_lexicon_phones(const struct linnet_lexicon *lexicon) {
   return lexicon->phones;
+}
+
+const char *linnet_lexicon_name(const struct linnet_lexicon *lexicon) {
+  return lexicon->name;
 }
 
 size_t linnet_lexicon_num_words(const struct linnet_lexicon *lexicon) {
@@ -430,7 +436,7 @@ static enum linnet_status build(struct builder *b) {
   return order_by_word(b);
 }
 
-static enum linnet_status builder_open(struct builder *b, struct linnet_context *context,
+static enum linnet_status builder_open(struct builder *b, struct linnet_context *context, const char *name,
                                        const struct linnet_lexicon_settings *settings,
                                        const struct linnet_symbols *phones) {
   *b = (struct builder){.context = context, .allowed = phones, .written = {.context = context}};
@@ -440,9 +446,10 @@ static enum linnet_status builder_open(struct builder *b, struct linnet_context 
   if (!b->lexicon)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a lexicon");
   b->lexicon->context = context;
+  b->lexicon->name = linnet_strdup(context, name);
   b->lexicon->words.context = context;
   b->lexicon->fold_case = b->settings.fold_case != 0;
-  return LINNET_OK;
+  return b->lexicon->name ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a lexicon");
 }
 
 /* Releases the builder. On success *lexicon gets the lexicon, else it is destroyed. */
@@ -466,7 +473,7 @@ enum linnet_status linnet_lexicon_load(struct linnet_context *context, const cha
   if (!context || !path || !lexicon)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lexicon_load: an argument is NULL");
   struct builder builder;
-  enum linnet_status status = builder_open(&builder, context, settings, phones);
+  enum linnet_status status = builder_open(&builder, context, path, settings, phones);
   if (status == LINNET_OK)
     status = linnet_text_open(context, path, MAX_BYTES, &builder.text);
   if (status == LINNET_OK)
@@ -482,7 +489,7 @@ enum linnet_status linnet_lexicon_load_memory(struct linnet_context *context, co
   if (!context || (!data && bytes > 0) || !name || !lexicon)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lexicon_load_memory: an argument is NULL");
   struct builder builder;
-  enum linnet_status status = builder_open(&builder, context, settings, phones);
+  enum linnet_status status = builder_open(&builder, context, name, settings, phones);
   if (status == LINNET_OK)
     status = linnet_text_open_memory(context, data, bytes, name, MAX_BYTES, &builder.text);
   if (status == LINNET_OK)

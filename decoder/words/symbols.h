@@ -13,6 +13,11 @@ enum linnet_status linnet_symbols_from_names(const struct linnet_names *names, s
 enum linnet_status linnet_symbols_copy(struct linnet_context *context, const struct linnet_symbols *from,
                                        struct linnet_symbols **symbols);
 
+/* The name of the file that a lexicon was read from, and what helps if it lacks words. */
+const char *linnet_lexicon_name(const struct linnet_lexicon *lexicon);
+#define LINNET_LEXICON_REMEDY                                                                                          \
+  "'linnet g2p --model G2P --complete LEXICON --text TEXT --output NEW' adds the words of lines 'ID WORD WORD ...'"
+
 /* --- vocabulary --------------------------------------------------------------------------------------------------- */
 
 /* The symbols, and a lexicon with these symbols as phones: they give words and phones their labels. */

@@ -197,6 +197,9 @@ grep -qF -- "--text:1:22: 'stars,' has no pronunciation" out || fail "all unknow
 grep -qF -- '--g2p FILE' out || fail "the remedy: $(cat out)"
 check 1 'frames and the audio has' "${align[@]}" --text "$sun $birds $birds $birds $birds" sun.wav
 check 0 'words are doubtful' "${align[@]}" --text "$birds" sun.wav
+check 2 '--jump-cost: needs --jumps' "${align[@]}" --jump-cost 20 --text "$sun" sun.wav
+check 2 '--frame-cost: needs --jumps' "${align[@]}" --frame-cost 2 --text "$sun" sun.wav
+check 2 '--unit word: --phones is a text without words' "$linnet" align --phones 'DH AH' --unit word sun.wav
 check 0 "omits words 8 to 13, 'Bright' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" sun.wav
 check 0 '{"kind":"skipped","start":' "${align[@]}" --jumps --format json --text "$sun $birds" sun.wav
 grep -qF '"word":7,"words":["Bright","birds","sing","in","the","trees."]}]' out || fail "jumps: $(cat out)"

@@ -198,7 +198,7 @@ check 1 'the model is not causal' listen --model whole/model.safetensors --raw s
 check 1 'statistics of the whole utterance' listen --model late/model.safetensors --raw s16le -
 check 1 'the model is not causal' transcribe --live --model whole/model.safetensors wav/0.wav
 check 1 'nowhere: No such file' listen --model nowhere --raw s16le -
-check 1 'second_pass: nowhere: No such file' listen --model folder --second-pass nowhere --raw s16le -
+check 1 '--second-pass: nowhere: No such file' listen --model folder --second-pass nowhere --raw s16le -
 check 1 'No such file' transcribe --live nowhere.wav
 check 2 'one file at a time' transcribe --live wav/0.wav wav/1.wav
 check 2 'one file at a time' transcribe --live --data data

@@ -61,6 +61,9 @@ for command in transcribe 'features --out x.ark'; do
   check 2 '--max-seconds -1: must be 0' "$linnet" "${parts[@]}" --max-seconds -1 x.wav
   check 2 'add --raw FORMAT, or omit them' "$linnet" "${parts[@]}" --raw-rate 8000 x.wav
 done
+check 2 '--lattice-format dot: needs --lattice FILE' "$linnet" decode --symbols x --lattice-format dot x.ark
+check 2 '--unknown-bonus: needs --unknown-penalty' "$linnet" decode --symbols x --words --lexicon y --unknown-bonus 3 x.ark
+check 2 '--insertion-bonus: counts symbols' "$linnet" decode --symbols x --words --lexicon y --insertion-bonus 3 x.ark
 check 2 '--order 2: needs --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
 check 2 '--discount-fallback: needs --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
 [[ $failures -eq 0 ]]

@@ -80,7 +80,7 @@ printf '{"model": "phones.safetensors", "ensemble_wieght": 0.5}' > folder/misspe
 check 1 'do you mean "ensemble_weight"?' transcribe --model folder/misspelt.json sound.wav
 printf '{"model": "phones.safetensors", "search": "words", "lexicon": "nowhere.txt"}' > folder/missing.json
 check 1 'lexicon: folder/nowhere.txt' transcribe --model folder/missing.json sound.wav
-check 1 'lexicon: folder/nowhere.txt: No such file or directory (in the options, or in folder/missing.json)' \
+check 1 'transcribe: folder/missing.json: lexicon: folder/nowhere.txt: No such file or directory' \
   transcribe --model folder/missing.json sound.wav
 mkdir wrong
 printf '{"model": "../folder/phones.safetensors", "ensemble_weight": 1}' > wrong/recognizer.json
@@ -91,10 +91,35 @@ for command in 'align --text IN --lexicon folder/lexicon.txt' 'posteriors --out 
 done
 for command in transcribe 'transcribe --live' 'transcribe --beam 5' 'listen --raw s16le'; do
   read -r -a parts <<< "$command"
-  check 1 "$weight (in the options, or in wrong/recognizer.json)" "${parts[@]}" --model wrong - < sound.wav
+  check 1 "linnet ${parts[0]}: wrong/recognizer.json: $weight" "${parts[@]}" --model wrong - < sound.wav
 done
-check 1 'hotwords: nowhere: No such file or directory (in the options, or in folder/recognizer.json)' \
-  transcribe --model folder --hotwords nowhere sound.wav
+check 1 'transcribe: --hotwords: nowhere: No such file or directory' transcribe --model folder --hotwords nowhere sound.wav
+printf 'IN Kudelski 3\nTrondheim\nKudelski\n' > names
+check 1 "--hotwords: names:1: 'Kudelski', 'Trondheim' are not in the lexicon folder/lexicon.txt" \
+  transcribe --model folder --hotwords names sound.wav
+sed 's/"search"/"hotwords": "..\/names", "search"/' folder/recognizer.json > folder/names.json
+check 1 "folder/names.json: hotwords: folder/../names:1: 'Kudelski'" transcribe --model folder/names.json sound.wav
+echo 'names Kudelski Trondheim' > text
+"$linnet" g2p --model "$here/../../models/english/g2p.bin" --complete folder/lexicon.txt --text text --output completed \
+  2> err || fail "--complete: $(cat err)"
+check 0 '' transcribe --model folder --lexicon completed --hotwords names sound.wav
+
+# An empty variable counts as unset; $LINNET_LEXICON is for what has no lexicon of its own.
+for command in transcribe 'align --text IN'; do
+  read -r -a parts <<< "$command"
+  for value in '' nowhere; do
+    LINNET_LEXICON=$value check 0 '' "${parts[@]}" --model folder sound.wav
+  done
+done
+LINNET_LEXICON='' check 2 'words need pronunciations' transcribe --model "$phones" --words sound.wav
+LINNET_LEXICON=nowhere check 1 '$LINNET_LEXICON: nowhere: No such file' \
+  transcribe --model "$phones" --words sound.wav
+LINNET_LEXICON=nowhere check 1 'nowhere: No such file' align --model "$phones" --text IN sound.wav
+check 1 '--insertion-bonus: counts symbols' transcribe --model folder --insertion-bonus -3 sound.wav
+check 1 '--blank-penalty 3: only greedy decoding' transcribe --model folder --blank-penalty 3 sound.wav
+check 1 '--unknown-bonus: needs --unknown-penalty' transcribe --model folder --unknown-bonus 3 sound.wav
+check 0 '' transcribe --model folder --unknown-bonus 3 --unknown-penalty 5 sound.wav
+check 2 '--recursive: searches folders' transcribe --model folder --recursive --data folder
 check 2 '--ensemble-weight 1: must be 0 or more' transcribe --model folder --ensemble-weight 1 sound.wav
 check 1 'is no recognizer' transcribe --model folder --second-pass "$phones" sound.wav
 check 2 '--blank-penalty nan: must be -100 to 100' transcribe --model "$phones" --blank-penalty nan sound.wav

@@ -97,7 +97,7 @@ decode+=(--lexicon lexicon)
 check 2 'needs --lattice' "${decode[@]}" --lattice-symbols x post.txt
 check 2 'only one of --grammar and --lm' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
 check 2 '--unknown-penalty at least 0' "${decode[@]}" --unknown-penalty -1 post.txt
-check 1 "silences: SPN is not one of the symbols, which 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
+check 1 "--silence: SPN is not one of the symbols, which 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
 printf ';;; nothing but a comment\n' > bad
 check 1 "bad: has no words: write lines 'WORD PHONE PHONE" decode --symbols symbols --words --lexicon bad post.txt
 printf 'TO\n' > bad
@@ -111,8 +111,8 @@ check 1 'grammar: bad: the grammar accepts nothing: write' "${decode[@]}" --gram
 printf 'TO T UW\nAH AH0\n' > bad
 check 1 "bad:2: phone 'AH' is unknown" decode --symbols symbols --words --lexicon bad post.txt
 printf 'to\nnine\n' > bad
-check 1 "grammar: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --grammar bad post.txt
-check 1 "hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad post.txt
+check 1 "--grammar: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --grammar bad post.txt
+check 1 "--hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad post.txt
 printf '#JSGF V1.0;\npublic <a> = to <b>;\n<b> = for <b>;\n' > bad
 check 1 'grammar: bad:3: rule <b> refers to itself' "${decode[@]}" --grammar bad post.txt
 check 1 'nowhere' "${decode[@]}" --grammar nowhere post.txt

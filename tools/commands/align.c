@@ -13,8 +13,9 @@
 static struct {
   char *model, *text, *text_file, *phones, *lexicon, *unit;
   int jumps, skip_unknown;
-  float jump_cost, frame_cost;
-} options;
+  double jump_cost, frame_cost;
+} options = {.jump_cost = TOOL_NOT_GIVEN, .frame_cost = TOOL_NOT_GIVEN};
+static char word[] = "word"; /* the default of --unit */
 
 struct job {
   struct linnet_recognizer *recognizer;
@@ -83,8 +84,10 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   struct linnet_align_settings settings;
   linnet_align_settings_default(&settings);
   settings.jumps = options.jumps;
-  settings.jump_cost = options.jump_cost;
-  settings.frame_cost = options.frame_cost;
+  if (options.jump_cost != TOOL_NOT_GIVEN)
+    settings.jump_cost = (float)options.jump_cost;
+  if (options.frame_cost != TOOL_NOT_GIVEN)
+    settings.frame_cost = (float)options.frame_cost;
   settings.calibrations = &item->job->calibrations;
   if (!read_text(item, context, index))
     return false;
@@ -198,8 +201,8 @@ static bool data_has_phones(void) {
  * were not named. False after printing what is missing. */
 static bool choose_words(struct linnet_context *context, struct job *job) {
   const bool wanted = options.text || options.text_file;
-  job->source =
-      (struct align_words_source){word_options_lexicon(options.lexicon), tool_find_word_files(context, options.model)};
+  job->source.files = tool_find_word_files(context, options.model);
+  job->source.named = tool_choose_lexicon(options.lexicon, &job->source.files);
   job->words = !options.phones && (align_words_pronounced(&job->source, false) ||
                                    (align_words_pronounced(&job->source, true) && !data_has_phones()));
   return !wanted || job->words || align_words_fail() == TOOL_OK;
@@ -227,8 +230,18 @@ static int run(struct linnet_context *context, const char *path, const char **pa
 
 /* One file needs one text; a data folder contains its texts. */
 static bool check_texts(const char **paths, size_t count) {
+  if (paths && options.phones && options.unit && strcmp(options.unit, "word") == 0) {
+    tool_usage("--unit word: --phones is a text without words; give --text, or omit --unit");
+    return false;
+  }
+  if (!options.unit)
+    options.unit = word;
   int texts = !!options.text + !!options.text_file + !!options.phones;
   bool folder = count == 0;
+  if (paths && !options.jumps && (options.jump_cost != TOOL_NOT_GIVEN || options.frame_cost != TOOL_NOT_GIVEN)) {
+    tool_usage("%s: needs --jumps", options.jump_cost != TOOL_NOT_GIVEN ? "--jump-cost" : "--frame-cost");
+    return false;
+  }
   if (strcmp(options.unit, "word") != 0 && strcmp(options.unit, "phone") != 0) {
     tool_usage("--unit %s: must be phone or word", options.unit);
     return false;
@@ -247,11 +260,6 @@ static bool check_texts(const char **paths, size_t count) {
 }
 
 int tool_align(int argc, const char **argv) {
-  struct linnet_align_settings defaults;
-  linnet_align_settings_default(&defaults);
-  options.unit = "word";
-  options.jump_cost = defaults.jump_cost;
-  options.frame_cost = defaults.frame_cost;
   const struct poptOption table[] = {
       {"text", 't', POPT_ARG_STRING, &options.text, 0, "the words that are spoken (default: those of --data)", "WORDS"},
       {"text-file", 'T', TOOL_INPUT, &options.text_file, 0,
@@ -259,8 +267,8 @@ int tool_align(int argc, const char **argv) {
       {"phones", 'p', POPT_ARG_STRING, &options.phones, 0,
        "the phones that are spoken, separated by spaces (default: words)", "PHONES"},
       {"lexicon", 'l', TOOL_INPUT, &options.lexicon, 0,
-       "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: $LINNET_LEXICON; else the phones of --data; "
-       "else that of the recognizer)",
+       "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: those of the recognizer, or the phones of "
+       "--data; without a recognizer, $LINNET_LEXICON)",
        "FILE"},
       {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what to write: phone, or word (default if the text has words)",
        "UNIT"},
@@ -270,9 +278,9 @@ int tool_align(int argc, const char **argv) {
        "audio and text may differ: find omitted and repeated words, and sound without text (default: every word is "
        "spoken, in order)",
        NULL},
-      {"jump-cost", 0, POPT_ARG_FLOAT, &options.jump_cost, 0,
+      {"jump-cost", 0, POPT_ARG_DOUBLE, &options.jump_cost, 0,
        "with --jumps: cost of leaving and reentering the text, a natural logarithm (default 60)", "X"},
-      {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0,
+      {"frame-cost", 0, POPT_ARG_DOUBLE, &options.frame_cost, 0,
        "with --jumps: cost of each frame of sound outside the text (default 2)", "X"},
       TOOL_MODEL_ROW(options.model),
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},

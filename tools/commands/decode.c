@@ -289,7 +289,7 @@ static bool open_search(struct linnet_context *context, struct decoding *d) {
   if (!names)
     tool_fail("out of memory for the names of %zu symbols", count);
   else if (linnet_search_create(context, names, count, &settings, &d->search) != LINNET_OK)
-    tool_fail_context(context);
+    search_options_fail(context, NULL);
   free(names);
   return d->search != NULL;
 }

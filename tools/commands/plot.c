@@ -243,11 +243,13 @@ static bool open_recognizer(struct plotting *p, struct linnet_context *context, 
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
-  struct plotting p = {.words.named = word_options_lexicon(options.lexicon)};
+  struct plotting p = {.words.named = NULL};
   const bool known = options.text || options.phones;
   int code = TOOL_FAILURE;
-  if (options.text)
+  if (options.text) {
     p.words.files = tool_find_word_files(context, options.model);
+    p.words.named = tool_choose_lexicon(options.lexicon, &p.words.files);
+  }
   if (options.text && !align_words_pronounced(&p.words, true))
     code = align_words_fail();
   else if (open_recognizer(&p, context, path) &&
@@ -282,8 +284,8 @@ int tool_plot(int argc, const char **argv) {
       {"text", 't', POPT_ARG_STRING, &options.text, 0, "align these words (default: recognise)", "WORDS"},
       {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "align these phones (default: recognise)", "PHONES"},
       {"lexicon", 'l', TOOL_INPUT, &options.lexicon, 0,
-       "pronunciations for --text, as in CMUdict or Kaldi (default: $LINNET_LEXICON, else the lexicon of the model's "
-       "folder)",
+       "pronunciations for --text, as in CMUdict or Kaldi (default: those of the recognizer; without one, "
+       "$LINNET_LEXICON)",
        "FILE"},
       {"start", 0, POPT_ARG_DOUBLE, &options.start, 0, "draw from this time on (default 0)", "SECONDS"},
       {"end", 0, POPT_ARG_DOUBLE, &options.end, 0, "draw up to this time (default: the end)", "SECONDS"},

@@ -2,6 +2,7 @@
 #include "search_options.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "tool.h"
 
@@ -111,6 +112,19 @@ bool beam_options_check(bool optional, bool recognizer) {
     return false;
   }
   return check_pruning(optional) && check_model(optional, recognizer) && check_priors(optional, recognizer);
+}
+
+bool beam_options_fit(bool words) {
+  const bool useless = words && options.insertion_bonus != 0;
+  if (useless)
+    tool_usage("--insertion-bonus: counts symbols, but this search is for words: use --word-bonus, or --phones");
+  return !useless;
+}
+
+const char *beam_options_source(const char *key) {
+  if (options.lm && strcmp(key, "language_model") == 0)
+    return "--lm";
+  return options.priors && strcmp(key, "priors") == 0 ? "--priors" : NULL;
 }
 
 bool beam_options_given(void) {

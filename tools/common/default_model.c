@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "search_options.h"
 #include "tool.h"
 
 #define SHIPPED_RECOGNIZER "english/recognizer.json"
@@ -47,7 +48,7 @@ bool tool_names_recognizer(const char *path) {
 
 /* The model that the user names, or NULL. */
 static const char *given_model(const char *named) {
-  const char *given = named ? named : getenv("LINNET_MODEL");
+  const char *given = named ? named : tool_variable("LINNET_MODEL");
   return given && *given ? given : NULL;
 }
 
@@ -123,6 +124,16 @@ struct tool_word_files tool_find_word_files(struct linnet_context *context, cons
   return files;
 }
 
+const char *tool_choose_lexicon(const char *option, const struct tool_word_files *files) {
+  char path[PATH_BYTES];
+  if (option)
+    return option;
+  const bool found =
+      files->lexicon || (files->folder && snprintf(path, sizeof path, "%s/lexicon.txt", files->folder) < PATH_BYTES &&
+                         access(path, R_OK) == 0);
+  return found ? NULL : tool_variable("LINNET_LEXICON");
+}
+
 bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
                         struct linnet_recognizer_settings *settings) {
   *file = NULL;
@@ -138,12 +149,10 @@ bool tool_load_settings(struct linnet_context *context, const char *path, struct
   return true;
 }
 
-int tool_fail_recognizer(const struct linnet_context *context, const char *path, bool options) {
+int tool_fail_recognizer(const struct linnet_context *context, const char *path) {
   if (!tool_names_recognizer(path) || tool_interrupted())
     return tool_fail_context(context);
-  const char *error = linnet_context_error(context), *name = is_folder(path) ? "/recognizer.json" : "";
-  return options ? tool_fail("%s (in the options, or in %s%s)", error, path, name)
-                 : tool_fail("%s%s: %s", path, name, error);
+  return tool_fail("%s%s: %s", path, is_folder(path) ? "/recognizer.json" : "", linnet_context_error(context));
 }
 
 char *tool_find_model(struct linnet_context *context, const char *named) {
@@ -185,7 +194,7 @@ struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, c
   settings.partial_interval = 0;
   settings.second_pass = NULL;
   if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)
-    tool_fail_recognizer(context, path, search != NULL);
+    search ? search_options_fail(context, path) : tool_fail_recognizer(context, path);
   if (recognizer && calibrations)
     *calibrations =
         adapted.calibrations ? *adapted.calibrations : *linnet_model_calibrations(linnet_recognizer_model(recognizer));

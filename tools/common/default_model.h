@@ -33,6 +33,10 @@ struct tool_word_files {
 /* Those of the recognizer that tool_find_recognizer finds. */
 struct tool_word_files tool_find_word_files(struct linnet_context *context, const char *named);
 
+/* The lexicon that the user names: that of the option, or of $LINNET_LEXICON if the recognizer has none. NULL: the
+ * recognizer's, if it has one. */
+const char *tool_choose_lexicon(const char *option, const struct tool_word_files *files);
+
 /* The path of a file that ships with the models, installed or in the source tree; release it with free. NULL if it is
  * missing. */
 char *tool_find_shipped(const char *name);
@@ -47,9 +51,8 @@ char *tool_find_shipped(const char *name);
 bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
                         struct linnet_recognizer_settings *settings);
 
-/* Prints why the recognizer or model at `path` failed to open, and names its settings file; `options` says whether
- * options may have changed these settings. Returns the exit code. */
-int tool_fail_recognizer(const struct linnet_context *context, const char *path, bool options);
+/* Prints why the recognizer or model at `path` failed to open, and names its settings file. Returns the exit code. */
+int tool_fail_recognizer(const struct linnet_context *context, const char *path);
 
 /* Creates a recognizer with another search (NULL: greedy), and without endpoints, for the model of the recognizer or
  * model at `path`; NULL after printing why it failed. *calibrations (may be NULL) become those of its confidences. */

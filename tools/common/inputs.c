@@ -40,6 +40,10 @@ const char *inputs_data_folder(void) {
 }
 
 const char **inputs_arguments(poptContext parsed, size_t *count) {
+  if (options.data && options.recursive) {
+    tool_usage("--recursive: searches folders of the command line, but --data names the files: omit one of them");
+    return NULL;
+  }
   const char **paths = tool_arguments(parsed, options.data ? "" : "FILE", options.data ? 0 : SIZE_MAX, count);
   size_t streams = 0;
   for (size_t i = 0; paths && i < *count; i++)

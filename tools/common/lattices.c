@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct { char *path, *format, *symbols; } options = {.format = "kaldi"};
+static char kaldi[] = "kaldi"; /* the default format */
+static struct { char *path, *format, *symbols; } options;
 
 struct poptOption lattices_options[] = {
     {"lattice", 0, TOOL_OUTPUT, &options.path, 0,
@@ -24,6 +25,12 @@ bool lattices_check(void) {
     tool_usage("--lattice-symbols %s: needs --lattice FILE", options.symbols);
     return false;
   }
+  if (options.format && !options.path) {
+    tool_usage("--lattice-format %s: needs --lattice FILE", options.format);
+    return false;
+  }
+  if (!options.format)
+    options.format = kaldi;
   if (linnet_lattice_format_find(options.format))
     return true;
   tool_usage("--lattice-format %s: must be kaldi or dot", options.format);

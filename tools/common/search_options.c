@@ -14,7 +14,8 @@ bool search_options_given(void) {
 
 bool search_options_check(bool optional, bool recognizer) {
   const bool none = optional && !recognizer && !word_options_given() && !lattices_path();
-  return beam_options_check(none, recognizer) && word_options_check(recognizer) && lattices_check();
+  return beam_options_check(none, recognizer) && word_options_check(recognizer) &&
+         (recognizer || beam_options_fit(word_options_given())) && lattices_check();
 }
 
 bool search_options_read(struct linnet_search_settings *settings, bool optional) {
@@ -27,7 +28,21 @@ bool search_options_read(struct linnet_search_settings *settings, bool optional)
   beam_options_read(settings);
   if (settings->kind == LINNET_SEARCH_WORDS)
     word_options_read(settings);
-  return word_options_fit(settings->kind == LINNET_SEARCH_WORDS);
+  const bool words = settings->kind == LINNET_SEARCH_WORDS;
+  return word_options_fit(words) && beam_options_fit(words) && word_options_fit_unknown(settings->unknown_penalty);
+}
+
+static const char *source_of(const char *key);
+
+/* An error of a setting begins with its key. */
+int search_options_fail(const struct linnet_context *context, const char *path) {
+  const char *error = linnet_context_error(context);
+  char key[32];
+  snprintf(key, sizeof key, "%.*s", (int)strcspn(error, ":"), error);
+  const char *source = tool_interrupted() ? NULL : source_of(key);
+  if (source)
+    return tool_fail("%s%s", source, error + strlen(key));
+  return path ? tool_fail_recognizer(context, path) : tool_fail_context(context);
 }
 
 /* --- a recognizer with these options ------------------------------------------------------------------------------ */
@@ -55,8 +70,23 @@ struct poptOption recognizer_options_table[] = {
      "PATH"},
     POPT_TABLEEND};
 
+static const char *source_of(const char *key) {
+  const char *source = beam_options_source(key);
+  if (!source)
+    source = word_options_source(key);
+  return source || !second_pass_option || strcmp(key, "second_pass") != 0 ? source : "--second-pass";
+}
+
 bool recognizer_options_default(void) {
   return !second_pass_option && blank_penalty == TOOL_NOT_GIVEN && !search_options_given();
+}
+
+static bool blank_penalty_fits(bool greedy) {
+  const bool fits = greedy || blank_penalty == TOOL_NOT_GIVEN;
+  if (!fits)
+    tool_usage("--blank-penalty %g: only greedy decoding has it; a search with a beam takes --priors FILE",
+               blank_penalty);
+  return fits;
 }
 
 /* Whether the options ask for words, or for other results of a recognizer. */
@@ -65,13 +95,10 @@ static bool takes_recognizer(const char *path) {
 }
 
 static bool check_blank_penalty(void) {
-  const bool greedy = !search_options_given();
-  if (greedy && fabs(blank_penalty) <= 100)
-    return true;
-  tool_usage(greedy ? "--blank-penalty %g: must be -100 to 100"
-                    : "--blank-penalty %g: only greedy decoding has it; a search with a beam takes --priors FILE",
-             blank_penalty);
-  return false;
+  const bool good = fabs(blank_penalty) <= 100;
+  if (!good)
+    tool_usage("--blank-penalty %g: must be -100 to 100", blank_penalty);
+  return good && blank_penalty_fits(!search_options_given());
 }
 
 bool recognizer_options_check(const char *path) {
@@ -118,14 +145,15 @@ bool recognizer_options_read(struct recognizer_options *options, struct linnet_c
   }
   if (second_pass_option)
     options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
-  return search_options_read(&options->search, true);
+  return search_options_read(&options->search, true) &&
+         blank_penalty_fits(options->search.kind == LINNET_SEARCH_GREEDY);
 }
 
 struct linnet_recognizer *recognizer_options_create(const struct recognizer_options *options,
                                                     struct linnet_context *context, const char *path) {
   struct linnet_recognizer *recognizer = NULL;
   if (linnet_recognizer_create(context, &options->settings, &recognizer) != LINNET_OK)
-    tool_fail_recognizer(context, path, true);
+    search_options_fail(context, path);
   return recognizer;
 }
 

@@ -24,6 +24,12 @@ bool beam_options_nbest(void);
 /* Writes the values of the options to settings; other members stay unchanged. */
 void beam_options_read(struct linnet_search_settings *settings);
 
+/* False after printing which option is of no use in a search for words, or without one. */
+bool beam_options_fit(bool words);
+
+/* The option that gave the setting of this key of a recognizer.json; NULL: none did. */
+const char *beam_options_source(const char *key);
+
 /* The file of the language model, NULL: none. */
 const char *beam_options_lm(void);
 
@@ -42,12 +48,15 @@ bool word_options_check(bool recognizer);
 /* False after printing which option is of no use, if the search is not for words. */
 bool word_options_fit(bool words);
 
+/* The same if it is of no use because the search, whose penalty this is, finds no unknown words. */
+bool word_options_fit_unknown(float unknown_penalty);
+
 /* Writes the values of the options to settings; other members stay unchanged. Call it once; pointers are valid to the
  * end of the program. */
 void word_options_read(struct linnet_search_settings *settings);
 
-/* The path of the lexicon: that of the option, or of $LINNET_LEXICON; NULL: none. */
-const char *word_options_lexicon(const char *option);
+/* The option, or the variable, that gave the setting of this key of a recognizer.json; NULL: none did. */
+const char *word_options_source(const char *key);
 
 /* --- the search that both ask for (search_options.c) -------------------------------------------------------------- */
 
@@ -62,6 +71,10 @@ bool search_options_check(bool optional, bool recognizer);
  * search, greedy decoding stays if `optional`; else it becomes LINNET_SEARCH_SYMBOLS. Pointers are valid to the end of
  * the program. False after printing which option is of no use for that search. */
 bool search_options_read(struct linnet_search_settings *settings, bool optional);
+
+/* Prints why a search, or the recognizer at `path` (NULL: there is none), failed to open, and where the setting at
+ * fault came from: the option, or the key of the settings file. Returns the exit code. */
+int search_options_fail(const struct linnet_context *context, const char *path);
 
 /* --- a recognizer with these options ------------------------------------------------------------------------------ */
 

@@ -373,6 +373,11 @@ int tool_exit_code(int code) {
   return code == TOOL_INTERRUPTED ? 128 + (interrupted ? interrupted : SIGINT) : code;
 }
 
+const char *tool_variable(const char *name) {
+  const char *value = getenv(name);
+  return value && *value ? value : NULL;
+}
+
 double tool_clock(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -20,10 +20,10 @@ static struct {
 
 struct poptOption word_options_table[] = {
     {"words", 'w', POPT_ARG_NONE, &options.words, 0,
-     "search for words of a lexicon (default: as the recognizer says, or for symbols if there is none)", NULL},
+     "search for words of a lexicon (default: as the recognizer says; without a recognizer, for symbols)", NULL},
     {"lexicon", 'l', TOOL_INPUT, &options.lexicon, 0,
-     "pronunciations, as in CMUdict or Kaldi's lexicon.txt or lexiconp.txt (default: the recognizer's, or "
-     "$LINNET_LEXICON)",
+     "pronunciations, as in CMUdict or Kaldi's lexicon.txt or lexiconp.txt (default: those of the recognizer; without "
+     "one, $LINNET_LEXICON)",
      "FILE"},
     {"grammar", 0, TOOL_INPUT, &options.grammar, 0,
      "find only sentences of this grammar: JSGF, or one phrase per line (default: any sentence)", "FILE"},
@@ -40,8 +40,25 @@ struct poptOption word_options_table[] = {
      "symbols that may stand between words, such as SIL,SPN (default: none)", "NAMES"},
     POPT_TABLEEND};
 
-const char *word_options_lexicon(const char *option) {
-  return option ? option : getenv("LINNET_LEXICON");
+static bool lexicon_from_variable; /* also the search's lexicon comes from $LINNET_LEXICON */
+
+static const char *find_lexicon(void) {
+  return options.lexicon ? options.lexicon : tool_variable("LINNET_LEXICON");
+}
+
+const char *word_options_source(const char *key) {
+  const struct {
+    const char *key, *source;
+    bool given;
+  } sources[] = {{"lexicon", "--lexicon", options.lexicon != NULL},
+                 {"lexicon", "$LINNET_LEXICON", lexicon_from_variable},
+                 {"grammar", "--grammar", options.grammar != NULL},
+                 {"hotwords", "--hotwords", options.hotwords != NULL},
+                 {"silences", "--silence", options.silence != NULL}};
+  for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+    if (sources[i].given && strcmp(sources[i].key, key) == 0)
+      return sources[i].source;
+  return NULL;
 }
 
 bool word_options_given(void) {
@@ -74,10 +91,19 @@ bool word_options_fit(bool words) {
   return !useless;
 }
 
+bool word_options_fit_unknown(float unknown_penalty) {
+  const bool useless = options.unknown_bonus != TOOL_NOT_GIVEN && !(unknown_penalty < INFINITY);
+  if (useless)
+    tool_usage("--unknown-bonus: needs --unknown-penalty, without which there are no unknown words");
+  return !useless;
+}
+
 bool word_options_check(bool recognizer) {
   if (!recognizer && !word_options_fit(options.words))
     return false;
-  if (options.words && !recognizer && !word_options_lexicon(options.lexicon)) {
+  if (!recognizer && !word_options_fit_unknown((float)options.unknown_penalty))
+    return false;
+  if (options.words && !recognizer && !find_lexicon()) {
     tool_usage("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
                "(https://github.com/cmusphinx/cmudict)");
     return false;
@@ -113,8 +139,10 @@ static void read_silences(struct linnet_search_settings *settings) {
 }
 
 void word_options_read(struct linnet_search_settings *settings) {
-  if (options.lexicon || !settings->lexicon.path)
-    settings->lexicon = (struct linnet_source){.path = word_options_lexicon(options.lexicon)};
+  if (options.lexicon || !settings->lexicon.path) {
+    settings->lexicon = (struct linnet_source){.path = find_lexicon()};
+    lexicon_from_variable = !options.lexicon && settings->lexicon.path;
+  }
   if (options.grammar) {
     settings->grammar = (struct linnet_source){.path = options.grammar};
     settings->language_model = (struct linnet_source){.path = NULL};

@@ -202,6 +202,7 @@ static const struct refusal hotword_refusals[] = {
     {"red on 2\n\nRED ON", "g:3: the phrase appears twice, first in line 1"},
     {"red -inf", "g:1: the weight is -inf"},
     {"3", "g:1: '3' is not in the lexicon"},
+    {"red blue\npurple 2\nblue", "g:1: 'blue', 'purple' are not in the lexicon"},
 };
 
 static void test_hotwords(const struct scene *s) {
