@@ -54,7 +54,7 @@ without_clock() { sed 's/"clock":[0-9.]*,//' "$1"; }
 near live expected 'lines of text'
 "$linnet" listen --raw s16le - < long.raw > lines || fail 'listen'
 same lines live 'lines of text from a file on standard input'
-dd if=long.raw bs=777 status=none | "$linnet" listen --raw s16le --rate 16000 - > lines || fail 'listen to a pipe'
+dd if=long.raw bs=777 status=none | "$linnet" listen --raw s16le --raw-rate 16000 - > lines || fail 'listen to a pipe'
 same lines live 'lines of text by a pipe'
 
 "$linnet" transcribe --live --live-speed 0 --raw s16le --format json long.raw > events || fail 'events'
@@ -181,10 +181,10 @@ check 2 'not one of s16le' listen --raw wav -
 check 2 'transcribe --live' listen wav/0.wav
 check 2 'must be text or json' listen --format srt --raw s16le -
 check 2 '--nbest: unknown option' listen --nbest 3 --raw s16le -
-check 2 'names a microphone' listen --device x --raw s16le -
+check 2 "--microphone x: but '-' reads a pipe" listen --microphone x --raw s16le -
 check 2 'only one of --phones and --words' listen --phones --words --raw s16le -
-check 1 'microphone' listen --device 'a device that nobody has'
-if "$linnet" listen --list-devices 2> err > devices; then
+check 1 'microphone' listen --microphone 'a device that nobody has'
+if "$linnet" listen --list-microphones 2> err > devices; then
   grep -q $'^[0-9]*\t.*Hz' devices || fail "the list of microphones: $(cat devices)"
 else
   grep -q microphone err || fail "the list of microphones: $(cat err)"
@@ -192,8 +192,12 @@ fi
 if ! grep -q 'made without PortAudio' err; then
   [[ $(ldd "$linnet") != *portaudio* ]] || fail 'the command is linked to PortAudio'
   mkdir broken && : > broken/libportaudio.so.2
-  LD_LIBRARY_PATH=$PWD/broken check 1 'install it (Debian: libportaudio2)' listen --list-devices
+  LD_LIBRARY_PATH=$PWD/broken check 1 'install it (Debian: libportaudio2)' listen --list-microphones
 fi
+for option in --rate=16000 --channels=1; do # former names
+  cmp <("$linnet" listen --raw s16le "$option" - < wav/0.raw) <("$linnet" listen --raw s16le - < wav/0.raw) || fail "$option"
+done
+check 2 '--microphone x' listen --device x --raw s16le -
 check 1 'the model is not causal' listen --model whole/model.safetensors --raw s16le -
 check 1 'statistics of the whole utterance' listen --model late/model.safetensors --raw s16le -
 check 1 'the model is not causal' transcribe --live --model whole/model.safetensors wav/0.wav
@@ -205,8 +209,8 @@ check 2 'one file at a time' transcribe --live --data data
 check 2 'must be at least 0' transcribe --live --live-speed -1 wav/0.wav
 check 2 'needs --live' transcribe --live-speed 2 wav/0.wav
 check 2 'always have endpoints' transcribe --live --endpoints wav/0.wav
-check 2 'are for a pipe' listen --rate 48000
-check 2 'are for a pipe' listen --channels 2
+check 2 'are for a pipe' listen --raw-rate 48000
+check 2 'are for a pipe' listen --raw-channels 2
 check 2 'text or json' transcribe --live --format ctm wav/0.wav
 check 2 'omit --output' transcribe --live --output x wav/0.wav
 check 2 'omit --nbest and --lattice' transcribe --live --beam 4 --nbest 2 wav/0.wav

@@ -16,7 +16,7 @@ pulseaudio -n --daemonize=no --exit-idle-time=-1 -L module-native-protocol-unix 
 server=$!
 trap 'kill $server 2> /dev/null || true; rm -rf "$work"' EXIT
 until [[ -S run/pulse/native ]] || ! kill -0 $server 2> /dev/null; do sleep 0.1; done
-if ! "$linnet" listen --list-devices > devices 2> err || ! grep -q pulse devices; then
+if ! "$linnet" listen --list-microphones > devices 2> err || ! grep -q pulse devices; then
   echo "SKIPPED: PortAudio finds no PulseAudio: $(cat err devices pulse.log)"
   exit 77
 fi
@@ -46,7 +46,7 @@ common=$(tr ' ' '\n' < expected | sort -u | comm -12 - words | wc -l)
 
 # Without its device, it gives the last result, says why it ends, and fails.
 status=0
-listen --device pulse
+listen --microphone pulse
 kill $server
 wait $process || status=$?
 [[ $status -eq 1 ]] || fail "status $status without a microphone: $(cat err)"

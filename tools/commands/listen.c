@@ -9,13 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *model_option, *format_option = "text", *device_option;
+static char *model_option, *format_option = "text", *microphone_option;
 static struct raw_options raw_option = RAW_DEFAULTS;
 static int list_option;
 
+/* Options as they were called before; the help does not show them. */
+static struct poptOption former_names[] = {
+    {"device", 0, POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN, &microphone_option, 0, NULL, NULL},
+    {"list-devices", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &list_option, 0, NULL, NULL},
+    {"rate", 0, POPT_ARG_DOUBLE | POPT_ARGFLAG_DOC_HIDDEN, &raw_option.rate, 0, NULL, NULL},
+    {"channels", 0, POPT_ARG_INT | POPT_ARGFLAG_DOC_HIDDEN, &raw_option.channels, 0, NULL, NULL},
+    POPT_TABLEEND};
+
 static int listen_to_microphone(struct live *live) {
   struct linnet_audio *audio = NULL;
-  struct microphone *microphone = microphone_open(live->reading, device_option, live_rate(live), &audio);
+  struct microphone *microphone = microphone_open(live->reading, microphone_option, live_rate(live), &audio);
   live->microphone = microphone;
   int code = microphone ? live_run(live, audio, false) : TOOL_FAILURE;
   if (code == TOOL_OK) /* not interrupted */
@@ -59,11 +67,11 @@ static bool check_options(const char *const *arguments, bool pipe) {
   else if (!pipe && raw_option.format)
     tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option.format);
   else if (!pipe && (raw_option.rate != TOOL_NOT_GIVEN || raw_option.channels != TOOL_NO_INTEGER))
-    tool_usage("--rate and --channels are for a pipe: omit them; the microphone's samples are converted");
+    tool_usage("--raw-rate and --raw-channels are for a pipe: omit them; the microphone's samples are converted");
   else if (raw_option.format && linnet_sample_format_find(raw_option.format) == LINNET_SAMPLE_NONE)
     tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option.format);
-  else if (pipe && device_option)
-    tool_usage("--device %s names a microphone, but '-' reads a pipe: omit one of them", device_option);
+  else if (pipe && microphone_option)
+    tool_usage("--microphone %s: but '-' reads a pipe: omit one of them", microphone_option);
   else
     return true;
   return false;
@@ -89,14 +97,14 @@ int tool_listen(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"format", 'f', POPT_ARG_STRING, &format_option, 0,
        "text: one line per pause (default); json: one event per line, also for partial results", "FORMAT"},
-      {"device", 0, POPT_ARG_STRING, &device_option, 0,
-       "microphone: a number or a part of a name that --list-devices prints (default: the system's microphone)",
-       "NAME"},
-      {"list-devices", 0, POPT_ARG_NONE, &list_option, 0, "print the microphones and exit (default: listen)", NULL},
+      {"microphone", 0, POPT_ARG_STRING, &microphone_option, 0,
+       "a number or a part of a name that --list-microphones prints (default: the system's microphone)", "NAME"},
+      {"list-microphones", 0, POPT_ARG_NONE, &list_option, 0, "print the microphones and exit (default: listen)", NULL},
       {"raw", 0, POPT_ARG_STRING, &raw_option.format, 0,
        "with '-': format of the samples, " RAW_FORMATS " (default: a microphone)", "FORMAT"},
-      RAW_RATE_ROW("rate", raw_option),
-      RAW_CHANNELS_ROW("channels", raw_option),
+      RAW_RATE_ROW(raw_option),
+      RAW_CHANNELS_ROW(raw_option),
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, former_names, 0, NULL, NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Search (default: as the recognizer says):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words (default: as the recognizer says):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_live_options, 0, "Common options:", NULL},

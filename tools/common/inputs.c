@@ -29,8 +29,8 @@ struct poptOption inputs_options[] = {
     {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "use channel N, counted from 0 (default: the mean of all)",
      "N"},
     RAW_FORMAT_ROW(options.raw),
-    RAW_RATE_ROW("raw-rate", options.raw),
-    RAW_CHANNELS_ROW("raw-channels", options.raw),
+    RAW_RATE_ROW(options.raw),
+    RAW_CHANNELS_ROW(options.raw),
     {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
      "refuse longer audio; 0: no limit (default: 14400 for raw pipes if the model is not causal, else 0)", "S"},
     POPT_TABLEEND};

@@ -50,10 +50,10 @@ struct raw_options {
     "raw", 0, POPT_ARG_STRING, &(raw).format, 0,                                                                       \
         "audio has no header; its samples are " RAW_FORMATS " (default: audio with a header)", "FORMAT"                \
   }
-#define RAW_RATE_ROW(name, raw)                                                                                        \
-  { name, 0, POPT_ARG_DOUBLE, &(raw).rate, 0, "sample rate of --raw audio (default 16000)", "HZ" }
-#define RAW_CHANNELS_ROW(name, raw)                                                                                    \
-  { name, 0, POPT_ARG_INT, &(raw).channels, 0, "channels of --raw audio (default 1)", "N" }
+#define RAW_RATE_ROW(raw)                                                                                              \
+  { "raw-rate", 0, POPT_ARG_DOUBLE, &(raw).rate, 0, "sample rate of --raw audio (default 16000)", "HZ" }
+#define RAW_CHANNELS_ROW(raw)                                                                                          \
+  { "raw-channels", 0, POPT_ARG_INT, &(raw).channels, 0, "channels of --raw audio (default 1)", "N" }
 
 /* Writes the values to settings of audio. False if there is no such format. */
 bool raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings);

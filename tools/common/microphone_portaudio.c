@@ -183,7 +183,7 @@ static bool start(struct microphone *m, struct linnet_context *context, const ch
   const PaDeviceIndex index = find_device(device);
   double rate = sample_rate;
   if (index == paNoDevice) {
-    tool_fail("there is no microphone%s%s; --list-devices prints the microphones", device ? " " : "",
+    tool_fail("there is no microphone%s%s; --list-microphones prints the microphones", device ? " " : "",
               device ? device : "");
     return false;
   }
