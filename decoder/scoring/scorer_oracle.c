@@ -1,5 +1,6 @@
 /* Oracles: scores the path of each lattice, or the hypothesis of each n-best list, that is nearest to the reference. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <linnet/lattice.h>
@@ -221,6 +222,37 @@ static enum linnet_status fill_list(struct oracle *o, struct linnet_symbols *sym
   return status;
 }
 
+/* Whether a hypothesis has the name ID-RANK of a reference's ID, and the one before it in the list is there. */
+static bool is_listed(const struct oracle *o, const struct linnet_transcripts *hypotheses, const char *name) {
+  const char *dash = strrchr(name, '-');
+  char other[1024];
+  const size_t digits = dash ? strspn(dash + 1, "0123456789") : 0;
+  const unsigned long rank = digits > 0 && !dash[1 + digits] ? strtoul(dash + 1, NULL, 10) : 0;
+  if (rank == 0 || dash[1] == '0' || (size_t)(dash - name) >= sizeof other - digits - 2)
+    return false;
+  snprintf(other, sizeof other, "%.*s", (int)(dash - name), name);
+  if (linnet_transcripts_find(o->reference, other) == LINNET_NOT_FOUND)
+    return false;
+  snprintf(other, sizeof other, "%.*s-%lu", (int)(dash - name), name, rank - 1);
+  return rank == 1 || linnet_transcripts_find(hypotheses, other) != LINNET_NOT_FOUND;
+}
+
+/* Hypotheses in no list of a reference. */
+static enum linnet_status judge_unlisted(const struct oracle *o, const struct linnet_transcripts *hypotheses,
+                                         size_t extra, size_t count) {
+  size_t first = 0;
+  while (first + 1 < count && is_listed(o, hypotheses, linnet_transcripts_id(hypotheses, first)))
+    first++;
+  const char *name = linnet_transcripts_id(hypotheses, first);
+  if (o->scorer->settings.allow_extra)
+    return linnet_scorer_judge_extra(o->scorer, extra, count, name);
+  return linnet_fail(
+      o->scorer->context, LINNET_ERROR_FORMAT,
+      "%zu of %zu hypotheses are in no list of a reference, the first is '%.100s': those of an utterance "
+      "ID have the names ID-1, ID-2 ...",
+      extra, count, name);
+}
+
 static enum linnet_status score_lists(struct oracle *o, struct linnet_symbols *symbols,
                                       const struct linnet_transcripts *hypotheses) {
   size_t used = 0, count = linnet_transcripts_num_utterances(hypotheses);
@@ -230,8 +262,7 @@ static enum linnet_status score_lists(struct oracle *o, struct linnet_symbols *s
   }
   if (used == count)
     return LINNET_OK;
-  return linnet_scorer_judge_extra(o->scorer, count - used, count,
-                                   "whose names are not ID-1, ID-2 ... of a reference's ID");
+  return judge_unlisted(o, hypotheses, count - used, count);
 }
 
 enum linnet_status linnet_scorer_add_nbest(struct linnet_scorer *scorer, const struct linnet_transcripts *reference,

@@ -1,6 +1,7 @@
 /* Raw PCM: samples without a header; from a pipe, they are read as they arrive. */
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/reader.h"
 #include "frontend/audio/audio_decoder.h"
 
@@ -91,8 +92,8 @@ static size_t fill(struct linnet_decoder *decoder, size_t max_bytes, size_t fram
 static enum linnet_status finish(struct linnet_decoder *decoder) {
   LINNET_TRY(linnet_bytes_check(decoder->bytes));
   if (decoder->held > 0)
-    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: ignores %zu bytes after the last whole frame",
-               decoder->bytes->name, decoder->held);
+    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: ignores %zu byte%s after the last whole frame",
+               decoder->bytes->name, decoder->held, linnet_plural(decoder->held));
   decoder->held = 0;
   return LINNET_OK;
 }

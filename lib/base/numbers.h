@@ -13,6 +13,11 @@
 #define LINNET_HOST_DEVICE
 #endif
 
+/* The ending of a noun that is counted. */
+static inline const char *linnet_plural(size_t count) {
+  return count == 1 ? "" : "s";
+}
+
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 LINNET_HOST_DEVICE static inline size_t linnet_min_size(size_t a, size_t b) {

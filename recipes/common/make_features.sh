@@ -70,7 +70,7 @@ copy_lists() {
 
 # Utterances and frames, as the logs of all parts count them.
 count_frames() {
-	cat "$log".*.log | awk '/^[0-9]+ utterances, [0-9]+ frames/ {u += $1; f += $3} END {print u + 0, f + 0}'
+	cat "$log".*.log | awk '/^[0-9]+ utterances?, [0-9]+ frames?/ {u += $1; f += $3} END {print u + 0, f + 0}'
 }
 
 # leave_out: removes utterances without features from the new lists

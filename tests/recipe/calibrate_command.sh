@@ -43,6 +43,8 @@ check 0 'confidence  right  phones' "$linnet" calibrate -m folder phones.ref pho
 printf "$recognizer" 2 > folder/recognizer.json
 check 1 'folder: its "confidence" is a calibration of phones already' "$linnet" calibrate -m folder phones.ref phones.json
 check 1 "utterance 'u00' is missing in the reference" "$linnet" calibrate -m plain.safetensors /dev/null phones.json
+sed 's/"utterance" *: *"[^"]*", *//' phones.json > files.json
+check 1 "HYP must come from 'linnet transcribe --data DIR" "$linnet" calibrate -m plain.safetensors phones.ref files.json
 check 1 'phones.ref: must hold lines of' "$linnet" calibrate -m plain.safetensors phones.ref phones.ref
 check 2 'HYP.json is missing' "$linnet" calibrate phones.ref
 

@@ -176,6 +176,7 @@ flite -voice slt -t 'over the water' -o data/b.wav
 printf 'a a.wav\nb b.wav\n' > data/wav.scp
 "$linnet" posteriors --model "$model" --data data --out post.ark --scp post.scp --estimate-priors priors 2> /dev/null
 "$linnet" info --symbols "$model" > symbols
+[[ $("$linnet" info --symbols --json "$model") == '{"file": "'*'", "symbols": ["<blk>"'* ]] || fail 'symbols as JSON'
 "$linnet" decode --symbols symbols ark:post.ark > hyp 2> /dev/null
 "$linnet" decode --symbols symbols scp:post.scp > hyp.scp 2> /dev/null
 "$linnet" transcribe --model "$model" --data data --beam 50 > hyp.transcribe 2> /dev/null
@@ -294,7 +295,7 @@ awk 'NF >= 40 {for (i = 1; i <= 40; i++) if (i % 2 ? $i < -1e4 : $i > -9e9) bad+
 awk 'NR % 2 == 0 {print $1}' symbols | sort > impossible
 [[ -s said && -z $(comm -12 said impossible) ]] || fail "impossible symbols: $(comm -12 said impossible)"
 : > nothing.raw
-check 1 'none of 1 utterances could be used, the first is nothing.raw' posteriors --model "$model" --raw s16le \
+check 1 'none of 1 utterance could be used, the first is nothing.raw' posteriors --model "$model" --raw s16le \
   --out x.ark nothing.raw
 # Results are the same, in the order of the archive, on any number of threads.
 for i in {1..40}; do sed "s/^u1/v$i/; /^u2/d" post.txt; done > many.txt

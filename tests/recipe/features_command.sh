@@ -36,7 +36,7 @@ check 0 '6 utterances' data -o text.ark --text --num-mel 10
 [[ $(awk '$1 == "]" || NF >= 10' text.ark | wc -l) -eq 645 ]] || fail 'not 645 rows in text.ark'
 
 # Files and standard input give the same features as the folder.
-check 0 '1 utterances' data/u3.wav -o file.ark --text
+check 0 '1 utterance,' data/u3.wav -o file.ark --text
 "$linnet" features - -o pipe.ark --text < data/u3.wav 2> out || fail 'standard input'
 "$linnet" features - --raw s16le -o raw.ark --text < <(tail -c 30000 data/u3.wav) 2> out || fail 'raw standard input'
 cmp <(tail -n +2 file.ark) <(tail -n +2 pipe.ark) || fail 'standard input gives other features'
@@ -54,7 +54,7 @@ printf 'u2 wav.ark:3\nu3 wav.ark:20050\n' > archived/wav.scp
 check 0 '2 utterances' archived -o archived.ark --text
 cmp archived.ark <("$linnet" features data -o - --text 2> /dev/null | awk '/^u/ {on = /^u[23] /} on') ||
   fail 'entries of an archive give other features'
-check 0 '1 utterances' archived/wav.ark:20050 -o entry.ark --text
+check 0 '1 utterance,' archived/wav.ark:20050 -o entry.ark --text
 sed -n '2,$p' file.ark | cmp - <(sed -n '2,$p' entry.ark) || fail 'an entry of an archive as a file'
 sed 's/$/ x/' archived/wav.scp | awk '{print $1, substr($1, 1, 1)}' > archived/utt2spk
 sed 's/$/ WORDS/' <(cut -d ' ' -f 1 archived/wav.scp) > archived/text
@@ -96,7 +96,7 @@ grep -q 'u8: .*--run-commands' out || fail 'u8 is not named'
 [[ $(cut -d' ' -f1 some.scp | tr '\n' ' ') == 'u1 u3 u4 u5 u6 ' ]] || fail 'the other utterances are missing'
 check 1 '2 of 8 utterances failed' some -o run.ark --scp run.scp --run-commands
 grep -q '^u8 ' run.scp || fail 'the command was not run'
-check 1 'none of 1 utterances' some/u2.wav -o none.ark
+check 1 'none of 1 utterance could' some/u2.wav -o none.ark
 [[ ! -e none.ark ]] || fail 'an archive without utterances exists'
 
 # Wrong command lines.

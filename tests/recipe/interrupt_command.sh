@@ -148,7 +148,7 @@ same parts before 'a refused --resume'
 check 2 '--resume needs --output FILE or --output-dir DIR' "$linnet" transcribe "${raw[@]}" --resume s1.raw s2.raw
 check 2 'only one of --resume and --lattice' "$linnet" transcribe "${raw[@]}" --resume --output parts --beam 4 --lattice l s1.raw
 "$linnet" transcribe "${raw[@]}" --output bare s1.raw
-check 0 'skipped 1 of 1 inputs' "$linnet" transcribe "${raw[@]}" --output bare --resume s2.raw
+check 0 'skipped 1 of 1 input,' "$linnet" transcribe "${raw[@]}" --output bare --resume s2.raw
 [[ $(cat bare) == "$("$linnet" transcribe "${raw[@]}" s1.raw)" ]] || fail 'a finished single result was replaced'
 
 # A run without any result leaves an older file as it was, and no file that --resume would take for a result.

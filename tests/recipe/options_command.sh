@@ -64,6 +64,8 @@ done
 check 2 '--lattice-format dot: needs --lattice FILE' "$linnet" decode --symbols x --lattice-format dot x.ark
 check 2 '--unknown-bonus: needs --unknown-penalty' "$linnet" decode --symbols x --words --lexicon y --unknown-bonus 3 x.ark
 check 2 '--insertion-bonus: counts symbols' "$linnet" decode --symbols x --words --lexicon y --insertion-bonus 3 x.ark
+check 0 'search for words of a lexicon (default: for' "$linnet" decode --help
+! grep -q 'recognizer' out || fail "decode --help: it has no recognizer: $(grep recognizer out)"
 check 2 '--order 2: needs --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
 check 2 '--discount-fallback: needs --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
 [[ $failures -eq 0 ]]

@@ -78,6 +78,8 @@ check 2 '--max-seconds -5: must be 0' transcribe --max-seconds -5 sound.wav
 check 2 '--beam -1: must be 1' transcribe --model folder --beam -1 sound.wav
 printf '{"model": "phones.safetensors", "ensemble_wieght": 0.5}' > folder/misspelt.json
 check 1 'do you mean "ensemble_weight"?' transcribe --model folder/misspelt.json sound.wav
+printf '{"model": "phones.safetensors", "foo": 0.5}' > folder/misspelt.json
+check 1 ', ...' transcribe --model folder/misspelt.json sound.wav # whole keys of the list
 printf '{"model": "phones.safetensors", "search": "words", "lexicon": "nowhere.txt"}' > folder/missing.json
 check 1 'lexicon: folder/nowhere.txt' transcribe --model folder/missing.json sound.wav
 check 1 'transcribe: folder/missing.json: lexicon: folder/nowhere.txt: No such file or directory' \

@@ -46,8 +46,8 @@ validate 1 'is no folder that can be read' nowhere
 # fault TEXT COUNT: the command must report the fault in the folder `bad`; --fix must leave COUNT utterances.
 fault() {
   validate 1 "$1" bad
-  check 0 "good: $2 utterances" "$linnet" validate-data --fix bad
-  validate 0 "good: $2 utterances" bad
+  check 0 "good: $2 utterance" "$linnet" validate-data --fix bad
+  validate 0 "good: $2 utterance" bad
   make_folder bad
 }
 
@@ -200,7 +200,7 @@ validate 1 'no utterance is in all lists' --fix bad
 printf 'a\0b\n' > bad/text
 validate 1 'bad/text: is binary' bad
 rm bad/text bad/wav.scp
-validate 1 'bad/wav.scp: is missing, and so is feats.scp' bad
+validate 1 'bad/wav.scp: is missing, and so is feats.scp; add the file, or name the right folder' bad
 
 # Many faults of one kind: the command prints the first and counts the others.
 make_folder bad

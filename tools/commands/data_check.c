@@ -1,4 +1,5 @@
 /* The checks of `linnet validate-data`, each with its remedy. */
+#include "base/numbers.h"
 #include "data_lists.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ enum fault {
   UNKNOWN,
   FIELDS,
   NO_FILE,
+  NO_LIST,
   NO_AUDIO,
   OUTSIDE,
   ORDER,
@@ -46,8 +48,9 @@ static const char *const remedies[FAULTS] = {
     [ABSENT] = "add the line, or remove the id from all files",
     [UNKNOWN] = "remove the line, or add the id there",
     [FIELDS] = "correct the line, or remove the id from all files",
-    [NO_FILE] =
-        "correct the path (relative ones start in the folder, the two above or the current one) or remove the id",
+    [NO_FILE] = "correct the path, or remove the id from all files; a relative path may start in the data folder, in "
+                "one of the two folders above it, or in the current folder",
+    [NO_LIST] = "add the file, or name the right folder",
     [NO_AUDIO] = "replace the file, or remove the id from all files",
     [OUTSIDE] = "correct the times, or remove the id from all files",
     [ORDER] = "begin the ids of utterances with their speakers, in all files (--fix does not)",
@@ -82,12 +85,16 @@ __attribute__((format(printf, 5, 6))) static void report(struct check *check, en
   printf(" %s; %s\n", what, remedies[fault]);
 }
 
+static void print_rest(const struct data_file *file, const char *folder, size_t count, const char *remedy) {
+  printf("%s/%s: %zu more such fault%s; %s\n", folder, file->name, count, linnet_plural(count), remedy);
+}
+
 static void report_rest(const struct check *check) {
   for (enum data_list list = 0; list < DATA_LISTS; list++)
     for (enum fault fault = 0; fault < FAULTS; fault++)
       if (check->counts[list][fault] > check->settings->max_faults)
-        printf("%s/%s: %zu more such faults; %s\n", check->lists->folder, check->lists->files[list].name,
-               check->counts[list][fault] - check->settings->max_faults, remedies[fault]);
+        print_rest(&check->lists->files[list], check->lists->folder,
+                   check->counts[list][fault] - check->settings->max_faults, remedies[fault]);
 }
 
 /* --- every list by itself ----------------------------------------------------------------------------------------- */
@@ -411,7 +418,8 @@ static void check_spk2utt(struct check *check) {
   for (size_t i = 0; i < utt2spk->count; i++)
     wanted += !utt2spk->lines[i].bad;
   if (named != wanted)
-    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "has %zu utterances, but utt2spk has %zu", named, wanted);
+    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "has %zu utterance%s, but utt2spk has %zu", named, linnet_plural(named),
+           wanted);
 }
 
 /* --- the lists among each other ----------------------------------------------------------------------------------- */
@@ -481,14 +489,14 @@ static void check_speakers(struct check *check) {
 static void check_presence(struct check *check) {
   const struct data_file *files = check->lists->files;
   if (!files[DATA_UTT2SPK].path)
-    report(check, DATA_UTT2SPK, NULL, ABSENT, "is missing: a line 'UTTERANCE SPEAKER' for each utterance");
+    report(check, DATA_UTT2SPK, NULL, NO_LIST, "is missing: a line 'UTTERANCE SPEAKER' for each utterance");
   if (!files[DATA_WAV].path && !files[DATA_FEATS].path)
-    report(check, DATA_WAV, NULL, ABSENT, "is missing, and so is feats.scp");
+    report(check, DATA_WAV, NULL, NO_LIST, "is missing, and so is feats.scp");
   if (files[DATA_SEGMENTS].path && !files[DATA_WAV].path)
-    report(check, DATA_WAV, NULL, ABSENT, "is missing, although there are segments");
+    report(check, DATA_WAV, NULL, NO_LIST, "is missing, although there are segments");
   const struct data_file *all = data_lists_utterances(check->lists);
   if (all && all->sorted == 0)
-    report(check, (enum data_list)(all - files), NULL, ABSENT, "names no utterance");
+    report(check, (enum data_list)(all - files), NULL, NO_LIST, "names no utterance");
 }
 
 size_t data_check(struct linnet_context *context, struct data_lists *lists,

@@ -1,4 +1,5 @@
 /* Decides which lines of a data folder stay, and writes the corrected files with backups. */
+#include "base/numbers.h"
 #include "data_lists.h"
 
 #include <errno.h>
@@ -205,7 +206,7 @@ static bool write_all(struct fix *fix) {
 
 static void print_kept(const struct fix *fix, size_t kept, size_t before) {
   const char *folder = fix->lists->folder;
-  printf("%s: kept %zu of %zu utterances; ", folder, kept, before);
+  printf("%s: kept %zu of %zu utterance%s; ", folder, kept, before, linnet_plural(before));
   if (*fix->backup)
     printf("the files as they were are in %s/%s\n", folder, fix->backup);
   else

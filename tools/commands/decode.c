@@ -7,6 +7,7 @@
 #include <linnet/kaldi.h>
 #include <linnet/lexicon.h>
 
+#include "base/numbers.h"
 #include "common/journal.h"
 #include "common/lattices.h"
 #include "common/matrix_source.h"
@@ -243,9 +244,11 @@ static int decode_all(struct linnet_context *context, struct decoding *d) {
   pthread_mutex_destroy(&d->mutex);
   code = close_output(d, &output, code);
   if (code == TOOL_OK && d->skipped > 0)
-    fprintf(stderr, "skipped %zu of %zu inputs, which have results\n", d->skipped, d->utterances);
+    fprintf(stderr, "skipped %zu of %zu input%s, which have results\n", d->skipped, d->utterances,
+            linnet_plural(d->utterances));
   if (code == TOOL_OK)
-    fprintf(stderr, "%zu utterances, %zu frames in %.3f s of all threads\n", d->utterances, d->frames, d->seconds);
+    fprintf(stderr, "%zu utterance%s, %zu frame%s in %.3f s of all threads\n", d->utterances,
+            linnet_plural(d->utterances), d->frames, linnet_plural(d->frames), d->seconds);
   return code;
 }
 
@@ -316,6 +319,7 @@ static int run(struct linnet_context *context, const char **inputs, size_t count
 int tool_decode(int argc, const char **argv) {
   options.format = "text";
   options.output = "-";
+  word_options_without_recognizer();
   const struct poptOption table[] = {
       {"symbols", 's', TOOL_INPUT, &options.symbols, 0,
        "names of the columns, one per line, or Kaldi's lines 'name index'; index 0 is the blank (required)", "FILE"},

@@ -1,6 +1,7 @@
 /* Threads process utterances in any order. A result waits until all results before it are written, so the files do not
  * depend on the number of threads. */
 #include "features_job.h"
+#include "base/numbers.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -285,11 +286,13 @@ static int judge(const struct run *run, int result) {
   if (run->broken)
     return TOOL_FAILURE;
   if (run->done == 0)
-    return tool_fail("none of %zu utterances could be used", count);
+    return tool_fail("none of %zu utterance%s could be used", count, linnet_plural(count));
   if (run->pass == PASS_STATISTICS)
     return TOOL_OK;
-  fprintf(stderr, "%zu utterances, %zu frames\n", run->done, run->frames);
-  return run->done < count ? tool_fail("%zu of %zu utterances failed", count - run->done, count) : TOOL_OK;
+  fprintf(stderr, "%zu utterance%s, %zu frame%s\n", run->done, linnet_plural(run->done), run->frames,
+          linnet_plural(run->frames));
+  return run->done < count ? tool_fail("%zu of %zu utterance%s failed", count - run->done, count, linnet_plural(count))
+                           : TOOL_OK;
 }
 
 static int run_pass(struct linnet_context *context, struct features_job *job, enum pass pass, bool *failed) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "g2p_tasks.h"
 
 enum { MAX_WORDS = 100000 };
@@ -107,7 +108,8 @@ static bool pronounce(struct linnet_context *context, const struct linnet_g2p *g
   if (linnet_g2p_result_num_pronunciations(result) == 0)
     tool_warn("'%s': has no pronunciation: the model has none of its letters", word);
   else if (linnet_g2p_result_num_ignored(result) > 0)
-    tool_warn("'%s': the model ignores %zu letters that it does not know", word, linnet_g2p_result_num_ignored(result));
+    tool_warn("'%s': the model ignores %zu letter%s that it does not know", word, linnet_g2p_result_num_ignored(result),
+              linnet_plural(linnet_g2p_result_num_ignored(result)));
   for (size_t i = 0; i < linnet_g2p_result_num_pronunciations(result); i++)
     print_pronunciation(word, result, i);
   linnet_g2p_result_destroy(result);

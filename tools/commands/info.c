@@ -197,6 +197,10 @@ static int describe_model_text(const struct linnet_model *model, const char *pat
   return TOOL_OK;
 }
 
+static int list_symbols_json(const struct linnet_model *model, const char *path) {
+  return print_json(json_pack("{so so}", "file", json_string(path), "symbols", parse_metadata(model, "symbols")));
+}
+
 /* A table of symbols, as `linnet decode --symbols` and Kaldi read it. */
 static int list_symbols(const struct linnet_model *model) {
   for (int i = 0; (size_t)i < linnet_model_num_symbols(model); i++)
@@ -208,9 +212,10 @@ static int describe_model(struct linnet_context *context, const char *path) {
   struct linnet_model *model = NULL;
   if (linnet_model_load(context, path, &model) != LINNET_OK)
     return tool_fail_context(context);
-  int code = option_symbols ? list_symbols(model)
-             : option_json  ? describe_model_json(model, path)
-                            : describe_model_text(model, path);
+  int code = option_symbols && option_json ? list_symbols_json(model, path)
+             : option_symbols              ? list_symbols(model)
+             : option_json                 ? describe_model_json(model, path)
+                                           : describe_model_text(model, path);
   linnet_model_destroy(model);
   return code;
 }
@@ -228,10 +233,11 @@ static int describe(struct linnet_context *context, const char **arguments, size
 }
 
 int tool_info(int argc, const char **argv) {
-  const struct tool_command command = {.options = table,
-                                       .usage = "[OPTIONS] [MODEL]   (without MODEL: this build and its kernels)",
-                                       .needed = "",
-                                       .max_arguments = 1,
-                                       .run = describe};
+  const struct tool_command command = {
+      .options = table,
+      .usage = "[OPTIONS] [MODEL]   (without MODEL: this build, or with --symbols what ships)",
+      .needed = "",
+      .max_arguments = 1,
+      .run = describe};
   return tool_run(argc, argv, &command);
 }

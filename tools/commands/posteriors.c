@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "common/default_model.h"
 #include "common/file_keys.h"
 #include "common/inputs.h"
@@ -119,15 +120,19 @@ static int write_priors(const struct posteriors *p) {
 
 static int finish(struct linnet_context *context, const struct posteriors *p) {
   if (p->all_frames == 0)
-    return tool_fail("none of %zu utterances could be used, the first is %s: all failed or are shorter than a frame",
-                     p->utterances, options.features ? options.features : inputs_name(&p->inputs, 0));
+    return tool_fail("none of %zu utterance%s could be used, the first is %s: all failed or are shorter than a frame",
+                     p->utterances, linnet_plural(p->utterances),
+                     options.features ? options.features : inputs_name(&p->inputs, 0));
   if (p->writer && linnet_ark_writer_commit(p->writer) != LINNET_OK)
     return tool_fail_context(context);
   if (options.estimate && write_priors(p) != TOOL_OK)
     return TOOL_FAILURE;
-  fprintf(stderr, "%zu utterances, %zu frames, one every %g ms\n", p->utterances - p->failures, p->all_frames,
+  fprintf(stderr, "%zu utterance%s, %zu frame%s, one every %g ms\n", p->utterances - p->failures,
+          linnet_plural(p->utterances - p->failures), p->all_frames, linnet_plural(p->all_frames),
           1000 * linnet_model_frame_seconds(p->model));
-  return p->failures > 0 ? tool_fail("%zu of %zu utterances failed", p->failures, p->utterances) : TOOL_OK;
+  return p->failures > 0
+             ? tool_fail("%zu of %zu utterance%s failed", p->failures, p->utterances, linnet_plural(p->utterances))
+             : TOOL_OK;
 }
 
 /* False if reading the archives or writing failed. */

@@ -1,5 +1,6 @@
 /* Loads the corpus of a training and gives the trainer features, augmentation, labels and error counts. */
 #include "train_corpus.h"
+#include "base/numbers.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -132,8 +133,8 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
     if (!add_folder(corpus, folders[i], labels))
       return false;
   if (corpus->missing + corpus->unknown > 0)
-    tool_warn("%s: %zu utterances without labels and %zu with unknown words are ignored", folders[0], corpus->missing,
-              corpus->unknown);
+    tool_warn("%s: %zu utterance%s without labels and %zu with unknown words are ignored", folders[0], corpus->missing,
+              linnet_plural(corpus->missing), corpus->unknown);
   if (corpus->count == 0) {
     tool_fail("%s%s: no utterance has labels: utt2spk and %s must name the same utterances", folders[0],
               count > 1 ? " and the other folders" : "", labels->file);

@@ -1,4 +1,5 @@
 /* linnet validate-data: checks Kaldi data folders, and can remove the faulty lines. */
+#include "base/numbers.h"
 #include "common/tool.h"
 #include "data_lists.h"
 
@@ -15,8 +16,9 @@ static size_t count_good(const struct data_file *file) {
 static void print_good(const struct data_lists *lists) {
   const struct data_file *files = lists->files;
   const char *separator = ";";
-  printf("%s: good: %zu utterances", lists->folder, count_good(data_lists_utterances(lists)));
-  printf(" of %zu speakers", count_good(&files[DATA_SPK2UTT]));
+  const size_t utterances = count_good(data_lists_utterances(lists)), speakers = count_good(&files[DATA_SPK2UTT]);
+  printf("%s: good: %zu utterance%s", lists->folder, utterances, linnet_plural(utterances));
+  printf(" of %zu speaker%s", speakers, linnet_plural(speakers));
   for (enum data_list list = 0; list < DATA_LISTS; list++)
     if (files[list].path) {
       printf("%s %s", separator, files[list].name);
@@ -39,7 +41,7 @@ static size_t check_once(struct linnet_context *context, const char *folder, boo
     else if (fix && !data_fix(&lists))
       faults = SIZE_MAX;
     else if (!fix)
-      printf("%s: %zu faults\n", lists.folder, faults);
+      printf("%s: %zu fault%s\n", lists.folder, faults, linnet_plural(faults));
   }
   data_lists_close(&lists);
   return faults;

@@ -11,7 +11,7 @@ static const struct {
       "linnet transcribe --words --lexicon cmudict.dict --lm words.bin --format srt talk.flac"}},
     {"linnet listen",
      {"linnet listen --model models/english-live",
-      "arecord -t raw -f S16_LE -r 48000 -c 2 | linnet listen --raw s16le --raw-rate 48000 --raw-channels 2 -"}},
+      "arecord -t raw -f S16_LE -r 48000 | linnet listen --raw s16le --raw-rate 48000 -"}},
     {"linnet align",
      {"linnet align --text \"the sun is shining\" sun.wav",
       "linnet align --lexicon cmudict.dict --data data/test --format textgrid --output-dir grids"}},

@@ -1,5 +1,6 @@
 /* Opens the outputs of a command and writes each result to its file. */
 #include "results.h"
+#include "base/numbers.h"
 
 #include <linnet/output.h>
 
@@ -415,11 +416,12 @@ static int report(const struct results *results, int parallel) {
               results->done + results->skipped, count, results->folder ? results->folder : output_path,
               results->folder ? "" : ".partial");
   if (results->skipped > 0)
-    fprintf(stderr, "skipped %zu of %zu inputs, which have results\n", results->skipped, count);
+    fprintf(stderr, "skipped %zu of %zu input%s, which have results\n", results->skipped, count, linnet_plural(count));
   if (count > 1 && results->seconds > 0)
-    fprintf(stderr, "%zu files, %.1f s of audio in %.2f s (real-time factor %.4f)\n", results->done, results->seconds,
-            seconds, seconds / results->seconds);
-  return results->failures > 0 ? tool_fail("%zu of %zu files failed", results->failures, count) : TOOL_OK;
+    fprintf(stderr, "%zu file%s, %.1f s of audio in %.2f s (real-time factor %.4f)\n", results->done,
+            linnet_plural(results->done), results->seconds, seconds, seconds / results->seconds);
+  return results->failures > 0 ? tool_fail("%zu of %zu file%s failed", results->failures, count, linnet_plural(count))
+                               : TOOL_OK;
 }
 
 /* The failed inputs have been reported; the other results are worth keeping. Without any, an older file stays. After a

@@ -38,6 +38,9 @@ const char *beam_options_lm(void);
 /* --words, --lexicon and the rest; include it as the common options. */
 extern struct poptOption word_options_table[];
 
+/* Makes the help say what the defaults are in a command that has no recognizer. */
+void word_options_without_recognizer(void);
+
 /* Whether the options ask for words. */
 bool word_options_given(void);
 

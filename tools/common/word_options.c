@@ -40,6 +40,18 @@ struct poptOption word_options_table[] = {
      "symbols that may stand between words, such as SIL,SPN (default: none)", "NAMES"},
     POPT_TABLEEND};
 
+void word_options_without_recognizer(void) {
+  static const struct {
+    const char *name, *help;
+  } texts[] = {{"words", "search for words of a lexicon (default: for symbols)"},
+               {"lexicon", "pronunciations, as in CMUdict or Kaldi's lexicon.txt or lexiconp.txt (default: "
+                           "$LINNET_LEXICON)"}};
+  for (struct poptOption *option = word_options_table; option->longName; option++)
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+      if (strcmp(option->longName, texts[i].name) == 0)
+        option->descrip = texts[i].help;
+}
+
 static bool lexicon_from_variable; /* also the search's lexicon comes from $LINNET_LEXICON */
 
 static const char *find_lexicon(void) {

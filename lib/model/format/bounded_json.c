@@ -39,13 +39,19 @@ struct linnet_excerpt linnet_excerpt(const char *text) {
   return excerpt;
 }
 
-/* Joins names with ", " into a message; what does not fit is left out. */
+/* Joins names with ", " into a message; "..." stands for those that do not fit. */
 static void join_names(char *text, size_t capacity, const char *const *names, size_t count) {
+  static const char rest[] = ", ...";
   size_t length = 0;
   text[0] = '\0';
-  for (size_t i = 0; i < count && length < capacity; i++)
+  for (size_t i = 0; i < count; i++) {
+    if (names[i] && length + strlen(names[i]) + 2 + sizeof rest > capacity) {
+      memcpy(text + length, rest, sizeof rest);
+      return;
+    }
     if (names[i])
       length += (size_t)snprintf(text + length, capacity - length, "%s%s", length > 0 ? ", " : "", names[i]);
+  }
 }
 
 static size_t count_keys(const char *const *keys) {
@@ -176,7 +182,7 @@ static const char *nearest(const char *key, const char *const *keys, size_t coun
 static enum linnet_status check_unknown_keys(const struct linnet_json_object *object, const char *const *keys) {
   const char *key;
   json_t *value;
-  char known[LINNET_ERROR_BYTES];
+  char known[LINNET_ERROR_BYTES / 2]; /* the message also has the file and the key */
   json_object_foreach((json_t *)object->value, key, value) {
     if (is_known(key, keys))
       continue;
