@@ -33,6 +33,7 @@ struct linnet_audio {
   uint64_t frames;           /* decoded so far, for messages */
   int wanted_checksum;       /* of the SPHERE header; -1: none */
   unsigned checksum;         /* the sum of all decoded samples */
+  float peak, mixed_peak;    /* of the channels, and of their mean; only if there are several and they are mixed */
   double delivered;          /* samples read out so far */
   enum linnet_status status; /* of a read that failed: all later ones fail too */
 };
@@ -251,13 +252,25 @@ static void pick_channel(const float *interleaved, size_t channels, size_t chann
     mono[t] = interleaved[t * channels + channel];
 }
 
-static void mix_channels(const float *interleaved, size_t channels, size_t frames, float *mono) {
+static void mix_channels(struct linnet_audio *audio, size_t channels, size_t frames) {
+  const float *interleaved = audio->interleaved;
   for (size_t t = 0; t < frames; t++) {
     float sum = 0;
-    for (size_t c = 0; c < channels; c++)
+    for (size_t c = 0; c < channels; c++) {
       sum += interleaved[t * channels + c];
-    mono[t] = sum / (float)channels;
+      audio->peak = fmaxf(audio->peak, fabsf(interleaved[t * channels + c]));
+    }
+    audio->mono[t] = sum / (float)channels;
+    audio->mixed_peak = fmaxf(audio->mixed_peak, fabsf(audio->mono[t]));
   }
+}
+
+/* At the end: channels of which one is the negative of the other have a mean that is silent but for rounding. */
+static void check_cancellation(const struct linnet_audio *audio) {
+  if (audio->mixed_peak <= 1 && audio->peak >= 32)
+    linnet_log(audio->context, LINNET_LOG_WARNING,
+               "%s: its channels cancel each other out, so that their mean is silent: choose one (--channel N)",
+               audio->bytes.name);
 }
 
 /* Full scale is 32768. Above this bound, resampling and power spectra overflow. */
@@ -298,15 +311,17 @@ static enum linnet_status decode(struct linnet_audio *audio) {
     LINNET_TRY(audio->input.kind->read(audio->input.decoder, audio->interleaved, wanted, &got));
   audio->decoded = got == 0;
   if (audio->settings.channel == LINNET_CHANNEL_MIX && channels > 1)
-    mix_channels(audio->interleaved, channels, got, audio->mono);
+    mix_channels(audio, channels, got);
   else
     pick_channel(audio->interleaved, channels, audio->settings.channel < 0 ? 0 : (size_t)audio->settings.channel, got,
                  audio->mono);
   LINNET_TRY(check_samples(audio, got));
   audio->frames += got;
   add_checksum(audio, got * channels);
-  if (audio->decoded)
+  if (audio->decoded) {
     check_checksum(audio);
+    check_cancellation(audio);
+  }
   size_t dropped = audio->skip < (int64_t)got ? (size_t)audio->skip : got;
   audio->skip -= (int64_t)dropped;
   audio->taken = dropped;

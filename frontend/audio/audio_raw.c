@@ -11,6 +11,7 @@ struct linnet_decoder {
   size_t sample_bytes, channels;
   unsigned char *buffer; /* (capacity); the first `held` bytes are the beginning of a frame */
   size_t capacity, held;
+  bool begun; /* the first bytes were looked at */
 };
 
 /* --- Samples to floats on the int16 scale --------------------------------------------------------------------- */
@@ -98,11 +99,23 @@ static enum linnet_status finish(struct linnet_decoder *decoder) {
   return LINNET_OK;
 }
 
+/* Warns if the samples begin with the header of a format. */
+static void look_for_header(struct linnet_decoder *decoder) {
+  static const char *const marks[] = {"RIFF", "fLaC", "OggS", "caff", "FORM", "NIST_1A"};
+  for (size_t i = 0; !decoder->begun && i < sizeof marks / sizeof *marks; i++)
+    if (decoder->held >= strlen(marks[i]) && memcmp(decoder->buffer, marks[i], strlen(marks[i])) == 0)
+      linnet_log(decoder->bytes->context, LINNET_LOG_WARNING,
+                 "%s: begins with '%s', the header of an audio file, which is read as samples: omit --raw",
+                 decoder->bytes->name, marks[i]);
+  decoder->begun = true;
+}
+
 static enum linnet_status raw_read(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got) {
   size_t frame_bytes = decoder->sample_bytes * decoder->channels, max_bytes = frames * frame_bytes;
   *got = fill(decoder, max_bytes < decoder->capacity ? max_bytes : decoder->capacity, frame_bytes);
   if (*got == 0)
     return finish(decoder);
+  look_for_header(decoder);
   for (size_t i = 0; i < *got * decoder->channels; i++)
     interleaved[i] = formats[decoder->format].convert(decoder->buffer + i * decoder->sample_bytes);
   size_t used = *got * frame_bytes;
@@ -118,6 +131,7 @@ static bool raw_seek(struct linnet_decoder *decoder, int64_t frame) {
       __builtin_mul_overflow(frame, (int64_t)(decoder->sample_bytes * decoder->channels), &position))
     return false;
   decoder->held = 0;
+  decoder->begun = decoder->begun || position > 0;
   bytes->position = position;
   return true;
 }

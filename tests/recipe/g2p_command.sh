@@ -81,6 +81,8 @@ check 0 'test words 2' "$linnet" g2p --train words.dict --hold-out 4 --order 2
 check 2 '--output -: the report goes to standard output' "$linnet" g2p --train words.dict --output -
 [[ ! -e ./- ]] || fail 'a model called -'
 
+[[ $(echo tap | "$linnet" g2p --model m - hat) == $("$linnet" g2p --model m tap hat) ]] || fail "'-' is not standard input"
+
 # Completion: the lexicon, and each word that it lacks once; a second completion adds nothing.
 printf 'u1 TAPE PHOTAP fix\nu2 photap <unk> PHOTAP tata 77\n' > text
 check 0 "'<unk>': has no pronunciation and is ignored" "$linnet" g2p --model m --complete words.dict --text text --output new.dict

@@ -80,6 +80,8 @@ rm bad/b-1.wav
 fault 'bad/wav.scp:3: b-1 b-1.wav: No such file or directory; correct the path' 3
 : > bad/b-1.wav
 fault 'b-1.wav: is empty; replace the file' 3
+make_wav bad/b-1.wav 0
+fault 'bad/wav.scp:3: b-1 b-1.wav: has no samples; replace the file' 3
 printf 'no audio' > bad/b-1.wav
 fault 'bad/wav.scp:3: b-1 bad/b-1.wav:' 3
 printf 'no audio' > bad/b-1.wav

@@ -270,14 +270,21 @@ static bool find_recording(const struct check *check, const char *value, char *p
   return found && (size_t)snprintf(path + end, size - end, "%s", value + length) < size - end;
 }
 
-/* Opens a recording and returns its length in seconds; negative: unknown. */
+/* Opens a recording and returns its length in seconds; negative: unknown, but there are samples. */
 static bool open_recording(struct check *check, const char *path, double *seconds) {
   struct linnet_audio *audio = NULL;
+  float sample;
+  size_t count = 0;
   if (linnet_audio_open(check->context, path, NULL, &audio) != LINNET_OK)
     return false;
+  enum linnet_status status = LINNET_OK;
   *seconds = linnet_audio_seconds(audio);
+  if (*seconds < 0)
+    status = linnet_audio_read(audio, &sample, 1, &count);
+  if (status == LINNET_END)
+    *seconds = 0;
   linnet_audio_destroy(audio);
-  return true;
+  return status == LINNET_OK || status == LINNET_END;
 }
 
 /* The length in seconds of each line's recording; negative: unknown. NULL without memory. */
@@ -299,6 +306,8 @@ static double *check_recordings(struct check *check) {
       report(check, DATA_WAV, line, NO_AUDIO, "%.300s: is empty", line->value);
     else if (check->settings->open_audio && S_ISREG(status.st_mode) && !open_recording(check, path, &seconds[i]))
       report(check, DATA_WAV, line, NO_AUDIO, "%.400s", linnet_context_error(check->context));
+    else if (seconds[i] == 0)
+      report(check, DATA_WAV, line, NO_AUDIO, "%.300s: has no samples", line->value);
     else
       line->bad = false;
   }

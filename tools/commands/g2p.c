@@ -155,7 +155,7 @@ static bool run_model(struct linnet_context *context, const char **words, size_t
   else if (options.words || count == 0)
     good = pronounce_file(context, g2p, options.words ? options.words : "-");
   for (size_t i = 0; good && i < count; i++)
-    good = pronounce(context, g2p, words[i]);
+    good = strcmp(words[i], "-") == 0 ? pronounce_file(context, g2p, "-") : pronounce(context, g2p, words[i]);
   linnet_g2p_destroy(g2p);
   return good;
 }
@@ -228,7 +228,7 @@ int tool_g2p(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   const struct tool_command command = {.options = table,
-                                       .usage = "[OPTIONS] [WORD...]",
+                                       .usage = "[OPTIONS] [WORD...]   ('-' is standard input)",
                                        .needed = "",
                                        .max_arguments = MAX_WORDS,
                                        .check = check_options,

@@ -146,6 +146,8 @@ static bool open_folder(struct inputs *inputs, struct linnet_context *context, c
     return false;
   }
   inputs->count = linnet_data_folder_num_utterances(inputs->folder);
+  if (inputs->count == 0)
+    tool_warn("%s: has no utterances", options.data);
   if (config.cmvn != LINNET_CMVN_SPEAKER || linnet_data_folder_has_cmvn(inputs->folder))
     return true;
   inputs->speakers = speakers_open(inputs->folder, &config, &inputs->audio);
