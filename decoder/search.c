@@ -278,6 +278,20 @@ static enum linnet_status open_search(struct linnet_search *s, const char *const
   return try_stream(s);
 }
 
+/* The search in force; its files have their own lines. */
+static void log_search(const struct linnet_search *s, const struct linnet_search_settings *settings) {
+  const struct linnet_source *model = &settings->language_model, *lexicon = &settings->lexicon;
+  if (s->kind == LINNET_SEARCH_GREEDY)
+    linnet_log(s->context, LINNET_LOG_INFO, "search: greedy, blank penalty %g", (double)s->blank_penalty);
+  else
+    linnet_log(s->context, LINNET_LOG_INFO, "search: for %s%s, beam %zu, language model %s",
+               s->kind == LINNET_SEARCH_WORDS ? "words of " : "symbols",
+               s->kind == LINNET_SEARCH_WORDS ? linnet_source_name(lexicon) : "", choose_beam(settings),
+               linnet_source_given(&settings->grammar) ? linnet_source_name(&settings->grammar)
+               : linnet_source_given(model)            ? linnet_source_name(model)
+                                                       : "none");
+}
+
 enum linnet_status linnet_search_create(struct linnet_context *context, const char *const *names, size_t num_symbols,
                                         const struct linnet_search_settings *settings, struct linnet_search **search) {
   struct linnet_search_settings full;
@@ -291,10 +305,12 @@ enum linnet_status linnet_search_create(struct linnet_context *context, const ch
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a search");
   s->context = context;
   enum linnet_status status = open_search(s, names, num_symbols, &full);
-  if (status == LINNET_OK)
+  if (status == LINNET_OK) {
+    log_search(s, &full);
     *search = s;
-  else
+  } else {
     linnet_search_destroy(s);
+  }
   return status;
 }
 

@@ -438,5 +438,8 @@ enum linnet_status linnet_g2p_load(struct linnet_context *context, const char *p
   LINNET_TRY(linnet_file_read(context, path, MAX_BYTES, &data, &bytes));
   enum linnet_status status = linnet_g2p_load_memory(context, data, bytes, path, g2p);
   linnet_free(context, data);
+  if (status == LINNET_OK)
+    linnet_log(context, LINNET_LOG_INFO, "%s: a model of pronunciations, of %zu units", path,
+               linnet_g2p_num_units(*g2p));
   return status;
 }

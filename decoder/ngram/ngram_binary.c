@@ -169,12 +169,7 @@ static enum linnet_status map_file(struct linnet_context *context, const char *p
   return status;
 }
 
-enum linnet_status linnet_ngram_load(struct linnet_context *context, const char *path, struct linnet_ngram **ngram) {
-  if (!context || !ngram)
-    return LINNET_ERROR_ARGUMENT;
-  *ngram = NULL;
-  if (!path)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_load: the path is NULL");
+static enum linnet_status load_file(struct linnet_context *context, const char *path, struct linnet_ngram **ngram) {
   void *mapping = NULL;
   size_t bytes = 0;
   LINNET_TRY(map_file(context, path, &mapping, &bytes));
@@ -187,6 +182,18 @@ enum linnet_status linnet_ngram_load(struct linnet_context *context, const char 
   }
   (*ngram)->mapping = mapping;
   (*ngram)->mapping_bytes = bytes;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_ngram_load(struct linnet_context *context, const char *path, struct linnet_ngram **ngram) {
+  if (!context || !ngram)
+    return LINNET_ERROR_ARGUMENT;
+  *ngram = NULL;
+  if (!path)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_load: the path is NULL");
+  LINNET_TRY(load_file(context, path, ngram));
+  linnet_log(context, LINNET_LOG_INFO, "%s: an n-gram model of order %u and %zu words", path,
+             linnet_ngram_order(*ngram), linnet_ngram_num_ngrams(*ngram, 1));
   return LINNET_OK;
 }
 

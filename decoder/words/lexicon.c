@@ -478,6 +478,8 @@ enum linnet_status linnet_lexicon_load(struct linnet_context *context, const cha
     status = linnet_text_open(context, path, MAX_BYTES, &builder.text);
   if (status == LINNET_OK)
     status = build(&builder);
+  if (status == LINNET_OK)
+    linnet_log(context, LINNET_LOG_INFO, "%s: a lexicon of %zu words", path, builder.lexicon->words.count);
   return builder_close(&builder, status, lexicon);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "decoder/base/names.h"
 #include "decoder/base/text_file.h"
 #include "decoder/words/symbols.h"
@@ -246,7 +247,11 @@ enum linnet_status linnet_transcripts_load(struct linnet_context *context, const
   enum linnet_status status = linnet_text_open(context, path, MAX_BYTES, &t->text);
   if (status == LINNET_OK)
     status = read_lines(t);
-  return transcripts_done(t, status, transcripts);
+  LINNET_TRY(transcripts_done(t, status, transcripts));
+  linnet_log(context, LINNET_LOG_INFO, "%s: transcripts of %zu utterance%s", path,
+             linnet_transcripts_num_utterances(*transcripts),
+             linnet_plural(linnet_transcripts_num_utterances(*transcripts)));
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_transcripts_load_memory(struct linnet_context *context, const void *data, size_t bytes,

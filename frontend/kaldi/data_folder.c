@@ -10,6 +10,7 @@
 
 #include "base/c_locale.h"
 #include "base/file.h"
+#include "base/numbers.h"
 #include "frontend/kaldi/table.h"
 
 struct recording {
@@ -362,7 +363,10 @@ enum linnet_status linnet_data_folder_open(struct linnet_context *context, const
     *result = NULL;
   if (!context || !path || !result)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_open: an argument is NULL");
-  return open_path(context, path, false, result);
+  LINNET_TRY(open_path(context, path, false, result));
+  linnet_log(context, LINNET_LOG_INFO, "%s: a data folder of %zu utterance%s", path, (*result)->count,
+             linnet_plural((*result)->count));
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_data_folder_open_list(struct linnet_context *context, const char *path,

@@ -38,6 +38,13 @@ cat > folder/recognizer.json << 'END'
  "language_model_weight": 0.8, "beam": 20}
 END
 
+# --- --verbose: files, search and inputs
+check 0 'search: for words of folder/lexicon.txt, beam 20, language model folder/words.bin' transcribe -v --model folder sound.wav
+for text in "a model of" 'folder/lexicon.txt: a lexicon of 5 words' 'folder/words.bin: an n-gram model of order 2' \
+  'sound.wav: started' 'sound.wav: finished'; do
+  grep -qF "$text" out || fail "--verbose: '$text' is missing in: $(cat out)"
+done
+
 # --- the folder, its JSON file, the same settings as options, the phones of its model
 transcribed words --model folder
 options=(--words --lexicon folder/lexicon.txt --beam 20)

@@ -163,6 +163,7 @@ static int take_next(struct decoding *d, struct worker *w) {
   int code = find_frame_shift(d, key, &w->frame_seconds);
   if (code != TOOL_OK)
     return code;
+  tool_note("%s: %zu frames", key, w->matrix.rows);
   w->key = strdup(key);
   w->item = d->utterances++;
   d->frames += w->matrix.rows;

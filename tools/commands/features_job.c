@@ -181,6 +181,7 @@ static struct features process(struct linnet_context *context, const struct feat
   float *samples = NULL;
   size_t count = 0;
   const char *id = features_id(&job->input, i);
+  tool_note("%s: started", id);
   bool good = load(context, job, i, &samples, &count);
   enum linnet_status status = LINNET_OK;
   if (good && job->speed != 1)

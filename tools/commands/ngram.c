@@ -54,6 +54,8 @@ static bool open_text(struct text *text, const char *path) {
   *text = (struct text){.stream = standard ? stdin : fopen(path, "r"), .name = standard ? "standard input" : path};
   if (!text->stream)
     tool_fail("%s: %s", path, strerror(errno));
+  else
+    tool_note("%s: reading", text->name);
   return text->stream != NULL;
 }
 
@@ -169,6 +171,8 @@ static struct linnet_ngram *estimate(struct linnet_context *context) {
   size_t count = options.text_count > 0 ? options.text_count : 1;
   for (size_t i = 0; good && i < count; i++)
     good = add_text(context, texts[i], estimator);
+  if (good)
+    tool_note("estimating n-grams up to order %u", settings.order);
   if (good && linnet_ngram_estimator_finish(estimator, &ngram) != LINNET_OK)
     fail_estimation(context);
   linnet_ngram_estimator_destroy(estimator);

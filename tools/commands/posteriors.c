@@ -85,6 +85,7 @@ static void begin(struct posteriors *p, struct linnet_recognizer_stream *stream)
 /* False if writing failed. Utterances that fail are reported and skipped. */
 static bool process(struct linnet_context *context, struct posteriors *p, size_t item,
                     struct linnet_recognizer_stream *stream) {
+  tool_note("%s: started", inputs_name(&p->inputs, item));
   begin(p, stream);
   if (inputs_recognise(&p->inputs, context, item, stream) == LINNET_OK)
     return put(context, p, p->keys ? p->keys[item] : inputs_name(&p->inputs, item));

@@ -34,6 +34,7 @@ static size_t check_once(struct linnet_context *context, const char *folder, boo
                                                .open_audio = !options.no_audio};
   struct data_lists lists;
   size_t faults = SIZE_MAX;
+  tool_note("%s: checking", folder);
   if (data_lists_open(&lists, folder)) {
     faults = data_check(context, &lists, &settings);
     if (faults == 0)

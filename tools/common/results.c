@@ -278,6 +278,8 @@ bool results_skip(struct results *results, size_t item) {
   pthread_mutex_unlock(&results->mutex);
   if (skip)
     tool_progress_add(&results->progress, 1);
+  if (there || !skip)
+    tool_note("%s: %s", inputs_name(results->inputs, item), there ? "has a result already" : "started");
   return skip;
 }
 
@@ -335,6 +337,7 @@ void results_put(struct results *results, size_t item, const struct linnet_outpu
   results->blocked = results->blocked || (text_given && full);
   results->seconds += good && output ? output->seconds : 0;
   pthread_mutex_unlock(&results->mutex);
+  tool_note("%s: %s", inputs_name(results->inputs, item), good ? "finished" : "failed");
   tool_progress_add(&results->progress, 1);
 }
 

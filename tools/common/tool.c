@@ -128,6 +128,15 @@ void tool_warn(const char *format, ...) {
   va_end(arguments);
 }
 
+void tool_note(const char *format, ...) {
+  va_list arguments;
+  if (quiet || !option_verbose)
+    return;
+  va_start(arguments, format);
+  print_message("", format, arguments);
+  va_end(arguments);
+}
+
 int tool_fail_context(const struct linnet_context *context) {
   const char *error = linnet_context_error(context);
   if (interrupted)

@@ -101,6 +101,9 @@ int tool_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "linnet NAME: warning: MESSAGE" to stderr. */
 void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* With --verbose, prints "linnet NAME: MESSAGE" to stderr: a step of the command. */
+void tool_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Who errors are from, such as "rank 1 on node2", in one of several processes that print to the same place; NULL:
  * nobody in particular. */
 void tool_speak_as(const char *speaker);

@@ -422,6 +422,9 @@ static enum linnet_status load_path(struct linnet_context *context, const char *
                                       linnet_safetensors_check, &data, &bytes));
   enum linnet_status status = load_bytes(context, data, bytes, path, tokens, model);
   linnet_free(context, data);
+  if (status == LINNET_OK)
+    linnet_log(context, LINNET_LOG_INFO, "%s: a %smodel of %zu parameters", path,
+               linnet_model_is_causal(*model) ? "causal " : "", linnet_model_num_parameters(*model));
   return status;
 }
 
