@@ -186,7 +186,7 @@ static enum linnet_status check_values(const struct linnet_stream *s, const char
   return LINNET_OK;
 }
 
-static enum linnet_status check_samples(const struct linnet_stream *s, const float *samples, size_t n) {
+enum linnet_status linnet_stream_check(const struct linnet_stream *s, const float *samples, size_t n) {
   LINNET_TRY(check_open(s, s->stored > 0));
   return check_values(s, "sample", samples, n);
 }
@@ -194,7 +194,7 @@ static enum linnet_status check_samples(const struct linnet_stream *s, const flo
 enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: an argument is NULL");
-  LINNET_TRY(check_samples(s, samples, n));
+  LINNET_TRY(linnet_stream_check(s, samples, n));
   for (size_t done = 0; done < n; done += LINNET_STREAM_CHUNK)
     LINNET_TRY(accept_chunk(s, samples + done, linnet_min_size(n - done, LINNET_STREAM_CHUNK)));
   return LINNET_OK;
@@ -203,7 +203,6 @@ enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *sa
 enum linnet_status linnet_stream_take(struct linnet_stream *s, const float *samples, size_t n,
                                       struct linnet_live_input *input) {
   *input = (struct linnet_live_input){.network = s->live};
-  LINNET_TRY(check_samples(s, samples, n));
   if (n == 0)
     return LINNET_OK;
   LINNET_TRY(add_features(s, samples, n));

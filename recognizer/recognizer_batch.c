@@ -103,6 +103,13 @@ static void note(struct linnet_recognizer_batch *b, struct linnet_recognizer_inp
     linnet_live_failure_note(&b->failure, b->context, i);
 }
 
+/* All samples of an input are checked before its first chunk, so that a stream takes all of them or none. */
+static void check_stream(struct linnet_recognizer_batch *b, struct linnet_recognizer_input *inputs, size_t i) {
+  const struct linnet_recognizer_input *input = &inputs[i];
+  note(b, inputs, i,
+       linnet_stream_check(linnet_recognizer_stream_audio(input->stream), input->samples, input->num_samples));
+}
+
 /* A stream that failed takes nothing more. */
 static void take(struct linnet_recognizer_batch *b, struct linnet_recognizer_input *inputs, size_t i, size_t done) {
   const struct linnet_recognizer_input *input = &inputs[i];
@@ -143,8 +150,10 @@ static enum linnet_status prepare(struct linnet_recognizer_batch *b, const struc
 static void run(struct linnet_recognizer_batch *b, struct linnet_recognizer_input *inputs, size_t count) {
   size_t longest = 0, done = 0;
   b->failure.input = SIZE_MAX;
-  for (size_t i = 0; i < count; i++)
+  for (size_t i = 0; i < count; i++) {
     longest = linnet_max_size(longest, inputs[i].num_samples);
+    check_stream(b, inputs, i);
+  }
   do
     step_chunk(b, inputs, count, done);
   while ((done += LINNET_STREAM_CHUNK) < longest);

@@ -63,8 +63,11 @@ enum { LINNET_STREAM_CHUNK = 16000 }; /* samples per call of the filterbank */
 enum linnet_status linnet_stream_create_in(struct linnet_context *context, const struct linnet_model *model,
                                            struct linnet_recurrence_batch *batch, struct linnet_stream **stream);
 
-/* Takes at most LINNET_STREAM_CHUNK samples for a causal network. *input then has the new frames, which the network
- * must run before the next call; it has none after a failure. */
+/* Whether the stream can take all n samples now: the checks of linnet_stream_accept, which takes all or none. */
+enum linnet_status linnet_stream_check(const struct linnet_stream *stream, const float *samples, size_t n);
+
+/* Takes at most LINNET_STREAM_CHUNK samples, which linnet_stream_check has found good, for a causal network. *input
+ * then has the new frames, which the network must run before the next call; it has none after a failure. */
 enum linnet_status linnet_stream_take(struct linnet_stream *stream, const float *samples, size_t n,
                                       struct linnet_live_input *input);
 

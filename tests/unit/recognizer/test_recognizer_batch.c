@@ -180,6 +180,34 @@ static void test_one_fails(void) {
   linnet_recognizer_destroy(recognizer);
 }
 
+/* Samples that are no audio, after more than a second of good ones: their stream takes none, the other one all. */
+static void test_bad_samples(void) {
+  enum { BAD = 20000, COUNT = 32000 };
+  struct linnet_recognizer *recognizer = load("words.json");
+  struct linnet_recognizer_batch *batch = create_batch(recognizer, 0);
+  struct linnet_recognizer_stream *stream = open_in(batch), *other = open_in(batch);
+  struct linnet_recognizer_input inputs[] = {{stream, samples[0], COUNT, 0, LINNET_OK},
+                                             {other, samples[1], COUNT, 0, LINNET_OK}};
+  const float good = samples[0][BAD];
+  samples[0][BAD] = (float)NAN;
+  CHECK(linnet_recognizer_batch_step(batch, inputs, 2) == LINNET_ERROR_ARGUMENT, "a NaN is accepted");
+  CHECK(strstr(linnet_context_error(context), "sample 20000 of 32000"), "%s", linnet_context_error(context));
+  CHECK(inputs[0].status == LINNET_ERROR_ARGUMENT && inputs[1].status == LINNET_OK, "status %d, %d",
+        (int)inputs[0].status, (int)inputs[1].status);
+  CHECK(linnet_recognizer_stream_seconds(stream) == 0, "the stream has taken %g s of refused samples",
+        linnet_recognizer_stream_seconds(stream));
+  CHECK(linnet_recognizer_stream_seconds(other) == 2, "the other stream has taken %g s",
+        linnet_recognizer_stream_seconds(other));
+  samples[0][BAD] = good;
+  CHECK(linnet_recognizer_batch_step(batch, inputs, 1) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_recognizer_stream_seconds(stream) == 2, "without the NaN it has taken %g s",
+        linnet_recognizer_stream_seconds(stream));
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_stream_destroy(other);
+  linnet_recognizer_batch_destroy(batch);
+  linnet_recognizer_destroy(recognizer);
+}
+
 static void check_refused(struct linnet_recognizer_batch *batch, struct linnet_recognizer_input *inputs, size_t count,
                           const char *message) {
   CHECK(linnet_recognizer_batch_step(batch, inputs, count) == LINNET_ERROR_ARGUMENT, "%s: accepted", message);
@@ -235,6 +263,7 @@ int main(void) {
   test_together("phones.json", 3);
   test_together("twice.json", 0);
   test_one_fails();
+  test_bad_samples();
   test_refused_inputs();
   check_unsupported("not_causal.json", 0, LINNET_ERROR_UNSUPPORTED, "sees later frames");
   check_unsupported("whole.json", 0, LINNET_ERROR_UNSUPPORTED, "statistics of the whole utterance");
