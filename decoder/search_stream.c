@@ -116,6 +116,14 @@ enum linnet_status linnet_search_stream_lattice(const struct linnet_search_strea
                        "linnet_search_stream_lattice: an argument is NULL");
   if (s->greedy)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "greedy decoding has no lattice: choose another search");
+  if (!s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE,
+                       "linnet_search_stream_lattice: call linnet_search_stream_finish first");
+  size_t states;
+  linnet_lattice_states(lattice, &states);
+  if (states > 0)
+    return linnet_fail(s->context, LINNET_ERROR_STATE,
+                       "linnet_search_stream_lattice: the lattice is not empty: call linnet_lattice_reset first");
   return s->words ? linnet_lattice_add_words(lattice, s->words) : linnet_lattice_add_beam(lattice, s->beam);
 }
 
@@ -236,6 +244,9 @@ enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, d
   if (!s || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_search_stream_result: an argument is NULL");
+  if (!(frame_seconds > 0 && frame_seconds < INFINITY))
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_search_stream_result: frame_seconds is %g, it must be above 0", frame_seconds);
   s->result = (struct linnet_result){.seconds = (double)(s->first + s->frames) * frame_seconds,
                                      .is_final = s->finished,
                                      .start = (double)s->first * frame_seconds};

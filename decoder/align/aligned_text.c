@@ -1,6 +1,7 @@
 /* A text with pronunciations, and its alignment. */
 #include "decoder/align/aligned_text.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "decoder/output/spans.h"
@@ -204,6 +205,11 @@ enum linnet_status linnet_aligned_text_align(struct linnet_aligned_text *t, cons
                                              const struct linnet_align_settings *settings) {
   if (!t)
     return LINNET_ERROR_ARGUMENT;
+  if (!(frame_seconds > 0 && frame_seconds < INFINITY && seconds >= 0))
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_aligned_text_align: frame_seconds is %g, it must be above 0, and seconds is %g, it must "
+                       "be at least 0",
+                       frame_seconds, seconds);
   linnet_aligned_spans_release(t);
   linnet_alignment_destroy(t->alignment);
   t->alignment = NULL;

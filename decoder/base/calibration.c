@@ -10,6 +10,7 @@ static const double min_confidence = 1e-4; /* confidences are limited to [min_co
 static const double ridge =
     1e-3; /* keeps the parameters finite if the confidence separates right from wrong completely */
 static const double min_slope = 1e-3;
+static const float max_confidence = 1.001f; /* a mean of rounded posteriors may be a little above 1 */
 
 static double logit(double p) {
   p = fmin(fmax(p, min_confidence), 1 - min_confidence);
@@ -54,8 +55,12 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
   size_t right = 0;
   if (!calibration || (count > 0 && (!confidence || !correct)))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_calibration_fit: an argument is NULL");
-  for (size_t i = 0; i < count; i++)
+  for (size_t i = 0; i < count; i++) {
+    if (!(confidence[i] >= 0 && confidence[i] <= max_confidence))
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT, "calibration: confidence %zu of %zu is %g, it must be 0 to 1",
+                         i, count, (double)confidence[i]);
     right += correct[i] != 0;
+  }
   if (right == 0 || right == count)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "calibration needs both right and wrong results: %zu of %zu are right", right, count);

@@ -20,7 +20,7 @@ enum linnet_status linnet_lattice_create(struct linnet_context *context, struct 
 void linnet_lattice_reset(struct linnet_lattice *lattice) {
   lattice->graph.state_count = lattice->graph.num_arcs = lattice->last_count = 0;
   lattice->max_arcs = LINNET_LATTICE_MAX;
-  lattice->finished = false;
+  lattice->finished = lattice->failed = false;
 }
 
 static void release_graph(struct linnet_context *context, struct linnet_lattice_graph *graph) {
@@ -231,6 +231,15 @@ enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice, stru
 }
 
 /* --- contents ----------------------------------------------------------------------------------------------------- */
+
+enum linnet_status linnet_lattice_check_finished(const struct linnet_lattice *lattice, const char *caller) {
+  if (!lattice->finished)
+    return linnet_fail(lattice->context, LINNET_ERROR_STATE, "%s: finish the lattice first", caller);
+  if (lattice->failed)
+    return linnet_fail(lattice->context, LINNET_ERROR_STATE,
+                       "%s: linnet_lattice_finish has failed: call linnet_lattice_reset first", caller);
+  return LINNET_OK;
+}
 
 const struct linnet_lattice_state *linnet_lattice_states(const struct linnet_lattice *lattice, size_t *count) {
   *count = lattice->graph.state_count;

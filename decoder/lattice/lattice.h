@@ -17,7 +17,8 @@ struct linnet_lattice {
   struct linnet_lattice_graph graph;
   struct linnet_lattice_graph spare; /* the result of a pass */
   size_t max_arcs;                   /* maximum number of arcs of this result */
-  bool finished;
+  bool finished;                     /* linnet_lattice_finish was called: the lattice takes no more arcs */
+  bool failed;                       /* and failed: it has no contents */
   struct linnet_lattice_step {
     int symbol;
     size_t state;
@@ -28,6 +29,9 @@ struct linnet_lattice {
   int *nearest;                      /* of linnet_lattice_oracle */
   size_t path_capacity, segment_capacity, nearest_capacity;
 };
+
+/* LINNET_ERROR_STATE unless linnet_lattice_finish has succeeded; `caller` is for the message. */
+enum linnet_status linnet_lattice_check_finished(const struct linnet_lattice *lattice, const char *caller);
 
 /* The two scores of an arc, a path or a final state. */
 struct linnet_lattice_weight {

@@ -136,11 +136,12 @@ enum linnet_status linnet_lattice_finish(struct linnet_lattice *lattice,
                        "linnet_lattice_finish: the tolerance must be at least 0");
   if (lattice->finished)
     return linnet_fail(lattice->context, LINNET_ERROR_STATE, "the lattice was finished before");
-  lattice->finished = true; /* also after a failure: the lattice takes no more arcs */
+  lattice->finished = true;
   size_t max_arcs = GROWTH * (lattice->graph.num_arcs + lattice->graph.state_count) + SMALL;
   lattice->max_arcs = max_arcs < LINNET_LATTICE_MAX ? max_arcs : LINNET_LATTICE_MAX;
   enum linnet_status status = finish(lattice, own.tolerance);
-  if (status != LINNET_OK)
+  lattice->failed = status != LINNET_OK;
+  if (lattice->failed)
     lattice->graph.state_count = lattice->graph.num_arcs = 0;
   else
     sum_paths(&lattice->graph);

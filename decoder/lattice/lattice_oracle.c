@@ -112,8 +112,7 @@ static enum linnet_status check(struct linnet_lattice *lattice, const int *refer
   size_t cells;
   if (!nearest || (!reference && count > 0))
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_oracle: an argument is NULL");
-  if (!lattice->finished)
-    return linnet_fail(lattice->context, LINNET_ERROR_STATE, "linnet_lattice_oracle: finish the lattice first");
+  LINNET_TRY(linnet_lattice_check_finished(lattice, "linnet_lattice_oracle"));
   if (lattice->graph.state_count == 0)
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "the lattice has no path");
   if (!linnet_mul_size(lattice->graph.state_count, count + 1, &cells) || cells > MAX_CELLS || count >= UINT32_MAX / 4)

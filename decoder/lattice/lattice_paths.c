@@ -158,8 +158,7 @@ enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t m
   if (!lattice || !paths || !count)
     return linnet_fail(lattice ? lattice->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_lattice_nbest: an argument is NULL");
-  if (!lattice->finished)
-    return linnet_fail(lattice->context, LINNET_ERROR_STATE, "linnet_lattice_nbest: finish the lattice first");
+  LINNET_TRY(linnet_lattice_check_finished(lattice, "linnet_lattice_nbest"));
   struct paths p = {.lattice = lattice};
   enum linnet_status status = lattice->graph.state_count > 0 ? search(&p, max_paths) : LINNET_OK;
   linnet_free(lattice->context, p.partials);

@@ -151,8 +151,7 @@ enum linnet_status linnet_lattice_write(const struct linnet_lattice *lattice,
                                         const char *const *names, linnet_write_fn write, void *user) {
   if (!lattice || !format || !id || !write)
     return LINNET_ERROR_ARGUMENT;
-  if (!lattice->finished)
-    return linnet_fail(lattice->context, LINNET_ERROR_STATE, "linnet_lattice_write: finish the lattice first");
+  LINNET_TRY(linnet_lattice_check_finished(lattice, "linnet_lattice_write"));
   if (strncmp(id, "\037\213", 2) == 0)
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
                        "linnet_lattice_write: the id begins as gzip data do, so the text could not be read again");

@@ -44,7 +44,8 @@ struct linnet_calibrations {
 LINNET_API float linnet_calibrate(const struct linnet_calibration *calibration, float confidence);
 
 /* Finds the calibration with the maximum likelihood, with slope > 0, for `count` confidences; correct[i] is non-zero
- * where the symbol or word was right. LINNET_ERROR_ARGUMENT unless there are both right and wrong ones. */
+ * where the symbol or word was right. LINNET_ERROR_ARGUMENT unless there are both right and wrong ones, and for a
+ * confidence that is not 0 to 1; up to 1.001 counts as a rounding error. */
 LINNET_API enum linnet_status linnet_calibration_fit(struct linnet_context *context, const float *confidence,
                                                      const unsigned char *correct, size_t count,
                                                      struct linnet_calibration *calibration);

@@ -82,8 +82,8 @@ LINNET_API void linnet_lattice_settings_default(struct linnet_lattice_settings *
 #define linnet_lattice_settings_default(settings) linnet_lattice_settings_default(settings, sizeof *(settings))
 
 /* Finishes the lattice as described above. `settings` may be NULL. LINNET_ERROR_ARGUMENT if it has a cycle,
- * LINNET_ERROR_LIMIT if the deterministic graph is too large; then reset the lattice. A lattice without any path gets
- * zero states. */
+ * LINNET_ERROR_LIMIT if the deterministic graph is too large; then reset the lattice, because the functions below fail
+ * with LINNET_ERROR_STATE. A lattice without any path gets zero states. */
 LINNET_API enum linnet_status linnet_lattice_finish(struct linnet_lattice *lattice,
                                                     const struct linnet_lattice_settings *settings);
 

@@ -125,8 +125,9 @@ struct linnet_result {
                                                     than 5 below the best */
   size_t num_alternatives;                       /* at least 1 */
   double start;   /* where the audio of the result begins, in seconds: 0 before the first endpoint */
-  size_t segment; /* number of segments before this one that had a final result. A segment without words or phones has
-                     one only if the hook got a partial result of it */
+  size_t segment; /* number of segments before this one that had a final result. If nothing was recognised in a
+                     segment, it has a final result only if the hook had got a partial result of it, in which there
+                     was something */
 };
 
 /* Sets members of `output` from a result: words and phones of the best alternative and, if `alternatives` is not 0, all
@@ -153,12 +154,13 @@ LINNET_API enum linnet_status linnet_search_stream_accept(struct linnet_search_s
 LINNET_API enum linnet_status linnet_search_stream_finish(struct linnet_search_stream *stream);
 
 /* The partial result, or the final one after linnet_search_stream_finish. `frame_seconds` is the time from one row of
- * posteriors to the next. The result is valid until the next call on the stream. */
+ * posteriors to the next, above 0. The result is valid until the next call on the stream. */
 LINNET_API enum linnet_status linnet_search_stream_result(struct linnet_search_stream *stream, double frame_seconds,
                                                           const struct linnet_result **result);
 
 /* Adds the hypotheses of a finished utterance to a lattice, which must be empty and not finished. LINNET_ERROR_STATE
- * for a greedy stream, which has no hypotheses. */
+ * for a greedy stream, which has no hypotheses, before linnet_search_stream_finish, and for a lattice that has states.
+ */
 LINNET_API enum linnet_status linnet_search_stream_lattice(const struct linnet_search_stream *stream,
                                                            struct linnet_lattice *lattice);
 

@@ -82,7 +82,8 @@ LINNET_API size_t linnet_aligned_text_num_aligned(const struct linnet_aligned_te
 LINNET_API size_t linnet_aligned_text_index(const struct linnet_aligned_text *text, size_t aligned);
 
 /* Aligns the text to log_posteriors (frames, symbols), as linnet_alignment_create does with `settings` (may be NULL).
- * `frame_seconds` is the duration of a row, `seconds` that of the recording; the last row may end later. A second call
+ * `frame_seconds`, above 0, is the duration of a row, `seconds` that of the recording; the last row may end later.
+ * LINNET_ERROR_ARGUMENT for other numbers: then the text keeps the alignment that it has. Otherwise a second call
  * for the same text replaces the result of the first. The call can be cancelled and reports its progress
  * (linnet_cancel_fn). */
 LINNET_API enum linnet_status linnet_aligned_text_align(struct linnet_aligned_text *text, const float *log_posteriors,

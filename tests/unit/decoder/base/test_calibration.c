@@ -44,6 +44,13 @@ static void test_refusals(void) {
   const unsigned char right[4] = {1, 1, 1, 1}, apart[4] = {0, 0, 1, 1}, against[4] = {1, 1, 0, 0};
   CHECK(linnet_calibration_fit(context, confidence, right, 4, &c) == LINNET_ERROR_ARGUMENT, "all right");
   CHECK(linnet_calibration_fit(context, confidence, right, 0, &c) == LINNET_ERROR_ARGUMENT, "nothing");
+  const float bad_values[] = {NAN, 7, -0.1f, INFINITY};
+  for (size_t i = 0; i < sizeof bad_values / sizeof *bad_values; i++) {
+    const float wrong[4] = {0, 0.2f, bad_values[i], 1};
+    CHECK(linnet_calibration_fit(context, wrong, apart, 4, &c) == LINNET_ERROR_ARGUMENT &&
+              strstr(linnet_context_error(context), "confidence 2 of 4"),
+          "confidence %g: %s", (double)bad_values[i], linnet_context_error(context));
+  }
   CHECK(c.slope == 2 && c.offset == 3, "changed by a failure");
   CHECK(linnet_calibration_fit(context, confidence, apart, 4, &c) == LINNET_OK && isfinite(c.slope), "separable");
   CHECK(linnet_calibration_fit(context, confidence, against, 4, &c) == LINNET_OK && c.slope > 0, "never falling");

@@ -302,6 +302,11 @@ static void test_sharing(void) {
   linnet_context_destroy(context);
 }
 
+static int write_nothing(void *user, const char *text, size_t bytes) {
+  (void)user, (void)text, (void)bytes;
+  return 0;
+}
+
 static void test_refusals(void) {
   struct linnet_context *context = test_context();
   struct linnet_lattice *lattice = NULL;
@@ -318,6 +323,14 @@ static void test_refusals(void) {
   linnet_lattice_add_arc(lattice, 1, 0, 0, 0, 0);
   linnet_lattice_add_final(lattice, 1, 0, 0);
   CHECK(linnet_lattice_finish(lattice, NULL) == LINNET_ERROR_ARGUMENT, "a cycle");
+  const struct linnet_lattice_path *paths;
+  size_t count;
+  CHECK(linnet_lattice_nbest(lattice, 1, &paths, &count) == LINNET_ERROR_STATE, "paths after a failure");
+  CHECK(linnet_lattice_oracle(lattice, NULL, NULL, 0, &nearest) == LINNET_ERROR_STATE, "oracle after a failure");
+  CHECK(linnet_lattice_write(lattice, linnet_lattice_format_find("kaldi"), "u", NULL, write_nothing, NULL) ==
+                LINNET_ERROR_STATE &&
+            strstr(linnet_context_error(context), "linnet_lattice_finish has failed"),
+        "written after a failure: %s", linnet_context_error(context));
   linnet_lattice_reset(lattice);
   CHECK(linnet_lattice_finish(lattice, NULL) == LINNET_OK, "an empty lattice");
   CHECK(linnet_lattice_oracle(lattice, NULL, NULL, 0, &nearest) == LINNET_ERROR_ARGUMENT, "oracle of nothing");

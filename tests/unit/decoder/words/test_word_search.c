@@ -349,6 +349,35 @@ static void check_words(struct linnet_search_stream *stream, bool best, const ch
     CHECK(a[i - 1].score >= a[i].score, "'%s': order of the others", words);
 }
 
+/* No lattice before the end, and none on top of another; no times without the time of a row. */
+static void test_stream_refusals(struct linnet_context *context) {
+  static const int labels[] = {1, 2, 3};
+  struct linnet_search *search = open_partial(context, 0);
+  struct linnet_search_stream *stream = NULL;
+  struct linnet_lattice *lattice = NULL;
+  const struct linnet_result *result;
+  float rows[16 * CASE_SYMBOLS];
+  const size_t frames = say(rows, labels, 3);
+  REQUIRE(linnet_search_stream_create(context, search, &stream) == LINNET_OK &&
+              linnet_lattice_create(context, &lattice) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  CHECK(linnet_search_stream_accept(stream, rows, frames) == LINNET_OK, "accept");
+  CHECK(linnet_search_stream_lattice(stream, lattice) == LINNET_ERROR_STATE &&
+            strstr(linnet_context_error(context), "linnet_search_stream_finish"),
+        "a lattice before the end: %s", linnet_context_error(context));
+  const double bad[] = {0, -0.01, NAN, INFINITY};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    CHECK(linnet_search_stream_result(stream, bad[i], &result) == LINNET_ERROR_ARGUMENT, "rows of %g s", bad[i]);
+  CHECK(linnet_search_stream_finish(stream) == LINNET_OK, "finish");
+  CHECK(linnet_search_stream_lattice(stream, lattice) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_search_stream_lattice(stream, lattice) == LINNET_ERROR_STATE &&
+            strstr(linnet_context_error(context), "not empty"),
+        "a second time: %s", linnet_context_error(context));
+  linnet_lattice_destroy(lattice);
+  linnet_search_stream_destroy(stream);
+  linnet_search_destroy(search);
+}
+
 /* After A B the best hypothesis is inside of LONG. X Z is shown instead if its score, lower by two bonuses, is near. */
 static void test_partial(struct linnet_context *context, float word_bonus, const char *words, bool best) {
   static const int labels[] = {1, 2, 3};
@@ -415,6 +444,7 @@ int main(void) {
   test_recombination(context);
   test_recombination_in_small_beam(context);
   test_by_hand(context);
+  test_stream_refusals(context);
   test_partial(context, -2, "X Z", false);
   test_partial(context, -3, "", true);
   test_arguments(context);
