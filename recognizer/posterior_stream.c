@@ -82,11 +82,19 @@ static size_t num_mel(const struct linnet_stream *s) {
   return s->normalizer.config.fbank.num_mel;
 }
 
-/* Clears the error of the context first, so that a sentence afterwards is the sink's. */
+/* Clears the error of the context first, so that a sentence afterwards is the sink's, and restores it if there is none.
+ */
 static enum linnet_status call_sink(struct linnet_stream *s, const float *log_posteriors, size_t first, size_t frames) {
-  linnet_fail(s->context, LINNET_OK, "%s", "");
-  if (!s->sink || s->sink(s->sink_user, log_posteriors, first, frames) == 0)
+  char earlier[LINNET_ERROR_BYTES];
+  if (!s->sink)
     return LINNET_OK;
+  snprintf(earlier, sizeof earlier, "%s", linnet_context_error(s->context));
+  linnet_fail(s->context, LINNET_OK, "%s", "");
+  if (s->sink(s->sink_user, log_posteriors, first, frames) == 0) {
+    if (!*linnet_context_error(s->context))
+      linnet_fail(s->context, LINNET_OK, "%s", earlier);
+    return LINNET_OK;
+  }
   if (!*linnet_context_error(s->context))
     linnet_fail(s->context, LINNET_ERROR_CANCELLED, "the receiver of the posteriors asked to stop");
   return LINNET_ERROR_CANCELLED;

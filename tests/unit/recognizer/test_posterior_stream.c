@@ -415,6 +415,29 @@ static enum linnet_status recognise_short(void *object, void *out) {
   return status;
 }
 
+static int ignore_rows(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  (void)log_posteriors, (void)first;
+  *(size_t *)user += frames;
+  return 0;
+}
+
+/* The sentence of a failure stays after calls that succeed, with rows or without. */
+static void test_error_stays(struct linnet_context *context) {
+  struct linnet_model *model = make_model(context, &scenarios[3], NULL);
+  struct linnet_stream *stream = NULL;
+  static float samples[SAMPLES];
+  const float bad = (float)NAN;
+  size_t rows = 0;
+  make_samples(samples);
+  REQUIRE(linnet_stream_create(context, model, &stream) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_stream_set_sink(stream, ignore_rows, &rows);
+  CHECK(linnet_stream_accept(stream, &bad, 1) == LINNET_ERROR_ARGUMENT, "a NaN is accepted");
+  CHECK(linnet_stream_accept(stream, samples, SHORT) == LINNET_OK && rows > 0, "no rows");
+  CHECK(strstr(linnet_context_error(context), "not audio"), "the error is now '%s'", linnet_context_error(context));
+  linnet_stream_destroy(stream);
+  linnet_model_destroy(model);
+}
+
 static void test_cancel(const struct scenario *scenario) {
   struct cancelling c;
   struct linnet_context *context = cancelling_context(&c, 1);
@@ -435,6 +458,7 @@ int main(void) {
     test_scenario(context, &scenarios[i]);
   test_calibration(context, &scenarios[0]);
   test_calibration(context, &scenarios[3]);
+  test_error_stays(context);
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
     test_cancel(&scenarios[i]);
   linnet_context_destroy(context);
