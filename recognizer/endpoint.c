@@ -59,7 +59,9 @@ enum linnet_status linnet_endpoint_read(struct linnet_context *context, const st
                                         struct linnet_endpoint_rules *rules) {
   struct linnet_endpoint_settings *s = &rules->settings;
   LINNET_TRY(LINNET_READ_SETTINGS(context, endpoint, given, s));
-  if (s->num_rules > LINNET_ENDPOINT_MAX_RULES || (!s->rules && s->num_rules > 0))
+  if (!s->rules && s->num_rules > 0)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "endpoint: num_rules is %zu, but rules is NULL", s->num_rules);
+  if (s->num_rules > LINNET_ENDPOINT_MAX_RULES)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "endpoint: %zu rules, at most %d are possible", s->num_rules,
                        LINNET_ENDPOINT_MAX_RULES);
   if (!(s->silence_probability > 0 && s->silence_probability <= 1))

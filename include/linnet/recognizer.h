@@ -65,14 +65,16 @@ struct linnet_recognizer_settings {
   const struct linnet_endpoint_settings *endpoint; /* NULL: an utterance is one segment (default) */
   double partial_interval; /* seconds of audio between partial results for the hook. So they do not depend on how the
                               audio is divided among calls. 0 (default): after each call that takes audio */
-  const char *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When a
-                              segment or an utterance has ended and has words or phones, it recognises it again as a
-                              whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end speech
-                              recognition"). So a causal model gives results while audio arrives, and a better one the
-                              last word. Its network also sees what the first one has heard since its last start, up
-                              to 10 s before the segment. Alternatives and lattices are those of this recognizer's
-                              search; phones are greedy. The models must have the same filterbank and stack as many
-                              frames; the endpoints of the other recognizer and its second pass do not count */
+  const char
+      *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When a
+                       segment or an utterance has ended and has words or phones, it recognises it again as a
+                       whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end speech
+                       recognition"). So a causal model gives results while audio arrives, and a better one the
+                       last word. The network of the other recognizer gets the segment and, before it, the
+                       audio since this recognizer's network last started (linnet_endpoint_settings.restart),
+                       at most 10 s of it; only the segment is searched. Alternatives and lattices are those of this
+                       recognizer's search; phones are greedy. The models must have the same filterbank and stack as
+                       many frames; the endpoints of the other recognizer and its second pass do not count */
   /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
    * Platt 2014, "Ensemble deep learning for speech recognition"). Models that were trained in different ways make
    * different errors, and together fewer. The models must have the same symbols, the same filterbank, and stack as many
@@ -178,12 +180,13 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
                                                               const struct linnet_recognizer *recognizer,
                                                               struct linnet_recognizer_stream **stream);
 
-/* Receives results. linnet_recognizer_stream_accept, ..._accept_features and ..._finish call it in their own thread
- * whenever the words of the best alternative change (its phones, if there are no words), and once when the result is
- * final. With endpoints each segment has its final result; segments in which nothing was recognised have none, except
- * the last one, which linnet_recognizer_stream_finish ends. `result` is valid during the call; the texts of its words
- * and phones live as long as the recognizer. If the hook returns non-zero, the function that called it fails with
- * LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
+/* Receives results. It is called by linnet_recognizer_stream_accept, ..._accept_features, ..._finish and ..._run_file
+ * and by linnet_recognizer_batch_step, in the thread that called them: whenever the words of the best alternative
+ * change (its phones, if there are no words), and once when the result is final. With endpoints each segment has its
+ * final result; segments in which nothing was recognised have none, except the last one, which
+ * linnet_recognizer_stream_finish ends. `result` is valid during the call; the texts of its words and phones live as
+ * long as the recognizer. If the hook returns non-zero, the function that called it fails with LINNET_ERROR_CANCELLED.
+ * The hook must not call functions of the stream. */
 typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 
 /* Sets the hook; NULL removes it. */
@@ -256,7 +259,8 @@ LINNET_API void linnet_recognizer_stream_destroy(struct linnet_recognizer_stream
    linnet_recognizer_stream_set_hook(streams[i], show, user);
    ...
    for (each stream with new audio)
-     inputs[n++] = (struct linnet_recognizer_input){streams[i], samples, num_samples, last_samples};
+     inputs[n++] = (struct linnet_recognizer_input){
+         .stream = streams[i], .samples = samples, .num_samples = num_samples, .finish = last_samples};
    linnet_recognizer_batch_step(batch, inputs, n);                  // calls the hooks
    ...
    linnet_recognizer_stream_destroy(streams[i]);
@@ -273,7 +277,8 @@ struct linnet_recognizer_input {
   const float *samples;      /* (num_samples), as for linnet_recognizer_stream_accept */
   size_t num_samples;        /* may be 0, and differ from stream to stream */
   int finish;                /* not 0: these samples end the utterance, as with linnet_recognizer_stream_finish */
-  enum linnet_status status; /* result: what these two functions return for this stream alone */
+  enum linnet_status status; /* result: what these two functions return for this stream alone. LINNET_ERROR_ARGUMENT
+                                for samples that are no audio: then the stream has taken none of them */
 };
 
 /* Creates a batch on `recognizer`, which must outlive it. At most `max_rows` output frames of all streams run through

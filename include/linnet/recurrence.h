@@ -84,7 +84,11 @@ LINNET_API void linnet_recurrence_destroy(struct linnet_recurrence *recurrence);
    linnet_recurrence_batch_open(batch, &streams[i]);                // any number of them, at any time
    ...
    for (each stream with new frames)
-     inputs[n++] = (struct linnet_recurrence_input){stream, frames, num_frames, log_posteriors, last_frames};
+     inputs[n++] = (struct linnet_recurrence_input){.recurrence = streams[i],
+                                                    .features = frames,
+                                                    .num_frames = num_frames,
+                                                    .log_posteriors = log_posteriors,
+                                                    .finish = last_frames};
    linnet_recurrence_batch_step(batch, inputs, n);                  // inputs[i].num_rows rows each
    ...
    linnet_recurrence_destroy(streams[i]);
