@@ -365,8 +365,8 @@ static enum linnet_status check_maximum(struct linnet_audio *audio, size_t count
   if (s->max_seconds == 0 || audio->delivered <= s->max_seconds * s->sample_rate)
     return LINNET_OK;
   return linnet_fail(audio->context, LINNET_ERROR_LIMIT,
-                     "%s: longer than the maximum of %g seconds: divide it, or raise the maximum (--max-seconds)",
-                     audio->bytes.name, s->max_seconds);
+                     "%s: longer than the maximum of %g seconds: divide it, or raise max_seconds", audio->bytes.name,
+                     s->max_seconds);
 }
 
 enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples, size_t capacity, size_t *count) {
