@@ -261,7 +261,7 @@ static void test_refused(void) {
   refuse(&settings, "17 rules, at most 16");
   settings.num_rules = 1;
   settings.rules = NULL;
-  refuse(&settings, "1 rules");
+  refuse(&settings, "num_rules is 1, but rules is NULL");
   linnet_endpoint_settings_default(&settings);
   settings.silence_probability = 0;
   refuse(&settings, "silence_probability is 0");
