@@ -77,8 +77,9 @@ if(LINNET_FRONTEND)
   linnet_add_library(linnet SHARED linnet linnet OBJECTS ${all_objects} DEPENDENCIES ${LINNET_ALL_NEEDS})
   add_library(linnet::frontend ALIAS linnet)
   linnet_add_library(linnet_static STATIC linnet_static linnet OBJECTS ${all_objects} DEPENDENCIES ${LINNET_ALL_NEEDS})
+  # With liblinnet_core.a it is everything, as linnet::frontend is.
   linnet_add_library(linnet_frontend_static STATIC frontend_static linnet_frontend OBJECTS ${LINNET_FRONTEND_OBJECTS}
-    DEPENDENCIES ${LINNET_FRONTEND_NEEDS})
+    linnet_recognizer DEPENDENCIES ${LINNET_FRONTEND_NEEDS})
   target_link_libraries(linnet_frontend_static PUBLIC linnet_core_static)
   list(APPEND LINNET_SHARED_TARGETS linnet)
   list(APPEND LINNET_STATIC_TARGETS linnet_static linnet_frontend_static)
