@@ -244,9 +244,9 @@ enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, d
   if (!s || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_search_stream_result: an argument is NULL");
-  if (!(frame_seconds > 0 && frame_seconds < INFINITY))
+  if (!(frame_seconds >= 0 && frame_seconds < INFINITY))
     return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_search_stream_result: frame_seconds is %g, it must be above 0", frame_seconds);
+                       "linnet_search_stream_result: frame_seconds is %g, it must be at least 0", frame_seconds);
   s->result = (struct linnet_result){.seconds = (double)(s->first + s->frames) * frame_seconds,
                                      .is_final = s->finished,
                                      .start = (double)s->first * frame_seconds};

@@ -154,7 +154,7 @@ LINNET_API enum linnet_status linnet_search_stream_accept(struct linnet_search_s
 LINNET_API enum linnet_status linnet_search_stream_finish(struct linnet_search_stream *stream);
 
 /* The partial result, or the final one after linnet_search_stream_finish. `frame_seconds` is the time from one row of
- * posteriors to the next, above 0. The result is valid until the next call on the stream. */
+ * posteriors to the next; 0: unknown, all times are 0. The result is valid until the next call on the stream. */
 LINNET_API enum linnet_status linnet_search_stream_result(struct linnet_search_stream *stream, double frame_seconds,
                                                           const struct linnet_result **result);
 
