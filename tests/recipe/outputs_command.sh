@@ -86,7 +86,7 @@ check 2 'its name differs from the input epoch-2.safetensors only in numbers' "$
 for _ in 1 2; do
   check 0 '6 utterances' "$linnet" features -o data/feats.ark --scp data/feats.scp --num-frames data/utt2num_frames data
   check 0 '' "$linnet" transcribe --data data -o data/hyp
-  check 0 '1 utterances' "$linnet" features -o /dev/null --num-frames /dev/null a.wav
+  check 0 '1 utterance,' "$linnet" features -o /dev/null --num-frames /dev/null a.wav
 done
 rm data/feats.*
 "$linnet" g2p --train lexicon --output model.g2p --order 2 > /dev/null 2>&1
