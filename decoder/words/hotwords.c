@@ -54,10 +54,10 @@ static void note_missing(struct linnet_hotwords *h, const char *word) {
     return;
   if (h->missing.count++ == 0)
     h->missing.line = h->text.line;
-  if (length + strlen(quoted) + 3 < MISSING_BYTES)
+  if (length + strlen(", ") + strlen(quoted) + sizeof "..." <= MISSING_BYTES)
     snprintf(h->missing.list + length, MISSING_BYTES - length, "%s%s", length > 0 ? ", " : "", quoted);
   else if (length > 0 && h->missing.list[length - 1] != '.')
-    memcpy(h->missing.list + length, "...", 4);
+    memcpy(h->missing.list + length, "...", sizeof "...");
 }
 
 static enum linnet_status judge_missing(const struct linnet_hotwords *h) {

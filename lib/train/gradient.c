@@ -10,8 +10,10 @@
 
 static enum linnet_status worker_create(struct linnet_context *context, const struct linnet_network *network,
                                         struct linnet_worker *worker) {
-  LINNET_TRY(linnet_context_share(context, &worker->context));
-  enum linnet_status status = linnet_pass_create(worker->context, network, &worker->pass);
+  enum linnet_status status = linnet_context_share(context, &worker->context);
+  if (status != LINNET_OK)
+    return linnet_fail(context, status, "out of memory for a context handle");
+  status = linnet_pass_create(worker->context, network, &worker->pass);
   return status == LINNET_OK ? status : linnet_fail(context, status, "%s", linnet_context_error(worker->context));
 }
 

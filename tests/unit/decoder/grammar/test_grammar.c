@@ -205,6 +205,21 @@ static const struct refusal hotword_refusals[] = {
     {"red blue\npurple 2\nblue", "g:1: 'blue', 'purple' are not in the lexicon"},
 };
 
+/* Missing words of every length end where the message has room for them. */
+static void test_many_missing(const struct scene *s) {
+  static const char letters[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+  for (int length = 1; length < 30; length++) {
+    struct linnet_hotwords *hotwords = NULL;
+    char text[4096];
+    size_t at = 0;
+    for (int i = 0; i < 90; i++)
+      at += (size_t)snprintf(text + at, sizeof text - at, "%.*s%02d\n", length, letters, i);
+    CHECK(linnet_hotwords_load_memory(s->context, text, at, "g", s->lexicon, &hotwords) == LINNET_ERROR_FORMAT &&
+              !hotwords && strstr(linnet_context_error(s->context), "'... are not in the lexicon"),
+          "words of %d letters: %s", length, linnet_context_error(s->context));
+  }
+}
+
 static void test_hotwords(const struct scene *s) {
   struct linnet_hotwords *hotwords;
   for (size_t i = 0; i < sizeof hotword_refusals / sizeof *hotword_refusals; i++) {
@@ -277,6 +292,7 @@ int main(void) {
   test_limits(&s);
   test_depth_on_small_stack(&s);
   test_hotwords(&s);
+  test_many_missing(&s);
   test_search(&s);
   close_scene(&s);
   torture("grammar", scenario);
