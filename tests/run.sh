@@ -216,7 +216,7 @@ if [ -z "$quick" ]; then
 	if step without-audio 'No audio libraries' build_with 'jansson popt' without-audio -DLINNET_AUDIO=OFF; then
 		mapfile -t some < <(only 'cmvn|consumer|fuzz_ark|kaldi|score')
 		run_tests without-audio 'Tests without audio libraries' "${some[@]}" \
-			-E 'emulated|pkg_config_(shared|static)$' # the latter compute a filterbank
+			-E 'emulated|(consumer_cmake|pkg_config_(shared|static))$' # the latter compute a filterbank
 	fi
 fi
 

@@ -48,8 +48,8 @@ static const char *const remedies[FAULTS] = {
     [ABSENT] = "add the line, or remove the id from all files",
     [UNKNOWN] = "remove the line, or add the id there",
     [FIELDS] = "correct the line, or remove the id from all files",
-    [NO_FILE] = "correct the path, or remove the id from all files; a relative path may start in the data folder, in "
-                "one of the two folders above it, or in the current folder",
+    [NO_FILE] = ("correct the path, or remove the id from all files; a relative path may start in the data folder, in "
+                 "one of the two folders above it, or in the current folder"),
     [NO_LIST] = "add the file, or name the right folder",
     [NO_AUDIO] = "replace the file, or remove the id from all files",
     [OUTSIDE] = "correct the times, or remove the id from all files",
