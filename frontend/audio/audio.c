@@ -269,7 +269,7 @@ static void mix_channels(struct linnet_audio *audio, size_t channels, size_t fra
 static void check_cancellation(const struct linnet_audio *audio) {
   if (audio->mixed_peak <= 1 && audio->peak >= 32)
     linnet_log(audio->context, LINNET_LOG_WARNING,
-               "%s: its channels cancel each other out, so that their mean is silent: choose one (--channel N)",
+               "%s: its channels cancel each other out, so that their mean is silent: choose one channel",
                audio->bytes.name);
 }
 

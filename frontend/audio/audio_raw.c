@@ -105,7 +105,7 @@ static void look_for_header(struct linnet_decoder *decoder) {
   for (size_t i = 0; !decoder->begun && i < sizeof marks / sizeof *marks; i++)
     if (decoder->held >= strlen(marks[i]) && memcmp(decoder->buffer, marks[i], strlen(marks[i])) == 0)
       linnet_log(decoder->bytes->context, LINNET_LOG_WARNING,
-                 "%s: begins with '%s', the header of an audio file, which is read as samples: omit --raw",
+                 "%s: begins with '%s', the header of an audio file, which is read as samples: read it as a file",
                  decoder->bytes->name, marks[i]);
   decoder->begun = true;
 }

@@ -120,7 +120,7 @@ check 0 'warning: none: has no utterances' transcribe --data none
   printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\2\0\200\76\0\0\0\372\0\0\4\0\20\0data\0\0\0\0'
   for _ in {1..8000}; do printf '\0\20\0\360'; done # 4096 and -4096
 } > cancelled.wav
-check 0 'cancel each other out, so that their mean is silent: choose one (--channel N)' transcribe cancelled.wav
+check 0 'cancel each other out, so that their mean is silent: choose one channel' transcribe cancelled.wav
 check 0 '' transcribe --channel 1 cancelled.wav
 ! grep -q warning out || fail "a warning with --channel: $(cat out)"
 check 0 "warning: cancelled.wav: begins with 'RIFF', the header of an audio file" transcribe --raw s16le cancelled.wav

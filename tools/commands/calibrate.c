@@ -136,7 +136,6 @@ static bool read_line(struct linnet_context *context, const char *path, const js
   const json_t *list = json_object_get(line, unit()->list);
   size_t at = id ? linnet_transcripts_find(reference, id) : LINNET_NOT_FOUND;
   char place[512];
-  snprintf(place, sizeof place, "%.256s: utterance '%.128s'", path, id ? id : "");
   if (!id) {
     tool_fail(
         "%.256s: a line names no utterance: HYP must come from 'linnet transcribe --data DIR --format json', since "
@@ -144,6 +143,7 @@ static bool read_line(struct linnet_context *context, const char *path, const js
         path);
     return false;
   }
+  snprintf(place, sizeof place, "%.256s: utterance '%.128s'", path, id);
   if (at == LINNET_NOT_FOUND) {
     tool_fail("%s is missing in the reference", place);
     return false;

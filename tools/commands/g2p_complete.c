@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "g2p_tasks.h"
 
 enum { SHOWN = 10 };
@@ -118,7 +119,7 @@ static void compare_phones(const struct completion *c, const struct linnet_lexic
 }
 
 static void report(const struct completion *c) {
-  fprintf(stderr, "%zu word%s added", c->added, c->added == 1 ? "" : "s");
+  fprintf(stderr, "%zu word%s added", c->added, linnet_plural(c->added));
   if (c->partial > 0)
     fprintf(stderr, " (%zu with letters that the model does not know and skips)", c->partial);
   fprintf(stderr, ", %zu ignored\n", c->failed);

@@ -209,7 +209,7 @@ static bool refuse_input(const struct output *output) {
   return false;
 }
 
-/* Whether the output is none of the first `others`. */
+/* Whether the output differs from the first `others` outputs. */
 static bool check_others(const struct output *output, size_t others) {
   for (size_t i = 0; i < others; i++)
     if (share_place(output, &outputs.items[i])) {

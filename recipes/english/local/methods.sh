@@ -117,7 +117,7 @@ to_phones() {
 	esac
 }
 
-# prepare: the data of all rows; --rows decides which trainings need more.
+# prepare: the data that every row needs
 prepare() {
 	local folder
 	part "$data/train" "$out/short" "NF > 1 && NF <= $((longest + 1))"
@@ -141,6 +141,7 @@ make_condition() {
 
 # more_speech: longer utterances, with true phones ("longer") and with those that the first training recognises ("pseudo")
 more_speech() {
+	local folder file
 	[ -e "$out/pseudo/phones" ] && return
 	rm -rf "$out/long" "$out/longer" "$out/pseudo"
 	part "$data/train" "$out/long" "NF > $((longest + 1)) && NF <= $((2 * longest + 1))"
