@@ -65,16 +65,16 @@ struct linnet_recognizer_settings {
   const struct linnet_endpoint_settings *endpoint; /* NULL: an utterance is one segment (default) */
   double partial_interval; /* seconds of audio between partial results for the hook. So they do not depend on how the
                               audio is divided among calls. 0 (default): after each call that takes audio */
-  const char
-      *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When a
-                       segment or an utterance has ended and has words or phones, it recognises it again as a
-                       whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end speech
-                       recognition"). So a causal model gives results while audio arrives, and a better one the
-                       last word. The network of the other recognizer gets the segment and, before it, the
-                       audio since this recognizer's network last started (linnet_endpoint_settings.restart),
-                       at most 10 s of it; only the segment is searched. Alternatives and lattices are those of this
-                       recognizer's search; phones are greedy. The models must have the same filterbank and stack as
-                       many frames; the endpoints of the other recognizer and its second pass do not count */
+  const char *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When
+                              a segment or an utterance has ended and has words or phones, it recognises it again as
+                              a whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end
+                              speech recognition"). So a causal model gives results while audio arrives, and a better
+                              one the last word. The network of the other recognizer gets the segment and, before it,
+                              the audio since this recognizer's network last started
+                              (linnet_endpoint_settings.restart), at most 10 s of it; only the segment is searched.
+                              Alternatives and lattices are those of this recognizer's search; phones are greedy. The
+                              models must have the same filterbank and stack as many frames; the endpoints of the
+                              other recognizer and its second pass do not count */
   /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
    * Platt 2014, "Ensemble deep learning for speech recognition"). Models that were trained in different ways make
    * different errors, and together fewer. The models must have the same symbols, the same filterbank, and stack as many

@@ -18,12 +18,16 @@
 
 struct core;
 
-struct linnet_context {
-  struct core *core;
+struct hooks {
   linnet_cancel_fn cancel;
   void *cancel_user;
   linnet_progress_fn progress;
   void *progress_user;
+};
+
+struct linnet_context {
+  struct core *core;
+  struct hooks hooks;
   struct linnet_poll poll;
   bool stopped; /* atomic: the caller's hook asked to stop the running call */
   char error[LINNET_ERROR_BYTES];
@@ -83,16 +87,14 @@ static enum linnet_status core_create(struct linnet_context *failed, const struc
   struct core *core = reallocate(settings->reallocate_user, NULL, sizeof *core);
   if (!core)
     return out_of_memory(failed);
-  *core = (struct core){.reallocate = reallocate,
-                        .reallocate_user = settings->reallocate_user,
-                        .log = settings->log,
-                        .log_user = settings->log_user,
-                        .ops = ops,
-                        .own = {.core = core,
-                                .cancel = settings->cancel,
-                                .cancel_user = settings->cancel_user,
-                                .progress = settings->progress,
-                                .progress_user = settings->progress_user}};
+  *core = (struct core){
+      .reallocate = reallocate,
+      .reallocate_user = settings->reallocate_user,
+      .log = settings->log,
+      .log_user = settings->log_user,
+      .ops = ops,
+      .own = {.core = core,
+              .hooks = {settings->cancel, settings->cancel_user, settings->progress, settings->progress_user}}};
   core->cpu = linnet_cpu_device(&core->own, ops);
   core->device = &core->cpu.base;
   *result = core;
@@ -114,12 +116,7 @@ static enum linnet_status handle_create(const struct linnet_context *like, struc
   *result = context;
   if (!context)
     return LINNET_ERROR_MEMORY;
-  *context = (struct linnet_context){.core = core,
-                                     .cancel = like->cancel,
-                                     .cancel_user = like->cancel_user,
-                                     .progress = like->progress,
-                                     .progress_user = like->progress_user,
-                                     .poll = {poll_stopped, context}};
+  *context = (struct linnet_context){.core = core, .hooks = like->hooks, .poll = {poll_stopped, context}};
   __atomic_add_fetch(&core->handles, 1, __ATOMIC_ACQ_REL);
   return LINNET_OK;
 }
@@ -189,13 +186,13 @@ enum linnet_status linnet_context_share(struct linnet_context *context, struct l
 }
 
 void linnet_context_set_cancel(struct linnet_context *context, linnet_cancel_fn cancel, void *user) {
-  context->cancel = cancel;
-  context->cancel_user = user;
+  context->hooks.cancel = cancel;
+  context->hooks.cancel_user = user;
 }
 
 void linnet_context_set_progress(struct linnet_context *context, linnet_progress_fn progress, void *user) {
-  context->progress = progress;
-  context->progress_user = user;
+  context->hooks.progress = progress;
+  context->hooks.progress_user = user;
 }
 
 void linnet_context_destroy(struct linnet_context *context) {
@@ -300,15 +297,15 @@ void linnet_poll_begin(struct linnet_context *context) {
 }
 
 bool linnet_poll_stopped(struct linnet_context *context) {
-  if (!context->cancel)
+  if (!context->hooks.cancel)
     return false;
-  if (!__atomic_load_n(&context->stopped, __ATOMIC_RELAXED) && context->cancel(context->cancel_user) != 0)
+  if (!__atomic_load_n(&context->stopped, __ATOMIC_RELAXED) && context->hooks.cancel(context->hooks.cancel_user) != 0)
     __atomic_store_n(&context->stopped, true, __ATOMIC_RELAXED);
   return __atomic_load_n(&context->stopped, __ATOMIC_RELAXED);
 }
 
 const struct linnet_poll *linnet_poll_of(const struct linnet_context *context) {
-  return context->cancel ? &context->poll : NULL;
+  return context->hooks.cancel ? &context->poll : NULL;
 }
 
 enum linnet_status linnet_poll_check(struct linnet_context *context) {
@@ -316,8 +313,8 @@ enum linnet_status linnet_poll_check(struct linnet_context *context) {
 }
 
 void linnet_progress(const struct linnet_context *context, enum linnet_stage stage, double share) {
-  if (context->progress)
-    context->progress(context->progress_user, stage, share);
+  if (context->hooks.progress)
+    context->hooks.progress(context->hooks.progress_user, stage, share);
 }
 
 /* --- memory --------------------------------------------------------------------------------------------------- */
