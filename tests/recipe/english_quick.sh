@@ -172,11 +172,13 @@ if command -v gnuplot > /dev/null; then
   grep -q '^| dev | 0\.[0-9]* | 0\.[0-9]* |$' curves.md && [[ -s curves/phones.svg && -s curves/words.svg ]] ||
     fail "reliability.sh: $(cat curves.md err)"
 fi
-# The comparison of methods: a row as it is, rows of other units, and rows that need the first training.
+# The comparison of methods: a row as it is, rows of other data and units, and rows that need the first training.
+rows=(base babble states biphones frames-0.1 pseudo pseudo-true)
+command -v sox > /dev/null && rows+=(joined)
 LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/local/methods.sh" --quick --data "$PWD/exp/data" \
-  --out methods --times timed --rows 'base states biphones frames-0.1 pseudo pseudo-true' --seeds 1 > methods.md 2> err ||
-  fail "methods.sh: $(cat err)"
-[[ $(grep -c '^| .* | [0-9.]* | [0-9.]* |' methods.md) -eq 6 ]] || fail "six rows are expected: $(cat methods.md err)"
+  --out methods --times timed --rows "${rows[*]}" --seeds 1 > methods.md 2> err || fail "methods.sh: $(cat err)"
+[[ $(grep -c '^| .* | [0-9.]* | [0-9.]* |' methods.md) -eq ${#rows[@]} ]] ||
+  fail "${#rows[@]} rows are expected: $(cat methods.md err)"
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
 # A trial whose result cannot be scored ends the tuning.
 cp exp/words/tuning before

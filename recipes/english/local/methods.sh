@@ -50,9 +50,11 @@ masks-strong phones short augment.specaugment.max_frequency=10 augment.specaugme
 speeds phones short augment.speeds=[0.9,1.0,1.1]
 level phones short augment.level.probability=0.3
 noise phones short augment.noise.scp=NOISE augment.noise.probability=0.3 augment.noise.snr_low=5 augment.noise.snr_high=25
+babble phones short augment.noise.scp=BABBLE augment.noise.probability=0.3 augment.noise.snr_low=5 augment.noise.snr_high=25
 room phones short augment.room.probability=0.3
 band phones short augment.band.probability=0.3
 padding phones short augment.padding.probability=0.3
+joined phones joined
 average phones short average_decay=0.995
 consistency phones short consistency=0.2
 consistency-masks phones short consistency=0.2 augment.specaugment.max_frequency=10 augment.specaugment.time_masks=8
@@ -123,20 +125,53 @@ prepare() {
 	part "$data/train" "$out/short" "NF > 1 && NF <= $((longest + 1))"
 	part "$data/dev" "$out/dev" 'NF > 1 && ++n % 3 == 0'
 	for folder in short dev; do other_labels "$out/$folder"; done
-	[ -e "$out/noise" ] || make_condition noise --snr 10 --noise "$data/noise-held-out.scp"
-	[ -e "$out/band" ] || make_condition band --low 300 --high 3400
+	condition dev noise --snr 10 --noise "$data/noise-held-out.scp"
+	condition dev band --low 300 --high 3400
 }
 
-# make_condition NAME OPTION...: the development set as linnet-condition changes it
-make_condition() {
-	local program=${LINNET_CONDITION:-} to=$out/$1.new
+# condition FROM TO OPTION...: a data folder as linnet-condition changes it
+condition() {
+	local program=${LINNET_CONDITION:-} to=$out/$2.new
+	[ ! -e "$out/$2" ] || return 0
 	[ -n "$program" ] || program=$(build_program linnet_condition linnet-condition)
 	rm -rf "$to"
 	mkdir -p "$to/audio"
-	"$program" --list "$out/dev/wav.scp" --out "$to/audio" "${@:2}"
-	awk -v folder="$(cd "$out" && pwd)/$1" '{print $1, folder "/audio/" $1 ".wav"}' "$out/dev/wav.scp" >"$to/wav.scp"
-	cp "$out/dev/phones" "$out/dev/utt2spk" "$to/"
-	mv "$to" "$out/$1"
+	"$program" --list "$out/$1/wav.scp" --out "$to/audio" "${@:3}"
+	awk -v folder="$(cd "$out" && pwd)/$2" '{print $1, folder "/audio/" $1 ".wav"}' "$out/$1/wav.scp" >"$to/wav.scp"
+	cp "$out/$1/phones" "$out/$1/utt2spk" "$to/"
+	mv "$to" "$out/$2"
+}
+
+# babble: clips of three or four voices, of every ninth training utterance
+babble() {
+	[ ! -e "$out/babble" ] || return 0
+	part "$out/short" "$out/voices" 'NR % 9 == 1'
+	condition voices pairs --snr 0 --noise "$out/voices/wav.scp"
+	condition pairs babble --snr 0 --noise "$out/pairs/wav.scp"
+}
+
+# join_lines FILE: of every four lines the first two as one, without the id of the second
+join_lines() {
+	awk 'NR % 4 == 1 {line = $0; next} NR % 4 == 2 {$1 = ""; $0 = line $0} {print} END {if (NR % 4 == 1) print line}' "$1"
+}
+
+# joined: the training data, with two of every four utterances as one, the second behind the first
+joined() {
+	local to=$out/joined.new id first second
+	[ ! -e "$out/joined" ] || return 0
+	condition short plain
+	rm -rf "$to"
+	mkdir -p "$to/audio"
+	join_lines "$out/plain/phones" >"$to/phones"
+	join_lines "$out/plain/utt2spk" | awk '{print $1, $2}' >"$to/utt2spk"
+	join_lines "$out/plain/wav.scp" | while read -r id first second; do
+		if [ -n "$second" ]; then
+			sox "$first" "$second" "$to/audio/$id.wav"
+			first=$(cd "$out" && pwd)/joined/audio/$id.wav
+		fi
+		echo "$id $first"
+	done >"$to/wav.scp"
+	mv "$to" "$out/joined"
 }
 
 # more_speech: longer utterances, with true phones ("longer") and with those that the first training recognises ("pseudo")
@@ -166,6 +201,7 @@ train() {
 	local exp=$out/$1-$4 keys=() key set
 	for key in "${@:5}"; do
 		key=${key/NOISE/$data/noise.scp}
+		key=${key/BABBLE/$out/babble/wav.scp}
 		keys+=(--set "${key/TARGETS/$out/targets.ctm}")
 	done
 	mkdir -p "$exp"
@@ -260,6 +296,8 @@ table() {
 case " $rows " in *frames-*) need_targets=1 ;; *) need_targets='' ;; esac
 case " $rows " in *pseudo*) need_speech=1 ;; *) need_speech='' ;; esac
 prepare
+case " $rows " in *" babble "*) babble ;; esac
+case " $rows " in *" joined "*) joined ;; esac
 [ -z "$need_targets$need_speech" ] || train_all 1 base
 [ -z "$need_targets" ] || targets
 [ -z "$need_speech" ] || more_speech
