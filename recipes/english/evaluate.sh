@@ -87,7 +87,9 @@ END
 # references NAME DIR: makes OUT/NAME with all files that scoring needs
 references() {
 	local to=$out/$1
+	need_file "$2/wav.scp" "--set $1=$2: name a Kaldi data folder"
 	mkdir -p "$to"
+	rm -f "$to/skipped"
 	into "$to/wav.scp" absolute_scp "$2/wav.scp" "$2"
 	into "$to/wav.scp" awk -v every="$every" 'NR % every == 0' "$to/wav.scp"
 	awk '{$1 = $1; print}' "$2/text" | sort >"$to/text.all"
@@ -99,6 +101,8 @@ references() {
 	else
 		need_file "${lexicon:-lexicon}" "$2 has no phones: name a lexicon with --lexicon"
 		into "$to/phones" awk -v skipped="$to/skipped" -f "$here/../common/possessive.awk" -f "$here/../common/words_to_phones.awk" "$lexicon" "$to/text"
+		[ ! -s "$to/skipped" ] || say "$1: $(wc -l <"$to/skipped") of $(wc -l <"$to/text") utterances have a word that" \
+			"$lexicon lacks; they count for words, not for phones; $to/skipped lists them"
 	fi
 }
 

@@ -62,7 +62,8 @@ installs missing Debian packages and builds linnet, unless $LINNET names a linne
                      weight 0.4 and 0.06 s later (docs/decoding.md); stage 7 then tunes and calibrates both together
   --stage N          begin with this stage (default 1)
   --stop-stage N     end after this stage (default 8)
-  --quick            a tiny network, two epochs, no other conditions, only to see that every stage runs
+  --quick            a tiny network, two epochs, no other conditions, only to see that every stage runs; with all of --data
+                     it takes some ten minutes
 END
 }
 

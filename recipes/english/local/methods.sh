@@ -196,6 +196,9 @@ targets() {
 		--model "$out/base-1/model.safetensors" --unit phone --format ctm 2>"$out/targets.log"
 }
 
+# symbols SET LABELS: the units of the training and development labels. A small training set may lack some.
+symbols() { cat "$out/$1/$2" "$out/dev/$2" | awk '{for (i = 2; i <= NF; i++) print $i}' | sort -u; }
+
 # train NAME LABELS SET SEED KEY...: one training, and what it recognises, in OUT/NAME-SEED
 train() {
 	local exp=$out/$1-$4 keys=() key set
@@ -205,7 +208,8 @@ train() {
 		keys+=(--set "${key/TARGETS/$out/targets.ctm}")
 	done
 	mkdir -p "$exp"
-	"$linnet" train --train "$out/$3" --dev "$out/dev" --labels "$2" --exp "$exp" --config "$here/../conf/methods.json" \
+	into "$exp/symbols" symbols "$3" "$2"
+	"$linnet" train --train "$out/$3" --dev "$out/dev" --labels "$2" --symbols "$exp/symbols" --exp "$exp" --config "$here/../conf/methods.json" \
 		--precision bfloat16 --threads 1 --set "seed=$4" ${keys[@]+"${keys[@]}"} ${tiny[@]+"${tiny[@]}"} 2>"$exp/log" ||
 		die "$exp: $(tail -n 1 "$exp/log")"
 	for set in dev noise band; do
