@@ -106,6 +106,8 @@ check 0 'u 1 ' "$linnet" align --data data --format ctm
 [[ $(awk '{print $5}' out | paste -sd ' ') == "$sun" ]] || fail "words of a data folder: $(cat out)"
 echo "u $phones" | sed 's/[012]//g' > data/phones
 check 0 'AH' "$linnet" align --data data --format ctm
+check 0 'u 1 ' "$linnet" align --data data --unit word --format ctm
+[[ $(awk '{print $5}' out | paste -sd ' ') == "$sun" ]] || fail "--unit word: $(cat out)"
 rm -r folder data
 
 # --- written text -----------------------------------------------------------------------------------------------------

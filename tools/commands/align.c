@@ -12,6 +12,7 @@
 
 static struct {
   char *model, *text, *text_file, *phones, *lexicon, *unit;
+  bool unit_word; /* --unit word was given */
   int jumps, skip_unknown;
   double jump_cost, frame_cost;
 } options = {.jump_cost = TOOL_NOT_GIVEN, .frame_cost = TOOL_NOT_GIVEN};
@@ -129,8 +130,9 @@ static void warn_of_doubts(const char *name, const struct linnet_output *output)
       first = i;
     }
   if (doubtful > 0)
-    tool_warn("%s: %zu of %zu words are doubtful, the first is '%s' at %.2f s%s", name, doubtful, count,
-              spans[first].text, spans[first].start, options.jumps ? "" : "; --jumps allows text and audio to differ");
+    tool_warn("%s: %zu of %zu %s are doubtful, the first is '%s' at %.2f s%s", name, doubtful, count,
+              output->words ? "words" : "phones", spans[first].text, spans[first].start,
+              options.jumps ? "" : "; --jumps allows text and audio to differ");
 }
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
@@ -198,13 +200,14 @@ static bool data_has_phones(void) {
 }
 
 /* Decides whether texts are words, and finds their lexicon. Phones of a data folder come before pronunciations that
- * were not named. False after printing what is missing. */
+ * were not named, unless --unit asks for words. False after printing what is missing. */
 static bool choose_words(struct linnet_context *context, struct job *job) {
-  const bool wanted = options.text || options.text_file;
+  const bool wanted = options.text || options.text_file || options.unit_word;
   job->source.files = tool_find_word_files(context, options.model);
   job->source.named = tool_choose_lexicon(options.lexicon, &job->source.files);
-  job->words = !options.phones && (align_words_pronounced(&job->source, false) ||
-                                   (align_words_pronounced(&job->source, true) && !data_has_phones()));
+  job->words =
+      !options.phones && (align_words_pronounced(&job->source, false) ||
+                          (align_words_pronounced(&job->source, true) && (options.unit_word || !data_has_phones())));
   return !wanted || job->words || align_words_fail() == TOOL_OK;
 }
 
@@ -230,7 +233,8 @@ static int run(struct linnet_context *context, const char *path, const char **pa
 
 /* One file needs one text; a data folder contains its texts. */
 static bool check_texts(const char **paths, size_t count) {
-  if (paths && options.phones && options.unit && strcmp(options.unit, "word") == 0) {
+  options.unit_word = options.unit && strcmp(options.unit, "word") == 0;
+  if (paths && options.phones && options.unit_word) {
     tool_usage("--unit word: --phones is a text without words; give --text, or omit --unit");
     return false;
   }
