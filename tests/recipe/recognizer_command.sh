@@ -169,6 +169,14 @@ printf 'OTHER OTHER\n' > phrases
 transcribed again --model folder --grammar phrases
 [[ $(cat again) == 'OTHER OTHER' ]] || fail "a grammar: $(cat again)"
 check 0 '"hypotheses"' transcribe --model folder --nbest 2 --format json sound.wav
+mkdir narrow # also an option that says what the library has by default
+sed 's|: "\([a-z]*\.[a-z]*\)"|: "../folder/\1"|g; s/"beam"/"top_symbols": 1, "score_threshold": 0, "beam"/' \
+  folder/recognizer.json > narrow/recognizer.json
+transcribed expected --model folder --nbest 2 --format json
+transcribed again --model narrow --nbest 2 --format json
+! cmp -s again expected || fail 'top_symbols 1 and score_threshold 0'
+transcribed again --model narrow --nbest 2 --top-symbols 0 --score-threshold inf --format json
+same again expected 'options with the values of the library'
 
 # --- label priors: of the folder, of an option
 "$linnet" posteriors --model folder --estimate-priors folder/priors.txt sound.wav 2> err || fail "priors: $(cat err)"

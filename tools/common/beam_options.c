@@ -11,9 +11,11 @@ static struct {
   double symbol_threshold, score_threshold, insertion_bonus, lm_weight, prior_scale;
   char *lm, *priors;
 } options = {.beam = TOOL_NO_INTEGER,
-             .nbest = 1,
-             .symbol_threshold = INFINITY,
-             .score_threshold = INFINITY,
+             .nbest = TOOL_NO_INTEGER,
+             .top_symbols = TOOL_NO_INTEGER,
+             .symbol_threshold = TOOL_NOT_GIVEN,
+             .score_threshold = TOOL_NOT_GIVEN,
+             .insertion_bonus = TOOL_NOT_GIVEN,
              .lm_weight = TOOL_NOT_GIVEN,
              .prior_scale = TOOL_NOT_GIVEN};
 
@@ -42,11 +44,11 @@ struct poptOption beam_options_table[] = {
 
 /* Options of a search, without one. */
 static const char *useless_option(void) {
-  if (options.top_symbols > 0)
+  if (options.top_symbols != TOOL_NO_INTEGER)
     return "--top-symbols";
-  if (options.symbol_threshold < INFINITY)
+  if (options.symbol_threshold != TOOL_NOT_GIVEN)
     return "--symbol-threshold";
-  return options.score_threshold < INFINITY ? "--score-threshold" : NULL;
+  return options.score_threshold != TOOL_NOT_GIVEN ? "--score-threshold" : NULL;
 }
 
 static bool check_model(bool optional, bool recognizer) {
@@ -90,32 +92,40 @@ static bool check_pruning(bool optional) {
   return !useless;
 }
 
+static bool is_threshold(double value) {
+  return value == TOOL_NOT_GIVEN || value >= 0;
+}
+
 bool beam_options_check(bool optional, bool recognizer) {
   if (options.beam != TOOL_NO_INTEGER && (options.beam < 1 || options.beam > LINNET_BEAM_MAX)) {
     tool_usage("--beam %d: must be 1 to %d", options.beam, LINNET_BEAM_MAX);
     return false;
   }
-  if (options.nbest < 1) {
+  if (options.nbest != TOOL_NO_INTEGER && options.nbest < 1) {
     tool_usage("--nbest %d: must be at least 1", options.nbest);
     return false;
   }
-  if (options.top_symbols < 0) {
+  if (options.top_symbols != TOOL_NO_INTEGER && options.top_symbols < 0) {
     tool_usage("--top-symbols %d: must be at least 0", options.top_symbols);
     return false;
   }
-  if (!(options.symbol_threshold >= 0) || !(options.score_threshold >= 0)) {
+  if (!is_threshold(options.symbol_threshold) || !is_threshold(options.score_threshold)) {
     tool_usage("--symbol-threshold and --score-threshold must be at least 0");
     return false;
   }
-  if (!(fabs(options.insertion_bonus) <= 100)) {
+  if (options.insertion_bonus != TOOL_NOT_GIVEN && !(fabs(options.insertion_bonus) <= 100)) {
     tool_usage("--insertion-bonus %g: must be -100 to 100", options.insertion_bonus);
     return false;
   }
   return check_pruning(optional) && check_model(optional, recognizer) && check_priors(optional, recognizer);
 }
 
+static bool has_bonus(void) {
+  return options.insertion_bonus != TOOL_NOT_GIVEN && options.insertion_bonus != 0;
+}
+
 bool beam_options_fit(bool words) {
-  const bool useless = words && options.insertion_bonus != 0;
+  const bool useless = words && has_bonus();
   if (useless)
     tool_usage("--insertion-bonus: counts symbols, but this search is for words: use --word-bonus, or --phones");
   return !useless;
@@ -128,7 +138,7 @@ const char *beam_options_source(const char *key) {
 }
 
 bool beam_options_given(void) {
-  return options.beam != TOOL_NO_INTEGER || options.nbest > 1 || options.insertion_bonus != 0;
+  return options.beam != TOOL_NO_INTEGER || options.nbest > 1 || has_bonus();
 }
 
 bool beam_options_nbest(void) {
@@ -138,19 +148,19 @@ bool beam_options_nbest(void) {
 static void read_limits(struct linnet_search_settings *settings) {
   if (options.beam != TOOL_NO_INTEGER)
     settings->beam = (size_t)options.beam;
-  if (options.nbest > 1)
+  if (options.nbest != TOOL_NO_INTEGER)
     settings->num_alternatives = (size_t)options.nbest;
-  if (options.top_symbols > 0)
+  if (options.top_symbols != TOOL_NO_INTEGER)
     settings->top_symbols = (size_t)options.top_symbols;
-  if (options.symbol_threshold < INFINITY)
+  if (options.symbol_threshold != TOOL_NOT_GIVEN)
     settings->symbol_threshold = (float)options.symbol_threshold;
-  if (options.score_threshold < INFINITY)
+  if (options.score_threshold != TOOL_NOT_GIVEN)
     settings->score_threshold = (float)options.score_threshold;
 }
 
 void beam_options_read(struct linnet_search_settings *settings) {
   read_limits(settings);
-  if (options.insertion_bonus != 0)
+  if (options.insertion_bonus != TOOL_NOT_GIVEN)
     settings->insertion_bonus = (float)options.insertion_bonus;
   if (options.lm_weight != TOOL_NOT_GIVEN)
     settings->language_model_weight = (float)options.lm_weight;

@@ -14,7 +14,7 @@ static struct {
   char *lexicon, *hotwords, *grammar, *silence;
   double word_bonus, unknown_penalty, unknown_bonus, pronunciation_weight;
 } options = {.word_bonus = TOOL_NOT_GIVEN,
-             .unknown_penalty = INFINITY,
+             .unknown_penalty = TOOL_NOT_GIVEN,
              .unknown_bonus = TOOL_NOT_GIVEN,
              .pronunciation_weight = TOOL_NOT_GIVEN};
 
@@ -87,7 +87,7 @@ static const char *option_of_words(void) {
     return "--hotwords";
   if (options.silence)
     return "--silence";
-  if (options.unknown_penalty < INFINITY)
+  if (options.unknown_penalty != TOOL_NOT_GIVEN)
     return "--unknown-penalty";
   if (options.unknown_bonus != TOOL_NOT_GIVEN)
     return "--unknown-bonus";
@@ -113,7 +113,8 @@ bool word_options_fit_unknown(float unknown_penalty) {
 bool word_options_check(bool recognizer) {
   if (!recognizer && !word_options_fit(options.words))
     return false;
-  if (!recognizer && !word_options_fit_unknown((float)options.unknown_penalty))
+  if (!recognizer &&
+      !word_options_fit_unknown(options.unknown_penalty == TOOL_NOT_GIVEN ? INFINITY : (float)options.unknown_penalty))
     return false;
   if (options.words && !recognizer && !find_lexicon()) {
     tool_usage("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
@@ -124,7 +125,8 @@ bool word_options_check(bool recognizer) {
     tool_usage("only one of --grammar and --lm: a grammar replaces a language model");
     return false;
   }
-  if ((options.word_bonus != TOOL_NOT_GIVEN && !(fabs(options.word_bonus) <= 100)) || !(options.unknown_penalty >= 0)) {
+  if ((options.word_bonus != TOOL_NOT_GIVEN && !(fabs(options.word_bonus) <= 100)) ||
+      (options.unknown_penalty != TOOL_NOT_GIVEN && !(options.unknown_penalty >= 0))) {
     tool_usage("--word-bonus must be -100 to 100, --unknown-penalty at least 0");
     return false;
   }
@@ -163,7 +165,7 @@ void word_options_read(struct linnet_search_settings *settings) {
     settings->hotwords = (struct linnet_source){.path = options.hotwords};
   if (options.word_bonus != TOOL_NOT_GIVEN)
     settings->word_bonus = (float)options.word_bonus;
-  if (options.unknown_penalty < INFINITY)
+  if (options.unknown_penalty != TOOL_NOT_GIVEN)
     settings->unknown_penalty = (float)options.unknown_penalty;
   if (options.unknown_bonus != TOOL_NOT_GIVEN)
     settings->unknown_bonus = (float)options.unknown_bonus;
