@@ -194,10 +194,17 @@ if ! grep -q 'made without PortAudio' err; then
   mkdir broken && : > broken/libportaudio.so.2
   LD_LIBRARY_PATH=$PWD/broken check 1 'install it (Debian: libportaudio2)' listen --list-microphones
 fi
+tail -c +45 wav/0.wav > short.raw
+"$linnet" listen --raw s16le - < short.raw > expected.lines || fail 'listen: one recording'
 for option in --rate=16000 --channels=1; do # former names
-  cmp <("$linnet" listen --raw s16le "$option" - < wav/0.raw) <("$linnet" listen --raw s16le - < wav/0.raw) || fail "$option"
+  "$linnet" listen --raw s16le "$option" - < short.raw | cmp - expected.lines || fail "$option"
 done
 check 2 '--microphone x' listen --device x --raw s16le -
+# A recording that fails after its first rows counts in no prior.
+priors=("$linnet" posteriors --raw s16le --max-seconds $(($(wc -c < short.raw) / 32000 + 1)) --estimate-priors)
+"${priors[@]}" expected.priors short.raw 2> err || fail "priors: $(cat err)"
+"${priors[@]}" some.priors long.raw short.raw 2> err && fail 'priors: a recording that is too long'
+cmp expected.priors some.priors || fail "priors of a recording that failed: $(cat err)"
 check 1 'the model is not causal' listen --model whole/model.safetensors --raw s16le -
 check 1 'statistics of the whole utterance' listen --model late/model.safetensors --raw s16le -
 check 1 'the model is not causal' transcribe --live --model whole/model.safetensors wav/0.wav

@@ -52,24 +52,28 @@ static bool reserve(struct posteriors *p, size_t frames) {
   return true;
 }
 
-/* Sums posteriors, then divides them by the priors. */
 static int take(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct posteriors *p = user;
   (void)first;
   if (!reserve(p, frames))
     return tool_fail("out of memory for %zu frames", p->frames + frames);
-  float *to = p->values + p->frames * p->symbols;
-  for (size_t i = 0; i < frames * p->symbols; i++) {
-    p->sums[i % p->symbols] += exp((double)log_posteriors[i]);
-    to[i] = log_posteriors[i] - p->log_priors[i % p->symbols];
-  }
+  memcpy(p->values + p->frames * p->symbols, log_posteriors, frames * p->symbols * sizeof *log_posteriors);
   p->frames += frames;
   return 0;
 }
 
+/* Adds the posteriors of an utterance to the sums, then divides them by the priors. */
+static void complete(struct posteriors *p) {
+  for (size_t i = 0; i < p->frames * p->symbols; i++) {
+    p->sums[i % p->symbols] += exp((double)p->values[i]);
+    p->values[i] -= p->log_priors[i % p->symbols];
+  }
+  p->all_frames += p->frames;
+}
+
 /* False if writing failed. */
 static bool put(struct linnet_context *context, struct posteriors *p, const char *name) {
-  p->all_frames += p->frames;
+  complete(p);
   if (!p->writer || linnet_ark_write(p->writer, name, p->values, p->frames, p->symbols) == LINNET_OK)
     return true;
   tool_fail_context(context);
