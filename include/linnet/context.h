@@ -82,7 +82,8 @@ enum { LINNET_ERROR_BYTES = 512 };
 
 struct linnet_context_settings {
   size_t size;         /* sizeof(struct linnet_context_settings), set by ..._default */
-  size_t num_threads;  /* worker threads, including the caller's; 0: one per online processor (default) */
+  size_t num_threads;  /* worker threads, including the caller's; 0: one per processor that the process may
+                          use (default) */
   const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
                           "avx512-bf16", "avx512-vnni"; "auto" is the fastest that runs here with the precision below */
   enum linnet_precision precision; /* default LINNET_FLOAT32 */

@@ -1,8 +1,10 @@
 /* Contexts: handles with hooks on a shared core, which holds the allocator, log callback, thread pool, kernels and
  * device.
  * base/base.h declares what the rest of the library sees of them. */
+#define _GNU_SOURCE /* sched_getaffinity; NOLINT(bugprone-reserved-identifier): the name is the C library's */
 #include "base/base.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,8 +62,14 @@ static void *default_reallocate(void *user, void *pointer, size_t bytes) {
   return realloc(pointer, bytes);
 }
 
-static unsigned online_processors(void) {
+/* Processors that the process may use: a scheduler or a container may give it fewer than there are. */
+static unsigned usable_processors(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) == 0)
+    n = CPU_COUNT(&usable);
+#endif
   return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (unsigned)n;
 }
 
@@ -155,7 +163,7 @@ static enum linnet_status create(struct linnet_context *failed, const struct lin
   }
   enum linnet_status status =
       linnet_pool_create(core->reallocate, core->reallocate_user,
-                         settings->num_threads ? (unsigned)settings->num_threads : online_processors(), &core->pool);
+                         settings->num_threads ? (unsigned)settings->num_threads : usable_processors(), &core->pool);
   status = status == LINNET_OK ? open_device(failed, core, settings) : out_of_memory(failed);
   if (status != LINNET_OK) {
     linnet_context_destroy(*context);
