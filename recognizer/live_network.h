@@ -38,7 +38,7 @@ struct linnet_live_input {
 /* The input that failed first, and its error sentence, which inputs that go on may replace in the context. */
 struct linnet_live_failure {
   size_t input; /* SIZE_MAX: none */
-  char reason[512];
+  char reason[LINNET_ERROR_BYTES];
 };
 
 /* Stores the failure of an input, if there is none yet. */

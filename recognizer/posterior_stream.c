@@ -36,7 +36,7 @@ struct linnet_stream {
   struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
   bool finished;
   enum linnet_status decoding; /* the status and the sentence with which decode() stopped the network */
-  char reason[512];
+  char reason[LINNET_ERROR_BYTES];
 };
 
 static enum linnet_status decode_row(void *user, const float *log_posteriors, size_t index);

@@ -372,8 +372,10 @@ static enum linnet_status create_endpoint(struct linnet_recognizer_stream *s) {
 }
 
 /* At least one row; an interval beyond all rows means that there are no partial results. */
+/* A model that needs the whole utterance has no partial results: its rows come at the end, all at once. */
 static void set_partial_rows(struct linnet_recognizer_stream *s) {
-  const double rows = s->recognizer->partial_interval / linnet_model_frame_seconds(s->recognizer->model);
+  const double interval = linnet_recognizer_is_incremental(s->recognizer) ? s->recognizer->partial_interval : INFINITY;
+  const double rows = interval / linnet_model_frame_seconds(s->recognizer->model);
   s->partial_rows = rows > 1e15 ? (uint64_t)1e15 : rows > 0 ? (uint64_t)fmax(round(rows), 1) : 0;
 }
 

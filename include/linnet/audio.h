@@ -97,7 +97,8 @@ LINNET_API enum linnet_status linnet_audio_select(struct linnet_audio *audio, do
  * only be destroyed.
  *
  * Reads up to `capacity` samples. On a pipe it waits until there is at least one. *count is 0 only at the end, with the
- * status LINNET_END. Samples that are not finite are an error (LINNET_ERROR_FORMAT). */
+ * status LINNET_END; after a failure it has no meaning. Samples that are not finite are an error (LINNET_ERROR_FORMAT).
+ */
 LINNET_API enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples, size_t capacity,
                                                 size_t *count);
 

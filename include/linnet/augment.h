@@ -45,7 +45,7 @@ LINNET_API enum linnet_status linnet_specaugment(const struct linnet_specaugment
                                                  struct linnet_augment_key key, float *features, size_t frames,
                                                  size_t dim);
 
-struct linnet_feature_mask; /* train.h */
+struct linnet_feature_mask; /* feature_mask.h */
 
 /* The masks alone, for a linnet_corpus whose masks the trainer applies: their number for each utterance (0 if settings
  * are out of range), and the masks that linnet_specaugment would draw. Some may be empty. The trainer sets masked

@@ -111,8 +111,8 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *                 "silence_probability": 0.5, "restart": true, "restart_seconds": 6}}
  *
  * Lengths of silence replace those of the model's features. "confidence" and "word_confidence" are calibrations
- * (calibration.h) that replace those of the model. "endpoint" may be empty: {} asks for endpoints with the default
- * rules. The file has at most 64 KiB. */
+ * (calibration.h) that replace those of the model; if only one of them is there, the other is the identity. "endpoint"
+ * may be empty: {} asks for endpoints with the default rules. The file has at most 64 KiB. */
 LINNET_API enum linnet_status linnet_recognizer_load(struct linnet_context *context, const char *path,
                                                      struct linnet_recognizer **recognizer);
 
@@ -209,7 +209,7 @@ LINNET_API enum linnet_status linnet_recognizer_stream_set_second_pass(struct li
 
 /* Takes n samples at the model's rate, mono, int16 scale; or features (frames, dim), as linnet_stream_accept_features
  * does. An utterance consists of samples or of features, not of both. LINNET_ERROR_ARGUMENT for values that are no
- * audio, as of linnet_stream_accept. */
+ * audio: see linnet_stream_accept. */
 LINNET_API enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *stream,
                                                               const float *samples, size_t n);
 LINNET_API enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recognizer_stream *stream,
@@ -242,7 +242,8 @@ linnet_recognizer_stream_search(const struct linnet_recognizer_stream *stream);
 /* Seconds of audio since the last reset. */
 LINNET_API double linnet_recognizer_stream_seconds(const struct linnet_recognizer_stream *stream);
 
-/* Discards the utterance, finished or not. The stream is then ready for the next one. Hook, sink and speaker stay. */
+/* Discards the utterance, finished or not. The stream is then ready for the next one. Hook, sink, speaker and
+ * what linnet_recognizer_stream_set_second_pass has set stay. */
 LINNET_API void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *stream);
 
 /* Destroys the stream; NULL is allowed. */

@@ -49,16 +49,18 @@ enum linnet_search_kind {
 struct linnet_search_settings {
   size_t size;                  /* set by ..._default */
   enum linnet_search_kind kind; /* default LINNET_SEARCH_GREEDY, which uses `calibrations`, `blank_penalty` and
-                                   `emission_delay`, and ignores all other settings */
+                                   `emission_delay`, refuses lexicon, grammar and hotwords, and
+                                   ignores all other settings */
   size_t num_alternatives;      /* the maximum in a result, at least 1 (default 1) */
   size_t beam;                  /* 0 (default): 50, or num_alternatives if that is more */
-  /* The defaults of the next seven are those of beam.h and word_search.h. */
+  /* Unless a comment names another default, it is that of beam.h or word_search.h. */
   size_t top_symbols;          /* number of most probable symbols by which a frame extends hypotheses; 0: all */
   float symbol_threshold;      /* and by none whose log-posterior is more than this below that of the best symbol */
   float score_threshold;       /* the search drops hypotheses whose score is more than this below the best */
   float language_model_weight; /* model_weight in beam.h and word_search.h */
   float insertion_bonus;       /* added for each symbol; only for LINNET_SEARCH_SYMBOLS */
-  /* Only for LINNET_SEARCH_WORDS, like all that follow except language_model, calibrations, priors and prior_scale: */
+  /* Only for LINNET_SEARCH_WORDS, like all that follow except language_model, calibrations, priors, prior_scale,
+   * blank_penalty and emission_delay: */
   float word_bonus;      /* added for each word */
   float unknown_penalty; /* for each symbol of an unknown word; infinity: the search finds only words of the lexicon */
   float unknown_bonus;   /* added for each unknown word, besides word_bonus */

@@ -56,7 +56,8 @@ LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream,
 
 /* Takes features (frames, dim) instead, as linnet_fbank makes them: not yet normalised; `dim` must be the model's
  * num_mel. An utterance consists of samples or of features, not of both: LINNET_ERROR_STATE after samples and after
- * linnet_stream_finish, until linnet_stream_reset. LINNET_ERROR_ARGUMENT for NaN and infinity, as of samples. */
+ * linnet_stream_finish, until linnet_stream_reset. LINNET_ERROR_ARGUMENT for NaN, and for absolute values above
+ * 1e13, as for samples. */
 LINNET_API enum linnet_status linnet_stream_accept_features(struct linnet_stream *stream, const float *features,
                                                             size_t frames, size_t dim);
 

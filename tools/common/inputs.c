@@ -230,9 +230,8 @@ static enum linnet_status feed_file(struct linnet_context *context, const struct
                                     struct linnet_recognizer_stream *stream) {
   struct linnet_audio *audio = NULL;
   float *samples = malloc(CHUNK * sizeof *samples);
-  enum linnet_status status = samples ? LINNET_OK : LINNET_ERROR_MEMORY;
-  if (status == LINNET_OK)
-    status = inputs_open_audio(inputs, context, item, &audio);
+  enum linnet_status status = samples ? inputs_open_audio(inputs, context, item, &audio)
+                                      : linnet_context_fail(context, LINNET_ERROR_MEMORY, "out of memory for samples");
   if (status == LINNET_OK)
     status = feed(audio, stream, samples);
   linnet_audio_destroy(audio);

@@ -59,11 +59,13 @@ static enum linnet_status add_features(const struct speakers *s, struct linnet_c
   return status;
 }
 
-static enum linnet_status add_frames(const struct speakers *s, struct linnet_fbank *fbank, const float *samples,
-                                     size_t count, struct linnet_cmvn *cmvn) {
+static enum linnet_status add_frames(const struct speakers *s, struct linnet_context *context,
+                                     struct linnet_fbank *fbank, const float *samples, size_t count,
+                                     struct linnet_cmvn *cmvn) {
   size_t frames = linnet_fbank_num_frames(fbank, count), dim = linnet_fbank_dim(fbank);
   float *values = malloc((frames * dim + 1) * sizeof *values);
-  enum linnet_status status = values ? linnet_fbank_compute(fbank, samples, count, values) : LINNET_ERROR_MEMORY;
+  enum linnet_status status = values ? linnet_fbank_compute(fbank, samples, count, values)
+                                     : linnet_context_fail(context, LINNET_ERROR_MEMORY, "out of memory for features");
   if (status == LINNET_OK)
     status = accumulate(s, values, frames, dim, cmvn);
   free(values);
@@ -79,7 +81,7 @@ static enum linnet_status add_audio(const struct speakers *s, struct linnet_cont
   if (status == LINNET_OK)
     status = linnet_fbank_create(context, &s->config.fbank, &fbank);
   if (status == LINNET_OK)
-    status = add_frames(s, fbank, samples, count, cmvn);
+    status = add_frames(s, context, fbank, samples, count, cmvn);
   linnet_fbank_destroy(fbank);
   linnet_audio_release(context, samples);
   return status;

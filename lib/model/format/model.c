@@ -468,7 +468,7 @@ const struct linnet_calibrations *linnet_model_calibrations(const struct linnet_
 }
 
 size_t linnet_model_num_symbols(const struct linnet_model *model) {
-  return (int)model->config.outputs;
+  return model->config.outputs;
 }
 
 const char *linnet_model_symbol(const struct linnet_model *model, int index) {
@@ -476,7 +476,7 @@ const char *linnet_model_symbol(const struct linnet_model *model, int index) {
 }
 
 size_t linnet_model_stride(const struct linnet_model *model) {
-  return (int)model->config.stack;
+  return model->config.stack;
 }
 
 size_t linnet_model_num_output_frames(const struct linnet_model *model, size_t frames) {
