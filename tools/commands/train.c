@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linnet/train.h>
 
+#include "common/results.h"
 #include "train_parts.h"
 
 enum { MAX_REPEATS = 64 };
@@ -166,13 +166,6 @@ static bool create_trainer(struct run *run) {
   return false;
 }
 
-static bool make_folder(const char *path) {
-  if (mkdir(path, 0777) == 0 || errno == EEXIST)
-    return true;
-  tool_fail("%s: %s", path, strerror(errno));
-  return false;
-}
-
 /* Prevents two trainings from using one folder; the lock ends with the process. */
 static bool lock_folder(const char *folder) {
   char path[4096];
@@ -215,7 +208,7 @@ static int train(struct run *run) {
   size_t done = linnet_trainer_num_epochs(run->trainer);
   struct train_log log = {
       .corpus = &corpus, .context = run->context, .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
-  if (done > 0)
+  if (done > 0 && done < run->config.training.num_epochs)
     fprintf(stderr, "continuing after epoch %zu\n", done);
   if (!train_ranks_agree(&ranks, train_log_open(&log, options.exp, run->trainer, options.batches)))
     return TOOL_FAILURE;
@@ -228,6 +221,8 @@ static int train(struct run *run) {
     tool_fail_context(run->context);
   if (!ended(status) || !train_ranks_agree(&ranks, !log.failed) || log.failed)
     return TOOL_FAILURE;
+  if (status == LINNET_OK && done > 0 && linnet_trainer_num_epochs(run->trainer) == done)
+    fprintf(stderr, "this training is finished: %zu of %zu epochs\n", done, run->config.training.num_epochs);
   if (status == LINNET_OK)
     return TOOL_OK;
   tool_fail("%s", linnet_context_error(run->context));
@@ -245,13 +240,20 @@ static void report_ranks(const struct run *run) {
 static bool prepare(struct run *run) {
   const bool first = train_ranks_first(&ranks);
   return train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) &&
-         (!first || (make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) && load_corpora(run) &&
-         load_denominator(run) && load_teacher(run) && load_targets(run);
+         (!first || (results_make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) &&
+         load_corpora(run) && load_denominator(run) && load_teacher(run) && load_targets(run);
+}
+
+static bool check_precision(const struct linnet_context *context) {
+  if (strcmp(tool_precision(), "tf32") != 0 || strcmp(linnet_context_device(context), "cpu") != 0)
+    return true;
+  tool_fail("products in TF32 are for GPUs only: train in float32 or bfloat16, or on a GPU (--device cuda)");
+  return false;
 }
 
 static int run_all(struct run *run) {
   tool_catch_interrupt();
-  const bool prepared = train_ranks_agree(&ranks, prepare(run));
+  const bool prepared = train_ranks_agree(&ranks, check_precision(run->context) && prepare(run));
   tool_speak_as(NULL); /* from here on messages say of themselves which rank they are from */
   if (!prepared || !create_trainer(run))
     return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
