@@ -42,5 +42,30 @@ train 0 'epoch   2' a/b/c
 [[ -e a/b/c/model.safetensors ]] || fail 'a/b/c has no model'
 train 1 'conf.json: cannot make the folder: File exists' conf.json/a
 
+# --- symbols, and tokens that are none
+
+train 0 'warning: --dev: 40 of 40 utterances are also in --train' common
+cp -r data dev
+sed -i 's/utterance-07 A B/utterance-07 A ZH/' dev/phones
+train 1 'dev/phones: utterance utterance-07: "ZH" is not among the symbols, which are the labels' zh --dev dev
+printf '%s\n' A B > symbols
+train 1 'dev/phones: utterance utterance-07: "ZH" is not among the symbols: add it to symbols' zh --dev dev \
+  --symbols symbols
+train 0 'warning: --train: 40 of 80 utterances have the id of an earlier one' twice --train dev
+
+# --- a lexicon: its phones are the symbols; words that it lacks
+
+printf '%s\n' 'ONE A B' 'TOY T OY' > lexicon
+awk '{print $1, "ONE", NR % 4 == 0 ? "RARE" : NR % 2 == 0 ? "FOO" : "TOY"}' data/phones > data/text
+train 0 "data: 2 words are not in lexicon: 'FOO' (10), 'RARE' (10); to add them: linnet g2p --model G2P --complete lexicon" \
+  words --lexicon lexicon
+has "complete lexicon --text data/text --output FILE"
+has 'data: 20 of 40 utterances are left out, 0.00 of 0.00 hours: 0 without labels, 20 with unknown words'
+lacks 'utterance utterance-02'
+check 0 OY "$linnet" info --symbols words/model.safetensors
+sed -i 's/TOY/ONE/' data/text
+train 0 'warning: data: 2 words' rarer --lexicon lexicon
+check 0 OY "$linnet" info --symbols rarer/model.safetensors
+
 echo "$failures failures"
 [[ $failures -eq 0 ]]

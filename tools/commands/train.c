@@ -68,6 +68,15 @@ static void release(struct run *run) {
   train_config_free(&run->config);
 }
 
+/* All of the lexicon, so that searches can use the model with it. */
+static enum linnet_status add_phones(struct run *run) {
+  const struct linnet_symbols *phones = linnet_lexicon_phones(run->lexicon);
+  enum linnet_status status = LINNET_OK;
+  for (size_t i = 1; status == LINNET_OK && i < linnet_symbols_num_symbols(phones); i++)
+    status = linnet_symbols_add(run->symbols, linnet_symbols_name(phones, (int)i), NULL);
+  return status;
+}
+
 static bool load_symbols(struct run *run) {
   struct linnet_lexicon_settings settings;
   linnet_lexicon_settings_default(&settings);
@@ -77,17 +86,22 @@ static bool load_symbols(struct run *run) {
     return tool_fail_context(run->context) == TOOL_OK;
   enum linnet_status status = options.symbols ? linnet_symbols_load(run->context, options.symbols, &run->symbols)
                                               : linnet_symbols_create(run->context, NULL, 0, &run->symbols);
+  if (status == LINNET_OK && run->lexicon && !options.symbols)
+    status = add_phones(run);
   return status == LINNET_OK || tool_fail_context(run->context) == TOOL_OK;
 }
 
-/* Without a list of symbols, collects them from the training labels, in the order of their first occurrence. */
+/* Without a list of symbols and a lexicon, collects them from the training labels, in the order of their first
+ * occurrence. */
 static bool load_corpora(struct run *run) {
   struct train_labels labels = {.file = options.labels    ? options.labels
                                         : options.lexicon ? "text"
                                                           : "phones",
                                 .lexicon = run->lexicon,
+                                .lexicon_file = options.lexicon,
                                 .symbols = run->symbols,
-                                .open = options.symbols == NULL};
+                                .symbols_file = options.symbols,
+                                .open = !options.symbols && !options.lexicon};
   run->train = train_corpus_load(run->context, &ranks, options.train.items, options.train.count, &run->config,
                                  &run->memories, &labels, true);
   labels.open = false;
@@ -96,6 +110,7 @@ static bool load_corpora(struct run *run) {
                                  &run->memories, &labels, false);
   if (!run->dev)
     return false;
+  train_corpus_compare(run->context, run->train, run->dev);
   if (train_ranks_first(&ranks))
     fprintf(stderr, "training on %.2f hours, validating on %.2f hours, %zu symbols\n", train_corpus_hours(run->train),
             train_corpus_hours(run->dev), linnet_symbols_num_symbols(run->symbols));
@@ -292,7 +307,7 @@ static const struct poptOption table[] = {
     {"lexicon", 0, POPT_ARG_STRING, &options.lexicon, 0,
      "labels are words; use their first pronunciations, without stress (default: labels are symbols)", "FILE"},
     {"symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
-     "output symbols, one per line (default: those of the training labels)", "FILE"},
+     "output symbols, one per line (default: the phones of the lexicon; without one, the training labels)", "FILE"},
     {"initial", 0, POPT_ARG_STRING, &options.initial, 0,
      "start from the weights of this model (default: random weights)", "MODEL"},
     {"name", 0, POPT_ARG_STRING, &options.name, 0, "name to store in the model file (default: none)", "TEXT"},
