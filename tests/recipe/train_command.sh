@@ -67,5 +67,27 @@ sed -i 's/TOY/ONE/' data/text
 train 0 'warning: data: 2 words' rarer --lexicon lexicon
 check 0 OY "$linnet" info --symbols rarer/model.safetensors
 
+# --- values and keys of the configuration, which are those of --set or of the file
+
+train 1 '--set: training.epochs is 0; it must be a whole number of 1 to 1000000' wrong --set epochs=0
+train 1 '--set: training.epochs is "x"; it must be a whole number of 1 to 1000000' wrong --set training.epochs=x
+train 1 '--set: training.schedule is "step"; it must be "plateau" or "cosine"' wrong --set schedule=step
+train 1 '--set: training has no key "epoch"; did you mean "epochs"?' wrong --set epoch=3
+train 1 '--set: augment.noise has no key "snr_lo"; did you mean "snr_low"?' wrong --set augment.noise.snr_lo=3
+train 1 'conf.json with --set: config: "layers" is 0; it must be 1 to' wrong --set model.layers=0
+sed 's/"epochs": 2/"epochs": -2/' conf.json > wrong.json
+train 1 'wrong.json: training.epochs is -2; it must be a whole number of 1 to 1000000' wrong --config wrong.json \
+  --set seed=2
+train 1 'conf.json with --set: input_dim is 4, but features have num_mel 5' wrong --set features.num_mel=5
+sed 's/"input_dim": 4, //' conf.json > derived.json
+train 0 'epoch   2' derived --config derived.json
+cmp plain/model.safetensors derived/model.safetensors || fail 'the model with a derived input_dim differs'
+
+# --- a warm-up that does not end
+
+train 0 'the learning rate rises over 50 steps, but the whole training has about' warm --set warmup_steps=50
+train 0 'epoch   2' warmed --set warmup_steps=3
+lacks 'rises over'
+
 echo "$failures failures"
 [[ $failures -eq 0 ]]

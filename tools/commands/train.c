@@ -160,7 +160,7 @@ static bool create_trainer(struct run *run) {
   for (size_t i = 0; symbols && i < count; i++)
     symbols[i] = linnet_symbols_name(run->symbols, (int)i);
   struct linnet_train_model model = {.size = sizeof model,
-                                     .source = options.config,
+                                     .source = run->config.source,
                                      .config = run->config.model,
                                      .features = run->config.features,
                                      .symbols = symbols,

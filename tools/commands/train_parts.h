@@ -27,6 +27,7 @@ enum train_objective { TRAIN_CTC = 0, TRAIN_CTC_CRF = 1 };
 
 struct train_config {
   char *model, *features; /* JSON text */
+  char source[4096];      /* what they come from, for messages */
   struct linnet_feature_config feature_config;
   struct linnet_train_settings training;
   enum train_objective objective;
