@@ -157,7 +157,7 @@ struct linnet_train_model {
   size_t size;                /* sizeof(struct linnet_train_model); members that an older program does not have count as
                                  NULL */
   const char *source;         /* the source of config and features, for messages; may be NULL */
-  const char *config;         /* JSON, see docs/model-file.md; "outputs" is optional */
+  const char *config;         /* JSON, see docs/model-file.md; "outputs" and "input_dim" are optional */
   const char *features;       /* JSON, see docs/model-file.md */
   const char *const *symbols; /* (num_symbols); "<blk>" first */
   size_t num_symbols;

@@ -28,8 +28,11 @@ static int format_sum(char text[STATE_BYTES], int n, const char *name, double su
   return added > 0 ? n + added : -1;
 }
 
+/* Checkpoints of earlier versions lack it: then 0, and an earlier epoch wins all ties. */
+static const char tie_loss[] = "tie_loss";
+
 /* The state as text: one line of numbers, one line for each kept model, and a line with the name and value of each sum
- * of a loss besides CTC that is not 0. %a writes doubles exactly. */
+ * of a loss besides CTC that is not 0, and of the loss that decides ties. %a writes doubles exactly. */
 static bool format_state(const struct linnet_train_state *s, char text[STATE_BYTES]) {
   int n = linnet_format(text, STATE_BYTES,
                         "%" PRIu64 " %u %" PRIu64 " %a %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
@@ -42,7 +45,7 @@ static bool format_state(const struct linnet_train_state *s, char text[STATE_BYT
   }
   for (int l = LINNET_LOSS_CTC + 1; l < LINNET_NUM_LOSSES; l++)
     n = format_sum(text, n, linnet_losses[l].name, s->sums.losses[l]);
-  return n > 0;
+  return format_sum(text, n, tie_loss, s->schedule.tie_loss) > 0;
 }
 
 static bool parse_kept(const char *text, struct linnet_train_state *s) {
@@ -73,7 +76,7 @@ static bool parse_state(const char *text, struct linnet_train_state *s) {
   bool good = fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s);
   for (int l = LINNET_LOSS_CTC + 1; l < LINNET_NUM_LOSSES; l++)
     good = good && parse_sum(text, linnet_losses[l].name, &s->sums.losses[l]);
-  return good;
+  return good && parse_sum(text, tie_loss, &s->schedule.tie_loss);
 }
 
 static enum linnet_status write_vector(struct linnet_writer *writer, const real *vector, size_t size) {

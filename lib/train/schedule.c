@@ -4,7 +4,8 @@
 #include <math.h>
 
 void linnet_schedule_start(const struct linnet_train_settings *settings, struct linnet_schedule *schedule) {
-  *schedule = (struct linnet_schedule){.rate = settings->learning_rate, .best = INFINITY, .best_loss = INFINITY};
+  *schedule = (struct linnet_schedule){
+      .rate = settings->learning_rate, .best = INFINITY, .best_loss = INFINITY, .tie_loss = INFINITY};
 }
 
 static double cosine(const struct linnet_train_settings *settings, double progress) {
@@ -21,7 +22,9 @@ double linnet_schedule_rate(const struct linnet_train_settings *settings, const 
 
 bool linnet_schedule_epoch(const struct linnet_train_settings *settings, struct linnet_schedule *schedule,
                            double result, double loss) {
-  bool best = result < schedule->best;
+  bool best = result < schedule->best || (result == schedule->best && loss < schedule->tie_loss);
+  if (best)
+    schedule->tie_loss = loss;
   if (best || loss < schedule->best_loss) {
     schedule->best = fmin(result, schedule->best);
     schedule->best_loss = fmin(loss, schedule->best_loss);

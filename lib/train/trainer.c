@@ -156,8 +156,9 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   const char *source = model->source ? model->source : "training";
   linnet_config_default(&t->config);
   linnet_feature_config_default(&t->features);
-  LINNET_TRY(linnet_config_parse(t->context, model->config, source, &t->config));
   LINNET_TRY(linnet_feature_config_parse(t->context, model->features, source, &t->features));
+  t->config.input_dim = t->features.fbank.num_mel; /* unless the configuration has it */
+  LINNET_TRY(linnet_config_parse(t->context, model->config, source, &t->config));
   if (t->config.outputs == 0)
     t->config.outputs = model->num_symbols;
   if (t->config.outputs != model->num_symbols)

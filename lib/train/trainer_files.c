@@ -161,11 +161,12 @@ static enum linnet_status save_model(struct linnet_trainer *t, const real *weigh
   return linnet_model_save(t->context, path, &contents);
 }
 
-/* Puts the epoch into the list of the `maximum` best, best first, if it is among them; earlier epochs win ties. */
-static void insert_kept(struct linnet_train_state *state, unsigned maximum, unsigned epoch, double result) {
+/* Puts the epoch into the list of the `maximum` best, best first, if it is among them; earlier epochs win ties,
+ * except against the best of all. */
+static void insert_kept(struct linnet_train_state *state, unsigned maximum, unsigned epoch, double result, bool best) {
   struct linnet_kept_model *kept = state->kept;
   unsigned count = state->num_kept < maximum ? state->num_kept : maximum, i = 0;
-  while (i < count && !(kept[i].result > result))
+  while (i < count && !best && !(kept[i].result > result))
     i++;
   state->num_kept = count < maximum ? count + 1 : count;
   if (i == maximum)
@@ -186,7 +187,7 @@ enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, const re
   struct path path;
   if (epoch == 1) /* of an earlier training in this folder */
     remove_files(t, is_epoch_model);
-  insert_kept(&t->state, t->settings.num_kept_models, epoch, result);
+  insert_kept(&t->state, t->settings.num_kept_models, epoch, result, best);
   if (is_kept(&t->state, epoch)) {
     LINNET_TRY(epoch_path(t, epoch, &path));
     LINNET_TRY(save_model(t, weights, path.text));

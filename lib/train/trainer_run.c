@@ -266,12 +266,21 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   return linnet_ranks_vote(&t->ranks, *stop ? LINNET_ERROR_CANCELLED : LINNET_OK, stop, &none);
 }
 
+static void warn_of_warmup(const struct linnet_trainer *t) {
+  const size_t steps = t->batches.batches * t->settings.num_epochs;
+  if (t->state.step == 0 && t->settings.num_warmup_steps >= steps)
+    linnet_log(t->context, LINNET_LOG_WARNING,
+               "the learning rate rises over %zu steps, but the whole training has about %zu: lower warmup_steps",
+               t->settings.num_warmup_steps, steps);
+}
+
 /* Continues inside the epoch of the checkpoint. */
 static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
   enum linnet_status answer;
   const struct linnet_order order = {t->settings.seed, s->epoch + 1, t->settings.num_block_utterances};
   linnet_batches_fill(&t->batches, t->train_frames, t->train.num_utterances, t->settings.num_batch_frames, &order);
+  warn_of_warmup(t);
   t->ranks.seconds = t->ranks.waiting = t->ranks.hidden = 0;
   t->ranks.bytes = 0;
   if (s->epoch_step > t->batches.batches)

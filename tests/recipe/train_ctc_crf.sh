@@ -36,17 +36,17 @@ train 0 'epoch   2' intermediate "${crf[@]}" intermediate_ctc=1 intermediate_wei
 ! cmp -s crf/model.safetensors ctc/model.safetensors || fail 'the objective changes nothing'
 train 1 'ctc_weight= ...0.1, not 0.5' crf "${crf[@]}" ctc_weight=0.5
 
-train 1 'objective has a value of the wrong type' refused objective=mmi
-train 1 'denominator has a value of the wrong type' refused objective=ctc-crf denominator=3
+train 1 'objective is "mmi"; it must be "ctc" or "ctc-crf"' refused objective=mmi
+train 1 'denominator is 3; it must be the name of a file' refused objective=ctc-crf denominator=3
 train 1 '"ctc-crf" needs training.denominator' refused objective=ctc-crf
 train 1 'need "objective": "ctc-crf"' refused denominator=all.bin
 train 1 'need "objective": "ctc-crf"' refused ctc_weight=0.5
-train 1 'CTC weight is -1' refused "${crf[@]}" ctc_weight=-1
+train 1 'ctc_weight is -1; it must be a number of 0 to 100' refused "${crf[@]}" ctc_weight=-1
 train 1 'nothing.bin: No such file' refused objective=ctc-crf denominator=nothing.bin
 train 1 'few.bin: training.denominator lacks 1 of 3 symbols, such as "C"' refused objective=ctc-crf denominator=few.bin
 train 1 'intermediate CTC after layer 2 of 2' refused intermediate_ctc=2
-train 1 'intermediate weight is -1' refused intermediate_ctc=1 intermediate_weight=-1
-train 1 'intermediate_ctc has a value of the wrong type' refused intermediate_ctc=last
+train 1 'intermediate_weight is -1; it must be a number of 0 to 100' refused intermediate_ctc=1 intermediate_weight=-1
+train 1 'intermediate_ctc is "last"; it must be a whole number' refused intermediate_ctc=last
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

@@ -92,7 +92,7 @@ refuse 'u1 1 7 1 A' 'bad.ctm: utterance u1: its phones end at 8.00 s, but it has
 refuse 'other 1 0 0.1 A' 'bad.ctm: has no utterance of the training data'
 refuse '' 'bad.ctm: has no utterance of the training data'
 train 1 'nothing.ctm: No such file' refused frame_targets=nothing.ctm
-train 1 'frame_targets has a value of the wrong type' refused frame_targets=3
+train 1 'training.frame_targets is 3; it must be the name of a file' refused frame_targets=3
 train 1 'training.frame_weight needs training.frame_targets' refused frame_weight=0.5
 train 1 'training.frame_weight is 0; it must be above 0' refused frame_targets=tones.ctm frame_weight=0
 head -n 3 tones.ctm > few.ctm

@@ -40,7 +40,7 @@ for cmvn in none utterance global running; do
   grep -q '"distillation": 0.0000' "$cmvn-same/log.jsonl" || fail "$cmvn: $(cat "$cmvn-same/log.jsonl")"
 done
 
-train 1 'teacher has a value of the wrong type' refused teacher=3
+train 1 'training.teacher is 3; it must be the name of a file' refused teacher=3
 train 1 'training.teacher_weight needs training.teacher' refused teacher_weight=0.5
 train 1 'training.teacher_weight is 0; it must be above 0' refused "${taught[@]}" teacher_weight=0
 train 1 'nothing.safetensors: No such file' refused teacher=nothing.safetensors

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linnet/train.h>
 
+#include "common/results.h"
 #include "train_parts.h"
 
 enum { MAX_REPEATS = 64 };
@@ -68,6 +68,15 @@ static void release(struct run *run) {
   train_config_free(&run->config);
 }
 
+/* All of the lexicon, so that searches can use the model with it. */
+static enum linnet_status add_phones(struct run *run) {
+  const struct linnet_symbols *phones = linnet_lexicon_phones(run->lexicon);
+  enum linnet_status status = LINNET_OK;
+  for (size_t i = 1; status == LINNET_OK && i < linnet_symbols_num_symbols(phones); i++)
+    status = linnet_symbols_add(run->symbols, linnet_symbols_name(phones, (int)i), NULL);
+  return status;
+}
+
 static bool load_symbols(struct run *run) {
   struct linnet_lexicon_settings settings;
   linnet_lexicon_settings_default(&settings);
@@ -77,17 +86,22 @@ static bool load_symbols(struct run *run) {
     return tool_fail_context(run->context) == TOOL_OK;
   enum linnet_status status = options.symbols ? linnet_symbols_load(run->context, options.symbols, &run->symbols)
                                               : linnet_symbols_create(run->context, NULL, 0, &run->symbols);
+  if (status == LINNET_OK && run->lexicon && !options.symbols)
+    status = add_phones(run);
   return status == LINNET_OK || tool_fail_context(run->context) == TOOL_OK;
 }
 
-/* Without a list of symbols, collects them from the training labels, in the order of their first occurrence. */
+/* Without a list of symbols and a lexicon, collects them from the training labels, in the order of their first
+ * occurrence. */
 static bool load_corpora(struct run *run) {
   struct train_labels labels = {.file = options.labels    ? options.labels
                                         : options.lexicon ? "text"
                                                           : "phones",
                                 .lexicon = run->lexicon,
+                                .lexicon_file = options.lexicon,
                                 .symbols = run->symbols,
-                                .open = options.symbols == NULL};
+                                .symbols_file = options.symbols,
+                                .open = !options.symbols && !options.lexicon};
   run->train = train_corpus_load(run->context, &ranks, options.train.items, options.train.count, &run->config,
                                  &run->memories, &labels, true);
   labels.open = false;
@@ -96,6 +110,7 @@ static bool load_corpora(struct run *run) {
                                  &run->memories, &labels, false);
   if (!run->dev)
     return false;
+  train_corpus_compare(run->context, run->train, run->dev);
   if (train_ranks_first(&ranks))
     fprintf(stderr, "training on %.2f hours, validating on %.2f hours, %zu symbols\n", train_corpus_hours(run->train),
             train_corpus_hours(run->dev), linnet_symbols_num_symbols(run->symbols));
@@ -145,7 +160,7 @@ static bool create_trainer(struct run *run) {
   for (size_t i = 0; symbols && i < count; i++)
     symbols[i] = linnet_symbols_name(run->symbols, (int)i);
   struct linnet_train_model model = {.size = sizeof model,
-                                     .source = options.config,
+                                     .source = run->config.source,
                                      .config = run->config.model,
                                      .features = run->config.features,
                                      .symbols = symbols,
@@ -163,13 +178,6 @@ static bool create_trainer(struct run *run) {
     return true;
   if (train_ranks_first(&ranks)) /* all ranks have the same message */
     tool_fail_context(run->context);
-  return false;
-}
-
-static bool make_folder(const char *path) {
-  if (mkdir(path, 0777) == 0 || errno == EEXIST)
-    return true;
-  tool_fail("%s: %s", path, strerror(errno));
   return false;
 }
 
@@ -215,7 +223,7 @@ static int train(struct run *run) {
   size_t done = linnet_trainer_num_epochs(run->trainer);
   struct train_log log = {
       .corpus = &corpus, .context = run->context, .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
-  if (done > 0)
+  if (done > 0 && done < run->config.training.num_epochs)
     fprintf(stderr, "continuing after epoch %zu\n", done);
   if (!train_ranks_agree(&ranks, train_log_open(&log, options.exp, run->trainer, options.batches)))
     return TOOL_FAILURE;
@@ -228,6 +236,8 @@ static int train(struct run *run) {
     tool_fail_context(run->context);
   if (!ended(status) || !train_ranks_agree(&ranks, !log.failed) || log.failed)
     return TOOL_FAILURE;
+  if (status == LINNET_OK && done > 0 && linnet_trainer_num_epochs(run->trainer) == done)
+    fprintf(stderr, "this training is finished: %zu of %zu epochs\n", done, run->config.training.num_epochs);
   if (status == LINNET_OK)
     return TOOL_OK;
   tool_fail("%s", linnet_context_error(run->context));
@@ -245,13 +255,20 @@ static void report_ranks(const struct run *run) {
 static bool prepare(struct run *run) {
   const bool first = train_ranks_first(&ranks);
   return train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) &&
-         (!first || (make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) && load_corpora(run) &&
-         load_denominator(run) && load_teacher(run) && load_targets(run);
+         (!first || (results_make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) &&
+         load_corpora(run) && load_denominator(run) && load_teacher(run) && load_targets(run);
+}
+
+static bool check_precision(const struct linnet_context *context) {
+  if (strcmp(tool_precision(), "tf32") != 0 || strcmp(linnet_context_device(context), "cpu") != 0)
+    return true;
+  tool_fail("products in TF32 are for GPUs only: train in float32 or bfloat16, or on a GPU (--device cuda)");
+  return false;
 }
 
 static int run_all(struct run *run) {
   tool_catch_interrupt();
-  const bool prepared = train_ranks_agree(&ranks, prepare(run));
+  const bool prepared = train_ranks_agree(&ranks, check_precision(run->context) && prepare(run));
   tool_speak_as(NULL); /* from here on messages say of themselves which rank they are from */
   if (!prepared || !create_trainer(run))
     return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
@@ -290,7 +307,7 @@ static const struct poptOption table[] = {
     {"lexicon", 0, POPT_ARG_STRING, &options.lexicon, 0,
      "labels are words; use their first pronunciations, without stress (default: labels are symbols)", "FILE"},
     {"symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
-     "output symbols, one per line (default: those of the training labels)", "FILE"},
+     "output symbols, one per line (default: the phones of the lexicon; without one, the training labels)", "FILE"},
     {"initial", 0, POPT_ARG_STRING, &options.initial, 0,
      "start from the weights of this model (default: random weights)", "MODEL"},
     {"name", 0, POPT_ARG_STRING, &options.name, 0, "name to store in the model file (default: none)", "TEXT"},

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/similar.h"
+
 /* --- keys as table rows ------------------------------------------------------------------------------------------- */
 
 enum key_kind { KEY_DOUBLE, KEY_UNSIGNED, KEY_SIZE, KEY_UINT64, KEY_INT, KEY_CHOICE, KEY_TEXT };
@@ -15,7 +17,30 @@ struct key {
   void *value;
   const char *const *choices; /* for KEY_CHOICE: names of 0, 1, ...; the value is an int-sized enum. KEY_TEXT: a char *,
                                  which is allocated */
+  double low, high;           /* limits of a number; both 0: none but the type's */
 };
+
+/* Settings of the command line, whose values no file is to blame for. */
+struct given {
+  const char *const *settings;
+  size_t count;
+};
+static struct given given;
+
+/* Whether a setting begins with "SECTION." or, of training, with a key; with `name`, whether it sets this key. */
+static bool is_given(const char *section, const char *name) {
+  const size_t length = strlen(section), name_length = strlen(name);
+  for (size_t i = 0; i < given.count; i++) {
+    const char *key = given.settings[i], *equals = strchr(key, '=');
+    if (strncmp(key, section, length) == 0 && key[length] == '.')
+      key += length + 1;
+    else if (strcmp(section, "training") != 0)
+      continue;
+    if (name_length == 0 || (equals - key == (ptrdiff_t)name_length && strncmp(key, name, name_length) == 0))
+      return true;
+  }
+  return false;
+}
 
 static bool store_integer(const struct key *key, json_int_t number) {
   if (number < 0)
@@ -57,8 +82,11 @@ static bool store_text(const struct key *key, const char *text) {
 }
 
 static bool store(const struct key *key, const json_t *value) {
+  const double number = json_number_value(value);
+  if (json_is_number(value) && (key->low < key->high) && !(number >= key->low && number <= key->high))
+    return false;
   if (key->kind == KEY_DOUBLE && json_is_number(value)) {
-    *(double *)key->value = json_number_value(value);
+    *(double *)key->value = number;
     return true;
   }
   if (key->kind == KEY_CHOICE)
@@ -66,6 +94,27 @@ static bool store(const struct key *key, const json_t *value) {
   if (key->kind == KEY_TEXT)
     return store_text(key, json_string_value(value));
   return json_is_integer(value) && store_integer(key, json_integer_value(value));
+}
+
+/* Writes what a key may be. */
+static void describe(const struct key *key, char *text, size_t bytes) {
+  size_t used = 0;
+  if (key->kind == KEY_CHOICE)
+    for (int i = 0; key->choices[i] && used < bytes; i++)
+      used += (size_t)snprintf(text + used, bytes - used, "%s\"%s\"", i > 0 ? " or " : "", key->choices[i]);
+  else if (key->kind == KEY_TEXT)
+    snprintf(text, bytes, "the name of a file");
+  else if (key->low < key->high)
+    snprintf(text, bytes, "a%s number of %g to %.10g", key->kind == KEY_DOUBLE ? "" : " whole", key->low, key->high);
+  else
+    snprintf(text, bytes, "a%s", key->kind == KEY_DOUBLE ? " number" : " whole number of at least 0");
+}
+
+static void refuse_value(const char *path, const char *section, const struct key *key, const json_t *value) {
+  char allowed[160], *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+  describe(key, allowed, sizeof allowed);
+  tool_fail("%s: %s.%s is %.60s; it must be %s", path, section, key->name, text ? text : "wrong", allowed);
+  free(text);
 }
 
 static void print_keys(const char *section, const struct key *keys) {
@@ -77,14 +126,21 @@ static void print_keys(const char *section, const struct key *keys) {
 
 static bool set_key(const char *path, const char *section, const struct key *keys, const char *name,
                     const json_t *value) {
-  for (const struct key *key = keys; key->name; key++)
-    if (strcmp(key->name, name) == 0) {
-      if (store(key, value))
-        return true;
-      tool_fail("%s: %s.%s has a value of the wrong type or out of range", path, section, name);
-      return false;
-    }
-  tool_fail("%s: %s has no key \"%s\"", path, section, name);
+  const char *source = is_given(section, name) ? "--set" : path;
+  struct suggestion meant = {.word = name};
+  for (const struct key *key = keys; key->name; key++) {
+    suggest(&meant, key->name);
+    if (strcmp(key->name, name) != 0)
+      continue;
+    if (store(key, value))
+      return true;
+    refuse_value(source, section, key, value);
+    return false;
+  }
+  if (meant.best)
+    tool_fail("%s: %s has no key \"%s\"; did you mean \"%s\"?", source, section, name, meant.best);
+  else
+    tool_fail("%s: %s has no key \"%s\"", source, section, name);
   print_keys(section, keys);
   return false;
 }
@@ -149,35 +205,35 @@ static bool check_frame_targets(const char *path, const json_t *object, const st
 static bool read_training(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_train_settings *s = &config->training;
   double ctc_weight = 0.1, teacher_weight = 0.5, frame_weight = 0.1;
-  const struct key keys[] = {{"optimizer", KEY_CHOICE, &s->optimizer, optimizers},
-                             {"schedule", KEY_CHOICE, &s->schedule, schedules},
-                             {"learning_rate", KEY_DOUBLE, &s->learning_rate, NULL},
-                             {"min_learning_rate", KEY_DOUBLE, &s->min_learning_rate, NULL},
-                             {"clip_norm", KEY_DOUBLE, &s->clip_norm, NULL},
-                             {"consistency", KEY_DOUBLE, &s->consistency, NULL},
-                             {"objective", KEY_CHOICE, &config->objective, objectives},
-                             {"denominator", KEY_TEXT, &config->denominator, NULL},
-                             {"ctc_weight", KEY_DOUBLE, &ctc_weight, NULL},
-                             {"intermediate_ctc", KEY_SIZE, &s->intermediate_ctc, NULL},
-                             {"intermediate_weight", KEY_DOUBLE, &s->intermediate_weight, NULL},
-                             {"teacher", KEY_TEXT, &config->teacher, NULL},
-                             {"teacher_weight", KEY_DOUBLE, &teacher_weight, NULL},
-                             {"frame_targets", KEY_TEXT, &config->frame_targets, NULL},
-                             {"frame_weight", KEY_DOUBLE, &frame_weight, NULL},
-                             {"average_decay", KEY_DOUBLE, &s->average_decay, NULL},
-                             {"batch_frames", KEY_SIZE, &s->num_batch_frames, NULL},
-                             {"epochs", KEY_SIZE, &s->num_epochs, NULL},
-                             {"warmup_steps", KEY_SIZE, &s->num_warmup_steps, NULL},
-                             {"plateau_factor", KEY_DOUBLE, &s->plateau_factor, NULL},
-                             {"plateau_patience", KEY_UNSIGNED, &s->plateau_patience, NULL},
-                             {"patience", KEY_UNSIGNED, &s->patience, NULL},
-                             {"keep_models", KEY_SIZE, &s->num_kept_models, NULL},
-                             {"checkpoint_seconds", KEY_DOUBLE, &s->checkpoint_seconds, NULL},
-                             {"seed", KEY_UINT64, &s->seed, NULL},
-                             {"shuffle_block", KEY_SIZE, &s->num_block_utterances, NULL},
-                             {"shards", KEY_SIZE, &s->num_shards, NULL},
-                             {"wire_precision", KEY_CHOICE, &s->wire_precision, precisions},
-                             {"gpu_exchange", KEY_CHOICE, &s->gpu_exchange, gpu_exchanges},
+  const struct key keys[] = {{"optimizer", KEY_CHOICE, &s->optimizer, .choices = optimizers},
+                             {"schedule", KEY_CHOICE, &s->schedule, .choices = schedules},
+                             {"learning_rate", KEY_DOUBLE, &s->learning_rate, .low = 1e-12, .high = 10},
+                             {"min_learning_rate", KEY_DOUBLE, &s->min_learning_rate, .low = 0, .high = 10},
+                             {"clip_norm", KEY_DOUBLE, &s->clip_norm, .low = 0, .high = 1e9},
+                             {"consistency", KEY_DOUBLE, &s->consistency, .low = 0, .high = 100},
+                             {"objective", KEY_CHOICE, &config->objective, .choices = objectives},
+                             {"denominator", KEY_TEXT, .value = &config->denominator},
+                             {"ctc_weight", KEY_DOUBLE, &ctc_weight, .low = 0, .high = 100},
+                             {"intermediate_ctc", KEY_SIZE, .value = &s->intermediate_ctc},
+                             {"intermediate_weight", KEY_DOUBLE, &s->intermediate_weight, .low = 0, .high = 100},
+                             {"teacher", KEY_TEXT, .value = &config->teacher},
+                             {"teacher_weight", KEY_DOUBLE, .value = &teacher_weight},
+                             {"frame_targets", KEY_TEXT, .value = &config->frame_targets},
+                             {"frame_weight", KEY_DOUBLE, .value = &frame_weight},
+                             {"average_decay", KEY_DOUBLE, &s->average_decay, .low = 0, .high = 0.9999999},
+                             {"batch_frames", KEY_SIZE, &s->num_batch_frames, .low = 1, .high = 1e8},
+                             {"epochs", KEY_SIZE, &s->num_epochs, .low = 1, .high = 1e6},
+                             {"warmup_steps", KEY_SIZE, .value = &s->num_warmup_steps},
+                             {"plateau_factor", KEY_DOUBLE, &s->plateau_factor, .low = 0.001, .high = 1},
+                             {"plateau_patience", KEY_UNSIGNED, &s->plateau_patience, .low = 1, .high = 1e6},
+                             {"patience", KEY_UNSIGNED, &s->patience, .low = 0, .high = 1e9},
+                             {"keep_models", KEY_SIZE, &s->num_kept_models, .low = 0, .high = 63},
+                             {"checkpoint_seconds", KEY_DOUBLE, .value = &s->checkpoint_seconds},
+                             {"seed", KEY_UINT64, .value = &s->seed},
+                             {"shuffle_block", KEY_SIZE, .value = &s->num_block_utterances},
+                             {"shards", KEY_SIZE, &s->num_shards, .low = 0, .high = 4096},
+                             {"wire_precision", KEY_CHOICE, &s->wire_precision, .choices = precisions},
+                             {"gpu_exchange", KEY_CHOICE, &s->gpu_exchange, .choices = gpu_exchanges},
                              {0}};
   if (!read_section(path, "training", object, keys) || !check_objective(path, object, config) ||
       !check_teacher(path, object, config, teacher_weight) || !check_frame_targets(path, object, config, frame_weight))
@@ -212,9 +268,9 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
   struct linnet_noise_settings *s = &config->mixing;
   const char *scp = json_string_value(json_object_get(object, "scp"));
   json_t *rest = json_copy((json_t *)(uintptr_t)object);
-  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
-                             {"snr_low", KEY_DOUBLE, &s->snr_low, NULL},
-                             {"snr_high", KEY_DOUBLE, &s->snr_high, NULL},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
+                             {"snr_low", KEY_DOUBLE, .value = &s->snr_low},
+                             {"snr_high", KEY_DOUBLE, .value = &s->snr_high},
                              {0}};
   json_object_del(rest, "scp");
   bool good = read_section(path, "augment.noise", rest, keys);
@@ -229,11 +285,11 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
 
 static bool read_masks(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_specaugment_settings *s = &config->masks;
-  const struct key keys[] = {{"frequency_masks", KEY_SIZE, &s->num_frequency_masks, NULL},
-                             {"max_frequency", KEY_SIZE, &s->max_frequency, NULL},
-                             {"time_masks", KEY_SIZE, &s->num_time_masks, NULL},
-                             {"max_time", KEY_SIZE, &s->max_time, NULL},
-                             {"max_time_part", KEY_DOUBLE, &s->max_time_part, NULL},
+  const struct key keys[] = {{"frequency_masks", KEY_SIZE, .value = &s->num_frequency_masks},
+                             {"max_frequency", KEY_SIZE, .value = &s->max_frequency},
+                             {"time_masks", KEY_SIZE, .value = &s->num_time_masks},
+                             {"max_time", KEY_SIZE, .value = &s->max_time},
+                             {"max_time_part", KEY_DOUBLE, .value = &s->max_time_part},
                              {0}};
   config->specaugment = true;
   return read_section(path, "augment.specaugment", object, keys) &&
@@ -242,9 +298,9 @@ static bool read_masks(const char *path, const json_t *object, struct train_conf
 
 static bool read_level(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_level_settings *s = &config->level;
-  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
-                             {"gain_low", KEY_DOUBLE, &s->gain_low, NULL},
-                             {"gain_high", KEY_DOUBLE, &s->gain_high, NULL},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
+                             {"gain_low", KEY_DOUBLE, .value = &s->gain_low},
+                             {"gain_high", KEY_DOUBLE, .value = &s->gain_high},
                              {0}};
   linnet_level_settings_default(s);
   return read_section(path, "augment.level", object, keys) &&
@@ -253,10 +309,10 @@ static bool read_level(const char *path, const json_t *object, struct train_conf
 
 static bool read_band(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_band_settings *s = &config->band;
-  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
-                             {"max_low", KEY_DOUBLE, &s->max_low, NULL},
-                             {"min_high", KEY_DOUBLE, &s->min_high, NULL},
-                             {"max_high", KEY_DOUBLE, &s->max_high, NULL},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
+                             {"max_low", KEY_DOUBLE, .value = &s->max_low},
+                             {"min_high", KEY_DOUBLE, .value = &s->min_high},
+                             {"max_high", KEY_DOUBLE, .value = &s->max_high},
                              {0}};
   linnet_band_settings_default(s);
   return read_section(path, "augment.band", object, keys) &&
@@ -265,10 +321,10 @@ static bool read_band(const char *path, const json_t *object, struct train_confi
 
 static bool read_padding(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_padding_settings *s = &config->padding;
-  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
-                             {"max_seconds", KEY_DOUBLE, &s->max_seconds, NULL},
-                             {"level_low", KEY_DOUBLE, &s->level_low, NULL},
-                             {"level_high", KEY_DOUBLE, &s->level_high, NULL},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
+                             {"max_seconds", KEY_DOUBLE, .value = &s->max_seconds},
+                             {"level_low", KEY_DOUBLE, .value = &s->level_low},
+                             {"level_high", KEY_DOUBLE, .value = &s->level_high},
                              {0}};
   linnet_padding_settings_default(s);
   return read_section(path, "augment.padding", object, keys) && check_section(path, "padding", linnet_padding_check(s));
@@ -276,9 +332,9 @@ static bool read_padding(const char *path, const json_t *object, struct train_co
 
 static bool read_room(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_room_settings *s = &config->room;
-  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
-                             {"time_low", KEY_DOUBLE, &s->time_low, NULL},
-                             {"time_high", KEY_DOUBLE, &s->time_high, NULL},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
+                             {"time_low", KEY_DOUBLE, .value = &s->time_low},
+                             {"time_high", KEY_DOUBLE, .value = &s->time_high},
                              {0}};
   linnet_room_settings_default(s);
   return read_section(path, "augment.room", object, keys) && check_section(path, "room", linnet_room_check(s));
@@ -374,7 +430,7 @@ static bool read_root(struct linnet_context *context, const char *path, const js
       !read_augment(path, json_object_get(root, "augment"), config))
     return false;
   linnet_feature_config_default(&config->feature_config);
-  if (linnet_feature_config_parse(context, config->features, path, &config->feature_config) == LINNET_OK)
+  if (linnet_feature_config_parse(context, config->features, config->source, &config->feature_config) == LINNET_OK)
     return true;
   tool_fail_context(context);
   return false;
@@ -403,14 +459,18 @@ static json_t *load_root(const char *path) {
 bool train_config_load(struct linnet_context *context, const char *path, const char *const *settings, size_t count,
                        struct train_config *config) {
   json_t *root = load_root(path);
+  given = (struct given){settings, count};
   *config = (struct train_config){0};
   linnet_noise_settings_default(&config->mixing);
   linnet_train_settings_default(&config->training);
   linnet_specaugment_settings_default(&config->masks);
+  const bool changed = path && (is_given("model", "") || is_given("features", ""));
+  const char *source = path ? path : count > 0 ? "--set" : "the defaults";
+  snprintf(config->source, sizeof config->source, "%s%s", source, changed ? " with --set" : "");
   bool good = root;
   for (size_t i = 0; good && i < count; i++)
     good = apply_setting(settings[i], root);
-  good = good && read_root(context, path ? path : count > 0 ? "--set" : "the defaults", root, config);
+  good = good && read_root(context, source, root, config);
   json_decref(root);
   return good;
 }

@@ -21,9 +21,12 @@ enum linnet_status corpus_fail(struct linnet_context *context, const char *forma
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
+enum { MAX_NAMED = 5 };
+
+/* Names the first ones. */
 static bool skip_utterance(struct train_corpus *corpus, const char *id, const char *file) {
-  tool_warn("utterance %s has no line in %s", id, file);
-  corpus->missing++;
+  if (corpus->missing++ < MAX_NAMED)
+    tool_warn("utterance %s has no line in %s", id, file);
   return true;
 }
 
@@ -43,7 +46,7 @@ static bool add_utterance(struct train_corpus *corpus, size_t folder_index, size
   const char *name = linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, index));
   linnet_symbols_add(corpus->speakers, name, &speaker);
   *u = (struct utterance){.id = id, .folder = (uint32_t)folder_index, .index = index, .speaker = (uint32_t)speaker};
-  const bool good = labels_make(u, labels, tokens, count, &unknown);
+  const bool good = labels_make(u, labels, corpus->names[folder_index], tokens, count, &corpus->words, &unknown);
   corpus->unknown += unknown;
   if (good && !unknown)
     corpus->count++;
@@ -66,6 +69,8 @@ static bool add_utterances(struct train_corpus *corpus, size_t folder, struct tr
 
 static bool add_folder(struct train_corpus *corpus, const char *name, struct train_labels *labels) {
   struct transcripts transcripts;
+  if (corpus->num_folders < MAX_FOLDERS)
+    corpus->names[corpus->num_folders] = name;
   if (corpus->num_folders == MAX_FOLDERS ||
       linnet_data_folder_open(corpus->context, name, &corpus->folders[corpus->num_folders]) != LINNET_OK) {
     tool_fail_context(corpus->context);
@@ -86,26 +91,49 @@ static bool lacks_audio(const struct linnet_data_folder *folder) {
 
 /* Features and recordings are read whenever they are needed; a folder with both, where each utterance has audio, is one
  * of audio. */
-static bool open_data(struct train_corpus *corpus, const char *const *names) {
+static bool open_data(struct train_corpus *corpus) {
   for (size_t i = 0; i < corpus->num_folders; i++) {
     const struct linnet_data_folder *folder = corpus->folders[i];
-    corpus->names[i] = names[i];
     const bool stored = linnet_data_folder_has_features(folder) && lacks_audio(folder);
-    if (stored ? !stored_open(corpus->context, corpus->ranks, folder, names[i],
+    if (stored ? !stored_open(corpus->context, corpus->ranks, folder, corpus->names[i],
                               corpus->augmented ? corpus->config : NULL, &corpus->stored[i])
-               : !audio_open(corpus->context, corpus->ranks, folder, names[i], corpus_sample_rate(corpus),
+               : !audio_open(corpus->context, corpus->ranks, folder, corpus->names[i], corpus_sample_rate(corpus),
                              &corpus->memories->audio, &corpus->audio[i]))
       return false;
   }
   return true;
 }
 
+static size_t frames_of(const struct train_corpus *corpus, size_t folder, size_t index) {
+  const struct audio *audio = &corpus->audio[folder];
+  return audio->folder ? linnet_fbank_num_frames(corpus->fbank, audio->lengths[index])
+                       : corpus->stored[folder].frames[index];
+}
+
+/* Says how much of the data is not trained on. Lengths are known. */
+static void report_omitted(const struct train_corpus *corpus) {
+  double all = 0, used = 0;
+  size_t count = 0;
+  if (corpus->missing + corpus->unknown == 0)
+    return;
+  for (size_t f = 0; f < corpus->num_folders; f++) {
+    const size_t utterances = linnet_data_folder_num_utterances(corpus->folders[f]);
+    for (size_t i = 0; i < utterances; i++)
+      all += (double)frames_of(corpus, f, i);
+    count += utterances;
+  }
+  for (size_t i = 0; i < corpus->count; i++)
+    used += (double)frames_of(corpus, corpus->utterances[i].folder, corpus->utterances[i].index);
+  const double hours = corpus->config->feature_config.fbank.frame_shift / 3.6e6;
+  tool_warn("%s%s: %zu of %zu utterances are left out, %.2f of %.2f hours: %zu without labels, %zu with unknown words",
+            corpus->names[0], corpus->num_folders > 1 ? " and the other folders" : "",
+            corpus->missing + corpus->unknown, count, (all - used) * hours, all * hours, corpus->missing,
+            corpus->unknown);
+}
+
 /* An utterance whose length is unknown has no frames, or cannot be read, which is then reported. */
 static bool find_length(struct linnet_context *context, const struct train_corpus *corpus, struct utterance *u) {
-  const struct stored *stored = &corpus->stored[u->folder];
-  const struct audio *audio = &corpus->audio[u->folder];
-  u->frames = corpus_has_audio(corpus, u) ? linnet_fbank_num_frames(corpus->fbank, audio->lengths[u->index])
-                                          : stored->frames[u->index];
+  u->frames = frames_of(corpus, u->folder, u->index);
   if (u->frames > 0 || corpus_check_readable(context, corpus, u) == LINNET_OK)
     return true;
   if (!tool_interrupted())
@@ -125,6 +153,7 @@ static bool find_lengths(struct linnet_context *context, struct train_corpus *co
 static bool load(struct linnet_context *context, struct train_corpus *corpus, const char *const *folders, size_t count,
                  struct train_labels *labels) {
   if (linnet_symbols_create(context, NULL, 0, &corpus->speakers) != LINNET_OK ||
+      linnet_symbols_create(context, NULL, 0, &corpus->words.names) != LINNET_OK ||
       linnet_fbank_create(context, &corpus->config->feature_config.fbank, &corpus->fbank) != LINNET_OK) {
     tool_fail_context(context);
     return false;
@@ -132,9 +161,8 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
   for (size_t i = 0; i < count; i++)
     if (!add_folder(corpus, folders[i], labels))
       return false;
-  if (corpus->missing + corpus->unknown > 0)
-    tool_warn("%s: %zu utterance%s without labels and %zu with unknown words are ignored", folders[0], corpus->missing,
-              linnet_plural(corpus->missing), corpus->unknown);
+  if (labels->lexicon)
+    words_report(&corpus->words, labels, folders[0], count > 1 ? "FOLDER" : folders[0]);
   if (corpus->count == 0) {
     tool_fail("%s%s: no utterance has labels: utt2spk and %s must name the same utterances", folders[0],
               count > 1 ? " and the other folders" : "", labels->file);
@@ -145,7 +173,10 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
                   &corpus->noise))
     return false;
   const bool blocks = corpus->augmented && corpus->config->training.num_block_utterances > 0;
-  return open_data(corpus, folders) && (!blocks || corpus_sort_by_offset(corpus)) && find_lengths(context, corpus);
+  if (!open_data(corpus))
+    return false;
+  report_omitted(corpus);
+  return (!blocks || corpus_sort_by_offset(corpus)) && find_lengths(context, corpus);
 }
 
 struct train_corpus *train_corpus_load(struct linnet_context *context, struct train_ranks *ranks,
@@ -179,8 +210,37 @@ void train_corpus_free(struct train_corpus *corpus) {
   free(corpus->utterances);
   free(corpus->statistics);
   linnet_symbols_destroy(corpus->speakers);
+  words_free(&corpus->words);
   linnet_fbank_destroy(corpus->fbank);
   free(corpus);
+}
+
+/* Counts the utterances of a corpus whose ids are in *ids; adds those of training data. */
+static size_t count_known(struct linnet_symbols *ids, const struct train_corpus *corpus, bool add) {
+  size_t known = 0;
+  for (size_t i = 0; i < corpus->count; i++) {
+    const char *id = corpus->utterances[i].id;
+    if (linnet_symbols_find(ids, id) != LINNET_NOT_FOUND)
+      known++;
+    else if (add)
+      linnet_symbols_add(ids, id, NULL);
+  }
+  return known;
+}
+
+void train_corpus_compare(struct linnet_context *context, const struct train_corpus *train,
+                          const struct train_corpus *dev) {
+  struct linnet_symbols *ids = NULL;
+  if (linnet_symbols_create(context, NULL, 0, &ids) != LINNET_OK)
+    return;
+  const size_t repeated = count_known(ids, train, true), validated = count_known(ids, dev, false);
+  if (repeated > 0)
+    tool_warn("--train: %zu of %zu utterances have the id of an earlier one, and are trained on as well", repeated,
+              train->count);
+  if (validated > 0)
+    tool_warn("--dev: %zu of %zu utterances are also in --train: validation will say little about other speech",
+              validated, dev->count);
+  linnet_symbols_destroy(ids);
 }
 
 double train_corpus_hours(const struct train_corpus *corpus) {

@@ -160,6 +160,12 @@ struct utterance {
   size_t num_phones;
 };
 
+/* Different words and how often each of them occurs. */
+struct word_counts {
+  struct linnet_symbols *names; /* from 1 */
+  size_t *times, capacity;      /* (capacity) */
+};
+
 struct train_corpus {
   struct linnet_context *context;
   struct train_ranks *ranks;
@@ -181,6 +187,7 @@ struct train_corpus {
   struct noise noise;
   struct linnet_fbank *fbank; /* for counting frames */
   size_t missing, unknown;    /* utterances without labels, or with unknown words */
+  struct word_counts words;   /* the unknown ones */
   struct tool_progress progress;
 };
 
@@ -216,9 +223,15 @@ void transcripts_close(struct transcripts *transcripts);
 bool transcripts_find(struct transcripts *transcripts, const struct linnet_data_folder *folder, size_t index,
                       const char *const **tokens, size_t *count);
 
-/* Sets the labels of an utterance, unless it has a word that is *unknown. False after printing why. */
-bool labels_make(struct utterance *utterance, struct train_labels *labels, const char *const *tokens, size_t count,
-                 bool *unknown);
+/* Sets the labels of an utterance of a folder, unless it has a word that is *unknown, which is counted. False after
+ * printing why. */
+bool labels_make(struct utterance *utterance, struct train_labels *labels, const char *folder,
+                 const char *const *tokens, size_t count, struct word_counts *words, bool *unknown);
+
+/* Says which words of `name` the lexicon lacks, and how to add those of a folder. */
+void words_report(const struct word_counts *words, const struct train_labels *labels, const char *name,
+                  const char *folder);
+void words_free(struct word_counts *words);
 
 /* --- features (train_features.c) ---------------------------------------------------------------------------------- */
 

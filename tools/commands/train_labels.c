@@ -68,8 +68,56 @@ bool transcripts_find(struct transcripts *t, const struct linnet_data_folder *fo
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
 
-static void warn_word(void *user, const char *word) {
-  tool_warn("utterance %s: word \"%s\" is unknown", ((const struct utterance *)user)->id, word);
+enum { NAMED_WORDS = 5 };
+
+void words_free(struct word_counts *words) {
+  linnet_symbols_destroy(words->names);
+  free(words->times);
+}
+
+/* For linnet_missing_words; without memory, the count is too small. */
+static void count_word(void *user, const char *word) {
+  struct word_counts *words = user;
+  int index = 0;
+  if (linnet_symbols_add(words->names, word, &index) != LINNET_OK)
+    return;
+  if ((size_t)index >= words->capacity) {
+    const size_t capacity = 2 * (size_t)index + 64;
+    size_t *grown = realloc(words->times, capacity * sizeof *grown);
+    if (!grown)
+      return;
+    memset(grown + words->capacity, 0, (capacity - words->capacity) * sizeof *grown);
+    words->times = grown;
+    words->capacity = capacity;
+  }
+  words->times[index]++;
+}
+
+/* The most frequent word after those of the list (count), of equal ones the first; 0: there is no other. */
+static size_t next_frequent(const struct word_counts *words, const size_t *list, size_t count) {
+  const size_t last = count > 0 ? list[count - 1] : 0, most = count > 0 ? words->times[last] : SIZE_MAX;
+  size_t best = 0;
+  for (size_t i = 1; i < words->capacity; i++) {
+    const bool later = words->times[i] < most || (words->times[i] == most && i > last);
+    if (later && words->times[i] > (best > 0 ? words->times[best] : 0))
+      best = i;
+  }
+  return best;
+}
+
+void words_report(const struct word_counts *words, const struct train_labels *labels, const char *name,
+                  const char *folder) {
+  const size_t different = linnet_symbols_num_symbols(words->names) - 1;
+  size_t frequent[NAMED_WORDS], count = 0, used = 0;
+  char list[NAMED_WORDS * 80] = "";
+  for (; count < NAMED_WORDS && (frequent[count] = next_frequent(words, frequent, count)) > 0; count++)
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s'%.40s' (%zu)", count > 0 ? ", " : "",
+                             linnet_symbols_name(words->names, (int)frequent[count]), words->times[frequent[count]]);
+  if (different > 0)
+    tool_warn(
+        "%s: %zu word%s not in %s: %s%s; to add %s: linnet g2p --model G2P --complete %s --text %s/%s --output FILE",
+        name, different, different == 1 ? " is" : "s are", labels->lexicon_file, list, different > count ? " ..." : "",
+        different == 1 ? "it" : "them", labels->lexicon_file, folder, labels->file);
 }
 
 static bool label_index(struct train_labels *labels, const char *token, int *index) {
@@ -80,26 +128,39 @@ static bool label_index(struct train_labels *labels, const char *token, int *ind
   return *index > 0;
 }
 
+/* Says that a token of an utterance is not a symbol. */
+static bool refuse_token(const struct utterance *u, const struct train_labels *labels, const char *folder,
+                         const char *token) {
+  if (labels->symbols_file)
+    tool_fail("%s/%s: utterance %s: \"%s\" is not among the symbols: add it to %s, or correct it", folder, labels->file,
+              u->id, token, labels->symbols_file);
+  else
+    tool_fail(
+        "%s/%s: utterance %s: \"%s\" is not among the symbols, which are the labels of the training data: correct "
+        "it, or name a file of all symbols with --symbols FILE",
+        folder, labels->file, u->id, token);
+  return false;
+}
+
 /* Each token is a symbol. */
-static bool direct_labels(struct utterance *u, struct train_labels *labels, const char *const *tokens, size_t count) {
+static bool direct_labels(struct utterance *u, struct train_labels *labels, const char *folder,
+                          const char *const *tokens, size_t count) {
   u->labels = malloc((count + 1) * sizeof *u->labels);
   u->num_labels = count;
   for (size_t i = 0; i < count; i++)
-    if (!label_index(labels, tokens[i], &u->labels[i])) {
-      tool_fail("utterance %s: token \"%s\" is not among the symbols", u->id, tokens[i]);
-      return false;
-    }
+    if (!label_index(labels, tokens[i], &u->labels[i]))
+      return refuse_token(u, labels, folder, tokens[i]);
   return true;
 }
 
 /* Looks words up in the lexicon; sets *unknown if it lacks one. */
-static bool lexicon_labels(struct utterance *u, struct train_labels *labels, const char *const *words, size_t count,
-                           bool *unknown) {
+static bool lexicon_labels(struct utterance *u, struct train_labels *labels, const char *folder,
+                           const char *const *words, size_t count, struct word_counts *counts, bool *unknown) {
   const struct linnet_symbols *phones = linnet_lexicon_phones(labels->lexicon);
   size_t length = 0;
   for (size_t i = 0; i < count; i++)
     *unknown |= linnet_lexicon_find(labels->lexicon, words[i]) == LINNET_NOT_FOUND;
-  const struct linnet_missing_words missing = {sizeof missing, -1, warn_word, u};
+  const struct linnet_missing_words missing = {sizeof missing, -1, count_word, counts};
   linnet_lexicon_pronounce(labels->lexicon, words, count, &missing, NULL, 0, &length);
   if (*unknown)
     return true;
@@ -108,16 +169,15 @@ static bool lexicon_labels(struct utterance *u, struct train_labels *labels, con
   linnet_lexicon_pronounce(labels->lexicon, words, count, NULL, u->labels, length, &length);
   for (size_t i = 0; i < length; i++) {
     const char *phone = linnet_symbols_name(phones, u->labels[i]);
-    if (!label_index(labels, phone, &u->labels[i])) {
-      tool_fail("utterance %s: phone \"%s\" is not among the symbols", u->id, phone);
-      return false;
-    }
+    if (!label_index(labels, phone, &u->labels[i]))
+      return refuse_token(u, labels, folder, phone);
   }
   return true;
 }
 
-bool labels_make(struct utterance *u, struct train_labels *labels, const char *const *tokens, size_t count,
-                 bool *unknown) {
+bool labels_make(struct utterance *u, struct train_labels *labels, const char *folder, const char *const *tokens,
+                 size_t count, struct word_counts *words, bool *unknown) {
   *unknown = false;
-  return labels->lexicon ? lexicon_labels(u, labels, tokens, count, unknown) : direct_labels(u, labels, tokens, count);
+  return labels->lexicon ? lexicon_labels(u, labels, folder, tokens, count, words, unknown)
+                         : direct_labels(u, labels, folder, tokens, count);
 }

@@ -49,6 +49,14 @@ static void fail_to_append(struct train_log *log, const char *path, int error) {
   log->failed = true;
 }
 
+/* Of matrix products: what the CPU's kernels have of --precision; GPUs have all of it. */
+static const char *precision_name(const struct linnet_context *context) {
+  static const char *const names[] = {
+      [LINNET_FLOAT32] = "float32", [LINNET_BFLOAT16] = "bfloat16", [LINNET_TF32] = "tf32", [LINNET_INT8] = "int8"};
+  const bool host = strcmp(linnet_context_device(context), "cpu") == 0;
+  return host ? names[linnet_context_precision(context)] : tool_precision();
+}
+
 static void append_epoch(struct train_log *log, const struct linnet_train_epoch *e) {
   FILE *file = fopen(log->path, "a");
   if (!file) {
@@ -69,11 +77,11 @@ static void append_epoch(struct train_log *log, const struct linnet_train_epoch 
           "\"dev_loss\": %.6f, \"dev_per\": %.4f, "
           "\"learning_rate\": %.4g, \"train_seconds\": %.2f, \"dev_seconds\": %.2f, \"total_seconds\": %.2f, %s"
           "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"kernels\": \"%s\", "
-          "\"device\": \"%s\", \"device_peak_megabytes\": %.1f, \"best\": %s}\n",
+          "\"precision\": \"%s\", \"device\": \"%s\", \"device_peak_megabytes\": %.1f, \"best\": %s}\n",
           e->dev_loss, e->dev_error, e->learning_rate, e->train_seconds, e->dev_seconds, e->total_seconds, exchange,
           e->num_frames, e->num_infeasible, peak_megabytes(), linnet_context_kernels(log->context),
-          linnet_context_device(log->context), (double)linnet_context_device_peak_bytes(log->context) / 1048576,
-          e->best ? "true" : "false");
+          precision_name(log->context), linnet_context_device(log->context),
+          (double)linnet_context_device_peak_bytes(log->context) / 1048576, e->best ? "true" : "false");
   const bool written = fflush(file) == 0 && !ferror(file);
   if (!written || fclose(file) != 0)
     fail_to_append(log, log->path, errno);

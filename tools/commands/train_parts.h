@@ -27,6 +27,7 @@ enum train_objective { TRAIN_CTC = 0, TRAIN_CTC_CRF = 1 };
 
 struct train_config {
   char *model, *features; /* JSON text */
+  char source[4096];      /* what they come from, for messages */
   struct linnet_feature_config feature_config;
   struct linnet_train_settings training;
   enum train_objective objective;
@@ -99,7 +100,9 @@ void train_ranks_close(const struct train_ranks *ranks, int code);
 struct train_labels {
   const char *file;                     /* in each data folder: "phones", "text" ... */
   const struct linnet_lexicon *lexicon; /* words to phones; NULL: tokens are symbols */
+  const char *lexicon_file;             /* for messages */
   struct linnet_symbols *symbols;       /* while `open`, new tokens are added; otherwise they are errors */
+  const char *symbols_file;             /* for messages; NULL: there is none */
   bool open;
 };
 
@@ -120,6 +123,10 @@ struct train_memories {
 struct train_corpus *train_corpus_load(struct linnet_context *context, struct train_ranks *ranks,
                                        const char *const *folders, size_t count, const struct train_config *config,
                                        struct train_memories *memories, struct train_labels *labels, bool augmented);
+
+/* Warns of utterances that occur more than once in the training data, or also in the validation data. */
+void train_corpus_compare(struct linnet_context *context, const struct train_corpus *train,
+                          const struct train_corpus *dev);
 
 /* Sets CMVN statistics that cover more than one utterance. Per speaker: computes them from this corpus. Global: uses
  * *global if it has statistics (count > 0); else computes them from this corpus and stores them in *global. */

@@ -145,12 +145,11 @@ static bool make_folders(char *path, size_t start) {
   return true;
 }
 
-/* Makes the folder of results and those above it. */
-static bool make_results_folder(const struct results *results) {
-  char *path = strdup(results->folder);
+bool results_make_folder(const char *folder) {
+  char *path = strdup(folder);
   bool good = path != NULL;
   if (!good)
-    tool_fail("%s: out of memory", results->folder);
+    tool_fail("%s: out of memory", folder);
   good = good && make_folders(path, 0) && make_folder(path);
   free(path);
   return good;
@@ -376,7 +375,7 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
   bool folder = output_folder || (linnet_output_format_is_single(results->format) && inputs->count > 1);
   if ((names_by_id() || folder) && !check_ids(inputs))
     return false;
-  if (folder && !(open_folder(results) && check_files(results) && make_results_folder(results)))
+  if (folder && !(open_folder(results) && check_files(results) && results_make_folder(results->folder)))
     return false;
   *code = TOOL_FAILURE;
   results->there = calloc(inputs->count + 1, sizeof *results->there);

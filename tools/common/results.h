@@ -33,6 +33,9 @@ struct results {
 /* False after printing why it failed, with the exit code. `label` is the activity, such as "transcribing". */
 bool results_open(struct results *results, const struct inputs *inputs, const char *label, int *code);
 
+/* Makes a folder for results, and those above it. False after printing why it failed. */
+bool results_make_folder(const char *folder);
+
 /* Whether the format can hold several hypotheses per input; false after printing that it cannot. results_open reports
  * unknown formats. */
 bool results_take_alternatives(void);

@@ -275,12 +275,16 @@ static void print_log(void *user, enum linnet_log_level level, const char *messa
     say(level == LINNET_LOG_WARNING ? "warning: " : "", "%s", message);
 }
 
+const char *tool_precision(void) {
+  return option_precision ? option_precision : "float32";
+}
+
 /* The value of --precision, float32 by default; false after printing what is wrong. */
 static bool find_precision(enum linnet_precision *precision) {
   static const char *const names[] = {
       [LINNET_FLOAT32] = "float32", [LINNET_BFLOAT16] = "bfloat16", [LINNET_TF32] = "tf32", [LINNET_INT8] = "int8"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(option_precision ? option_precision : names[0], names[i]) == 0) {
+    if (strcmp(tool_precision(), names[i]) == 0) {
       *precision = (enum linnet_precision)i;
       return true;
     }

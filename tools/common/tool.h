@@ -127,6 +127,9 @@ int tool_fail_context(const struct linnet_context *context);
 void tool_catch_interrupt(void);
 bool tool_interrupted(void);
 
+/* The value of --precision, "float32" without it. */
+const char *tool_precision(void);
+
 /* The value of a variable of the environment; NULL if it is missing or empty. */
 const char *tool_variable(const char *name);
 

@@ -151,6 +151,7 @@ static enum linnet_status load_symbols(struct linnet_model *model, const char *n
 /* --- metadata ------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status check_format(const struct linnet_safetensors *file) {
+  static const char checkpoints[] = "linnet-checkpoint-"; /* train/checkpoint.c */
   const char *format = linnet_safetensors_metadata(file, "format");
   if (!format)
     return linnet_fail(file->context, LINNET_ERROR_FORMAT,
@@ -158,6 +159,11 @@ static enum linnet_status check_format(const struct linnet_safetensors *file) {
                        LINNET_MODEL_FORMAT);
   if (strcmp(format, LINNET_MODEL_FORMAT) == 0)
     return LINNET_OK;
+  if (strncmp(format, checkpoints, sizeof checkpoints - 1) == 0)
+    return linnet_fail(file->context, LINNET_ERROR_UNSUPPORTED,
+                       "%s: this is a checkpoint of a training; name model.safetensors, or epoch-NNN.safetensors, in "
+                       "its folder",
+                       file->name);
   return linnet_fail(
       file->context, LINNET_ERROR_UNSUPPORTED,
       "%s: format is \"%s\"; this version reads \"%s\" only: use the version of Linnet that wrote the file", file->name,

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Options, messages and files of `linnet train`, on stored features.
+#
+#   train_command.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+
+# shellcheck source=tests/recipe/forty_utterances.sh
+. "$here/forty_utterances.sh"
+cat > conf.json << 'END'
+{"model": {"input_dim": 4, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "stack": 2},
+ "features": {"num_mel": 4, "cmvn": "none"},
+ "training": {"epochs": 2, "batch_frames": 100, "keep_models": 1}}
+END
+
+# train STATUS TEXT EXP OPTION...
+train() {
+  check "$1" "$2" "$linnet" train --train data --dev data --exp "$3" --config conf.json --threads 1 "${@:4}"
+}
+has() { grep -qF -- "$1" out || fail "'$1' is not in: $(cat out)"; }
+lacks() { ! grep -qF -- "$1" out || fail "'$1' is in: $(cat out)"; }
+
+# --- precision
+
+train 1 'products in TF32 are for GPUs only' tf32 --precision tf32
+train 1 'products of 8-bit integers are for recognition only' int8 --precision int8
+train 0 'epoch   2' plain
+grep -q '"kernels": "[^"]*", "precision": "float32"' plain/log.jsonl || fail "$(cat plain/log.jsonl)"
+
+# --- a finished training, and its checkpoint where a model is wanted
+
+train 0 'this training is finished: 2 of 2 epochs' plain
+lacks continuing
+train 1 'plain/checkpoint.safetensors: this is a checkpoint of a training; name model.safetensors' other \
+  --initial plain/checkpoint.safetensors
+check 1 'plain/checkpoint.safetensors: this is a checkpoint of a training; name model.safetensors' "$linnet" average \
+  --output mean plain/checkpoint.safetensors
+
+# --- folders above --exp are made
+
+train 0 'epoch   2' a/b/c
+[[ -e a/b/c/model.safetensors ]] || fail 'a/b/c has no model'
+train 1 'conf.json: cannot make the folder: File exists' conf.json/a
+
+# --- symbols, and tokens that are none
+
+train 0 'warning: --dev: 40 of 40 utterances are also in --train' common
+cp -r data dev
+sed -i 's/utterance-07 A B/utterance-07 A ZH/' dev/phones
+train 1 'dev/phones: utterance utterance-07: "ZH" is not among the symbols, which are the labels' zh --dev dev
+printf '%s\n' A B > symbols
+train 1 'dev/phones: utterance utterance-07: "ZH" is not among the symbols: add it to symbols' zh --dev dev \
+  --symbols symbols
+train 0 'warning: --train: 40 of 80 utterances have the id of an earlier one' twice --train dev
+
+# --- a lexicon: its phones are the symbols; words that it lacks
+
+printf '%s\n' 'ONE A B' 'TOY T OY' > lexicon
+awk '{print $1, "ONE", NR % 4 == 0 ? "RARE" : NR % 2 == 0 ? "FOO" : "TOY"}' data/phones > data/text
+train 0 "data: 2 words are not in lexicon: 'FOO' (10), 'RARE' (10); to add them: linnet g2p --model G2P --complete lexicon" \
+  words --lexicon lexicon
+has "complete lexicon --text data/text --output FILE"
+has 'data: 20 of 40 utterances are left out, 0.00 of 0.00 hours: 0 without labels, 20 with unknown words'
+lacks 'utterance utterance-02'
+check 0 OY "$linnet" info --symbols words/model.safetensors
+sed -i 's/TOY/ONE/' data/text
+train 0 'warning: data: 2 words' rarer --lexicon lexicon
+check 0 OY "$linnet" info --symbols rarer/model.safetensors
+
+# --- values and keys of the configuration, which are those of --set or of the file
+
+train 1 '--set: training.epochs is 0; it must be a whole number of 1 to 1000000' wrong --set epochs=0
+train 1 '--set: training.epochs is "x"; it must be a whole number of 1 to 1000000' wrong --set training.epochs=x
+train 1 '--set: training.schedule is "step"; it must be "plateau" or "cosine"' wrong --set schedule=step
+train 1 '--set: training has no key "epoch"; did you mean "epochs"?' wrong --set epoch=3
+train 1 '--set: augment.noise has no key "snr_lo"; did you mean "snr_low"?' wrong --set augment.noise.snr_lo=3
+train 1 'conf.json with --set: config: "layers" is 0; it must be 1 to' wrong --set model.layers=0
+sed 's/"epochs": 2/"epochs": -2/' conf.json > wrong.json
+train 1 'wrong.json: training.epochs is -2; it must be a whole number of 1 to 1000000' wrong --config wrong.json \
+  --set seed=2
+train 1 'conf.json with --set: input_dim is 4, but features have num_mel 5' wrong --set features.num_mel=5
+sed 's/"input_dim": 4, //' conf.json > derived.json
+train 0 'epoch   2' derived --config derived.json
+cmp plain/model.safetensors derived/model.safetensors || fail 'the model with a derived input_dim differs'
+
+# --- a warm-up that does not end
+
+train 0 'the learning rate rises over 50 steps, but the whole training has about' warm --set warmup_steps=50
+train 0 'epoch   2' warmed --set warmup_steps=3
+lacks 'rises over'
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
