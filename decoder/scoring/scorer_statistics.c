@@ -120,13 +120,11 @@ static double standard_deviation(const double *values, size_t count) {
   return count > 1 ? sqrt(square / (double)(count - 1)) : 0;
 }
 
-static struct linnet_interval interval_of(const struct unit *units, size_t count, uint64_t seed, double *rates,
-                                          size_t resamples) {
-  for (size_t b = 0; b < resamples; b++)
-    rates[b] = resampled_rate(units, count, seed, b);
-  qsort(rates, resamples, sizeof *rates, compare_doubles);
-  return (struct linnet_interval){quantile(rates, resamples, 0.025), quantile(rates, resamples, 0.975),
-                                  standard_deviation(rates, resamples)};
+/* Sorts the values. */
+static struct linnet_interval interval_of(double *values, size_t count) {
+  qsort(values, count, sizeof *values, compare_doubles);
+  return (struct linnet_interval){quantile(values, count, 0.025), quantile(values, count, 0.975),
+                                  standard_deviation(values, count)};
 }
 
 static size_t list_units(const struct linnet_scorer *scorer, enum linnet_bootstrap_unit unit, struct unit *units) {
@@ -154,18 +152,95 @@ static enum linnet_status check_bootstrap(const struct linnet_scorer *scorer, en
   return LINNET_OK;
 }
 
+/* The memory of a bootstrap: the units of one or two scorers, and a value for each resample. */
+struct bootstrap {
+  struct linnet_context *context;
+  struct unit *units, *others;
+  size_t count;
+  double *values;
+};
+
+static enum linnet_status open_bootstrap(const struct linnet_scorer *scorer, size_t resamples, struct bootstrap *b) {
+  const size_t most = scorer->ids.count;
+  *b = (struct bootstrap){.context = scorer->context};
+  b->units = linnet_alloc(b->context, 2 * most, sizeof *b->units);
+  b->others = b->units ? b->units + most : NULL;
+  b->values = linnet_alloc(b->context, resamples, sizeof *b->values);
+  return b->units && b->values
+             ? LINNET_OK
+             : linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for %zu resamples", resamples);
+}
+
+static void close_bootstrap(struct bootstrap *b) {
+  linnet_free(b->context, b->units);
+  linnet_free(b->context, b->values);
+}
+
 enum linnet_status linnet_scorer_bootstrap(struct linnet_scorer *scorer, enum linnet_bootstrap_unit unit,
                                            size_t resamples, uint64_t seed, struct linnet_interval *interval) {
   if (!scorer || !interval)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_bootstrap(scorer, unit, resamples));
-  struct unit *units = linnet_alloc(scorer->context, scorer->ids.count, sizeof *units);
-  double *rates = linnet_alloc(scorer->context, resamples, sizeof *rates);
-  if (units && rates)
-    *interval = interval_of(units, list_units(scorer, unit, units), seed, rates, resamples);
-  bool good = units && rates;
-  linnet_free(scorer->context, units);
-  linnet_free(scorer->context, rates);
-  return good ? LINNET_OK
-              : linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory for %zu resamples", resamples);
+  struct bootstrap b;
+  enum linnet_status status = open_bootstrap(scorer, resamples, &b);
+  if (status == LINNET_OK) {
+    b.count = list_units(scorer, unit, b.units);
+    for (size_t i = 0; i < resamples; i++)
+      b.values[i] = resampled_rate(b.units, b.count, seed, i);
+    *interval = interval_of(b.values, resamples);
+  }
+  close_bootstrap(&b);
+  return status;
+}
+
+/* --- comparison ------------------------------------------------------------------------------------------------- */
+
+static bool same_utterance(const struct linnet_scorer *x, const struct linnet_scorer *y, size_t i, bool speakers) {
+  const struct linnet_scored *a = &x->utterances[i], *b = &y->utterances[i];
+  return strcmp(linnet_names_text(&x->ids, i), linnet_names_text(&y->ids, i)) == 0 &&
+         a->score.num_reference == b->score.num_reference && (!speakers || a->speaker == b->speaker);
+}
+
+static enum linnet_status check_same(const struct linnet_scorer *x, const struct linnet_scorer *y, bool speakers) {
+  if (x->ids.count != y->ids.count)
+    return linnet_fail(x->context, LINNET_ERROR_ARGUMENT,
+                       "a comparison of %zu and %zu utterances: they must be the same", x->ids.count, y->ids.count);
+  for (size_t i = 0; i < x->ids.count; i++)
+    if (!same_utterance(x, y, i, speakers))
+      return linnet_fail(x->context, LINNET_ERROR_ARGUMENT,
+                         "a comparison: utterance '%.100s' is another one in the second scorer, or has another "
+                         "reference or speaker",
+                         linnet_names_text(&x->ids, i));
+  return LINNET_OK;
+}
+
+/* Both rates of a resample come from the same draws: these depend on the seed, the resample and the number of units. */
+static void compare_resamples(const struct bootstrap *b, size_t resamples, uint64_t seed,
+                              struct linnet_comparison *comparison) {
+  size_t better = 0;
+  for (size_t i = 0; i < resamples; i++) {
+    b->values[i] = resampled_rate(b->others, b->count, seed, i) - resampled_rate(b->units, b->count, seed, i);
+    better += b->values[i] < 0;
+  }
+  comparison->probability = (double)better / (double)resamples;
+  comparison->interval = interval_of(b->values, resamples);
+}
+
+enum linnet_status linnet_scorer_compare(struct linnet_scorer *scorer, const struct linnet_scorer *other,
+                                         enum linnet_bootstrap_unit unit, size_t resamples, uint64_t seed,
+                                         struct linnet_comparison *comparison) {
+  if (!scorer || !other || !comparison)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(check_bootstrap(scorer, unit, resamples));
+  LINNET_TRY(check_same(scorer, other, unit == LINNET_BOOTSTRAP_SPEAKER));
+  struct bootstrap b;
+  enum linnet_status status = open_bootstrap(scorer, resamples, &b);
+  if (status == LINNET_OK) {
+    b.count = list_units(scorer, unit, b.units);
+    list_units(other, unit, b.others);
+    comparison->difference = linnet_score_percent(&other->total.score) - linnet_score_percent(&scorer->total.score);
+    compare_resamples(&b, resamples, seed, comparison);
+  }
+  close_bootstrap(&b);
+  return status;
 }

@@ -181,6 +181,20 @@ LINNET_API enum linnet_status linnet_scorer_bootstrap(struct linnet_scorer *scor
                                                       size_t resamples, uint64_t seed,
                                                       struct linnet_interval *interval);
 
+/* Two systems on the same utterances. */
+struct linnet_comparison {
+  double difference;               /* percentage points: the error rate of `other` less that of `scorer` */
+  struct linnet_interval interval; /* of the difference */
+  double probability;              /* of improvement: the part of the resamples in which `other` has the lower rate */
+};
+
+/* Compares by the bootstrap, with the same resamples for both (Bisani and Ney 2004, section 3). Both scorers must have
+ * the same utterances in the same order, with references of the same length and, for LINNET_BOOTSTRAP_SPEAKER, the same
+ * speakers: else LINNET_ERROR_ARGUMENT. The other arguments are those of linnet_scorer_bootstrap. */
+LINNET_API enum linnet_status linnet_scorer_compare(struct linnet_scorer *scorer, const struct linnet_scorer *other,
+                                                    enum linnet_bootstrap_unit unit, size_t resamples, uint64_t seed,
+                                                    struct linnet_comparison *comparison);
+
 #ifdef __cplusplus
 }
 #endif

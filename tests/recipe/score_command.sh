@@ -41,6 +41,13 @@ check 0 '%WER 50.00 [ 3 / 6, 1 ins, 2 del, 0 sub ]' "$linnet" score --unit word 
 check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --utt2spk utt2spk ref hyp
 check 0 '(bootstrap over speakers, 50 resamples, seed 3)' \
   "$linnet" score --by-speaker --utt2spk utt2spk --bootstrap 50 --seed 3 ref hyp
+printf 'u3 e\nu1 AH0 B IH1\n' > better
+check 0 'better: %PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score --compare better ref hyp
+check 0 'difference -50.00, 95 % interval' "$linnet" score --compare better ref hyp
+check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --compare hyp ref hyp
+check 0 '"difference": 0, ' "$linnet" score -s -m map --ignore 'c,x' --compare hyp --json ref hyp
+check 2 'needs the samples of --bootstrap' "$linnet" score --compare better --bootstrap 0 ref hyp
+check 2 'REF and HYP2 cannot be standard input' "$linnet" score --compare better - hyp
 check 1 "the first is 'u9'" "$linnet" score ref extra
 check 0 'Scored 3 utterances, 3 not present in hyp.' "$linnet" score --allow-extra ref extra
 check 1 'twice:2: utterance' "$linnet" score ref twice

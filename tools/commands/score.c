@@ -10,7 +10,7 @@
 enum { MAX_STDIN_BYTES = 1 << 28 };
 
 static struct options {
-  char *unit, *map, *ignore, *utt2spk, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols;
+  char *unit, *map, *ignore, *utt2spk, *compare, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols;
   int strip_stress, allow_extra, json, by_speaker;
   long bootstrap, seed;
 } options = {.bootstrap = 1000};
@@ -37,6 +37,11 @@ static const struct poptOption table[] = {
     {"by-speaker", 0, POPT_ARG_NONE, &options.by_speaker, 0, "resample speakers; needs --utt2spk (default: utterances)",
      NULL},
     {"seed", 0, POPT_ARG_LONG, &options.seed, 0, "seed of the bootstrap (default 0)", "S"},
+    {"compare", 0, TOOL_INPUT, &options.compare, 0,
+     "score these hypotheses of the same utterances, too: the difference of the error rates, its 95 % interval, and "
+     "the "
+     "probability that these are better (default: none)",
+     "HYP2"},
     {"trn", 0, POPT_ARG_STRING, &options.trn, 0,
      "write PREFIX.ref.trn and PREFIX.hyp.trn for NIST sclite (default: none)", "PREFIX"},
     {"allow-extra", 0, POPT_ARG_NONE, &options.allow_extra, 0,
@@ -66,12 +71,14 @@ static enum linnet_status load_transcripts(struct linnet_context *context, const
   return status;
 }
 
-static enum linnet_status ignore_tokens(struct linnet_scorer *scorer, char *tokens) {
-  enum linnet_status status = LINNET_OK;
-  char *rest = NULL;
-  for (char *token = strtok_r(tokens, " ,\t", &rest); token && status == LINNET_OK;
+static enum linnet_status ignore_tokens(struct linnet_context *context, struct linnet_scorer *scorer) {
+  char *tokens = strdup(options.ignore), *rest = NULL;
+  enum linnet_status status =
+      tokens ? LINNET_OK : linnet_context_fail(context, LINNET_ERROR_MEMORY, "out of memory for --ignore");
+  for (char *token = tokens ? strtok_r(tokens, " ,\t", &rest) : NULL; token && status == LINNET_OK;
        token = strtok_r(NULL, " ,\t", &rest))
     status = linnet_scorer_ignore(scorer, token);
+  free(tokens);
   return status;
 }
 
@@ -84,7 +91,7 @@ static enum linnet_status make_scorer(struct linnet_context *context, struct lin
   if (status == LINNET_OK && options.map)
     status = linnet_scorer_load_map(*scorer, options.map);
   if (status == LINNET_OK && options.ignore)
-    status = ignore_tokens(*scorer, options.ignore);
+    status = ignore_tokens(context, *scorer);
   return status;
 }
 
@@ -177,13 +184,31 @@ static bool write_all(const struct report *report) {
          write_table(report, "-", options.json ? report_write_json : report_write_summary);
 }
 
+static enum linnet_bootstrap_unit bootstrap_unit(void) {
+  return options.by_speaker ? LINNET_BOOTSTRAP_SPEAKER : LINNET_BOOTSTRAP_UTTERANCE;
+}
+
 static enum linnet_status compute_interval(struct report *report) {
   report->interval_known = options.bootstrap > 0 && linnet_scorer_num_utterances(report->scorer) > 0;
   if (!report->interval_known)
     return LINNET_OK;
-  return linnet_scorer_bootstrap(report->scorer,
-                                 options.by_speaker ? LINNET_BOOTSTRAP_SPEAKER : LINNET_BOOTSTRAP_UTTERANCE,
-                                 (size_t)options.bootstrap, (uint64_t)options.seed, &report->interval);
+  return linnet_scorer_bootstrap(report->scorer, bootstrap_unit(), (size_t)options.bootstrap, (uint64_t)options.seed,
+                                 &report->interval);
+}
+
+/* Scores the hypotheses of --compare. */
+static enum linnet_status compare(struct linnet_context *context, const char *reference, struct report *report) {
+  struct linnet_scorer *other = NULL;
+  enum linnet_status status = make_scorer(context, &other);
+  if (status == LINNET_OK)
+    status = fill_scorer(context, reference, options.compare, other);
+  if (status == LINNET_OK)
+    status = linnet_scorer_compare(report->scorer, other, bootstrap_unit(), (size_t)options.bootstrap,
+                                   (uint64_t)options.seed, &report->comparison);
+  if (status == LINNET_OK)
+    report->other_score = linnet_scorer_sum(other).score;
+  linnet_scorer_destroy(other);
+  return status;
 }
 
 static int score(struct linnet_context *context, const char *reference, const char *hypothesis) {
@@ -191,12 +216,15 @@ static int score(struct linnet_context *context, const char *reference, const ch
   struct report report = {.rate = words ? "WER" : "PER",
                           .by_speaker = options.by_speaker,
                           .resamples = options.bootstrap,
-                          .seed = options.seed};
+                          .seed = options.seed,
+                          .other = options.compare};
   enum linnet_status status = make_scorer(context, &report.scorer);
   if (status == LINNET_OK)
     status = fill_scorer(context, reference, hypothesis, report.scorer);
   if (status == LINNET_OK)
     status = compute_interval(&report);
+  if (status == LINNET_OK && options.compare)
+    status = compare(context, reference, &report);
   int code = TOOL_FAILURE;
   if (status != LINNET_OK)
     tool_fail_context(context);
@@ -219,8 +247,13 @@ static int check_options(const char **files, size_t count) {
     return tool_usage("--oracle %s: must be lattice or nbest", options.oracle);
   if (options.symbols && (!options.oracle || strcmp(options.oracle, "lattice") != 0))
     return tool_usage("--symbols %s: needs --oracle lattice", options.symbols);
-  if (strcmp(files[0], "-") == 0 && strcmp(files[1], "-") == 0)
+  if (options.compare && options.bootstrap == 0)
+    return tool_usage("--compare %s: needs the samples of --bootstrap", options.compare);
+  const bool reference_piped = strcmp(files[0], "-") == 0;
+  if (reference_piped && strcmp(files[1], "-") == 0)
     return tool_usage("only one of REF and HYP can be standard input");
+  if (options.compare && (reference_piped || strcmp(options.compare, "-") == 0))
+    return tool_usage("--compare: REF and HYP2 cannot be standard input");
   return options.trn && !handle_trn_files(NULL) ? TOOL_USAGE : TOOL_OK;
 }
 

@@ -155,6 +155,15 @@ static void write_missing(const struct report *report, FILE *stream, size_t miss
   putc('\n', stream);
 }
 
+static void write_comparison(const struct report *report, FILE *stream) {
+  const struct linnet_comparison *c = &report->comparison;
+  char line[LINNET_SCORE_LINE];
+  linnet_score_line(&report->other_score, report->rate, line, sizeof line);
+  fprintf(stream, "%s: %s\n", report->other, line);
+  fprintf(stream, "difference %+.2f, 95 %% interval %+.2f to %+.2f, probability of improvement %.3f\n", c->difference,
+          c->interval.low, c->interval.high, c->probability);
+}
+
 bool report_write_summary(const struct report *report, FILE *stream) {
   struct linnet_score_sum sum = linnet_scorer_sum(report->scorer);
   char line[LINNET_SCORE_LINE];
@@ -163,6 +172,8 @@ bool report_write_summary(const struct report *report, FILE *stream) {
   if (report->interval_known)
     fprintf(stream, "95 %% interval %.2f to %.2f (bootstrap over %s, %ld resamples, seed %ld)\n", report->interval.low,
             report->interval.high, report->by_speaker ? "speakers" : "utterances", report->resamples, report->seed);
+  if (report->other)
+    write_comparison(report, stream);
   fprintf(stream, "%%SER %.2f [ %zu / %zu ]\n",
           sum.num_utterances > 0 ? 100.0 * (double)sum.num_wrong / (double)sum.num_utterances : 0.0, sum.num_wrong,
           sum.num_utterances);
@@ -178,6 +189,19 @@ static void write_number(FILE *stream, const char *name, double value) {
     fprintf(stream, ", \"%s\": %.10g", name, value);
   else
     fprintf(stream, ", \"%s\": null", name);
+}
+
+static void write_json_comparison(const struct report *report, FILE *stream) {
+  const struct linnet_comparison *c = &report->comparison;
+  fputs(", \"compare\": {\"file\": ", stream);
+  tool_write_json_string(stream, report->other);
+  write_number(stream, "percent", linnet_score_percent(&report->other_score));
+  write_number(stream, "difference", c->difference);
+  write_number(stream, "low", c->interval.low);
+  write_number(stream, "high", c->interval.high);
+  write_number(stream, "standard_error", c->interval.standard_error);
+  write_number(stream, "probability", c->probability);
+  putc('}', stream);
 }
 
 static void write_json_missing(const struct report *report, FILE *stream) {
@@ -210,6 +234,8 @@ bool report_write_json(const struct report *report, FILE *stream) {
     fprintf(stream, ", \"bootstrap\": {\"unit\": \"%s\", \"resamples\": %ld, \"seed\": %ld}",
             report->by_speaker ? "speaker" : "utterance", report->resamples, report->seed);
   }
+  if (report->other)
+    write_json_comparison(report, stream);
   write_json_missing(report, stream);
   fputs("}\n", stream);
   return true;

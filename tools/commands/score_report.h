@@ -15,6 +15,9 @@ struct report {
   long resamples, seed;
   bool interval_known;
   struct linnet_interval interval;
+  const char *other; /* the file of --compare, or NULL */
+  struct linnet_score other_score;
+  struct linnet_comparison comparison;
 };
 
 /* Writes one table; false if it cannot be made. */

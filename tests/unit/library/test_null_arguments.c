@@ -660,6 +660,9 @@ static void refuse_scoring(void) {
   REFUSES(linnet_scorer_add_transcripts(f.scorer, f.transcripts, NULL, NULL));
   REFUSES(linnet_scorer_bootstrap(NULL, 0, 1, 1, (void *)&scratch));
   REFUSES(linnet_scorer_bootstrap(f.scorer, 0, 1, 1, NULL));
+  REFUSES(linnet_scorer_compare(NULL, f.scorer, 0, 1, 1, (void *)&scratch));
+  REFUSES(linnet_scorer_compare(f.scorer, NULL, 0, 1, 1, (void *)&scratch));
+  REFUSES(linnet_scorer_compare(f.scorer, f.scorer, 0, 1, 1, NULL));
   REFUSES(linnet_scorer_confusions(NULL, (void *)&out, &number));
   REFUSES(linnet_scorer_confusions(f.scorer, NULL, &number));
   REFUSES(linnet_scorer_confusions(f.scorer, (void *)&out, NULL));

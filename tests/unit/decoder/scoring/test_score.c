@@ -472,6 +472,48 @@ static void test_bootstrap_edges(struct linnet_context *context) {
   linnet_scorer_destroy(scorer);
 }
 
+/* Utterances of four tokens; every `period`-th has one error. */
+static struct linnet_scorer *periodic_corpus(struct linnet_context *context, size_t count, size_t period) {
+  struct linnet_scorer *scorer = make_scorer(context, 0);
+  char id[16];
+  for (size_t i = 0; i < count; i++) {
+    snprintf(id, sizeof id, "u%zu", i);
+    CHECK(add(scorer, id, i % 2 ? "odd" : "even", "a b c d", i % period == 0 ? "a b c" : "a b c d") == LINNET_OK,
+          "add");
+  }
+  return scorer;
+}
+
+/* Errors in every second and every fourth utterance: an utterance's difference is -25 with probability 1/4, else 0. */
+static void test_comparison(struct linnet_context *context) {
+  struct linnet_scorer *scorer = periodic_corpus(context, 400, 2), *other = periodic_corpus(context, 400, 4);
+  struct linnet_comparison c, again;
+  const double expected = 25 * sqrt(0.25 * 0.75 / 400);
+  CHECK(linnet_scorer_compare(scorer, other, LINNET_BOOTSTRAP_UTTERANCE, 4000, 1, &c) == LINNET_OK, "compare");
+  CHECK(c.difference == -6.25 && c.probability == 1, "difference %g, probability %g", c.difference, c.probability);
+  CHECK(fabs(c.interval.standard_error / expected - 1) < 0.05, "standard error %g, expected %g",
+        c.interval.standard_error, expected);
+  CHECK(fabs(c.interval.low + 6.25 + 1.96 * expected) < 0.3 * expected &&
+            fabs(c.interval.high + 6.25 - 1.96 * expected) < 0.3 * expected,
+        "%g to %g", c.interval.low, c.interval.high);
+  CHECK(linnet_scorer_compare(other, scorer, LINNET_BOOTSTRAP_UTTERANCE, 4000, 1, &again) == LINNET_OK &&
+            again.difference == 6.25 && again.probability == 0 && fabs(again.interval.low + c.interval.high) < 1e-9,
+        "the other way round: %g, %g", again.difference, again.probability);
+  CHECK(linnet_scorer_compare(scorer, scorer, LINNET_BOOTSTRAP_SPEAKER, 10, 1, &c) == LINNET_OK && c.difference == 0 &&
+            c.probability == 0 && c.interval.low == 0 && c.interval.high == 0,
+        "a system with itself");
+  linnet_scorer_destroy(other);
+  other = periodic_corpus(context, 399, 4);
+  CHECK(linnet_scorer_compare(scorer, other, LINNET_BOOTSTRAP_UTTERANCE, 10, 1, &c) == LINNET_ERROR_ARGUMENT, "399");
+  CHECK(add(other, "u399", "even", "a b c d", "a") == LINNET_OK, "add");
+  CHECK(linnet_scorer_compare(scorer, other, LINNET_BOOTSTRAP_UTTERANCE, 10, 1, &c) == LINNET_OK, "another speaker");
+  CHECK(linnet_scorer_compare(scorer, other, LINNET_BOOTSTRAP_SPEAKER, 10, 1, &c) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "'u399'"),
+        "'%s'", linnet_context_error(context));
+  linnet_scorer_destroy(other);
+  linnet_scorer_destroy(scorer);
+}
+
 /* --- torture ---------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status fill_and_evaluate(struct linnet_scorer *scorer) {
@@ -624,6 +666,7 @@ int main(void) {
   test_bootstrap(context);
   test_bootstrap_speakers(context);
   test_bootstrap_edges(context);
+  test_comparison(context);
   test_oracles(context);
   test_oracle_cycle(context);
   linnet_context_destroy(context);
