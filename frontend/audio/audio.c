@@ -225,6 +225,9 @@ double linnet_audio_seconds(const struct linnet_audio *audio) {
 
 /* --- Choosing a part ------------------------------------------------------------------------------------------ */
 
+/* Recordings are often a little shorter than their segments say; Kaldi tolerates as much. */
+static const double tolerated_seconds = 0.5;
+
 enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end) {
   if (!audio)
     return LINNET_ERROR_ARGUMENT;
@@ -240,6 +243,9 @@ enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start,
     return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT,
                        "%s: lasts %.3f seconds and has no part from %.3f to %.3f seconds", audio->bytes.name,
                        linnet_audio_seconds(audio), start, end);
+  if (input->frames >= 0 && end > linnet_audio_seconds(audio) + tolerated_seconds)
+    linnet_log(audio->context, LINNET_LOG_WARNING, "%s: lasts %.3f seconds; the part from %.3f to %.3f seconds is cut",
+               audio->bytes.name, linnet_audio_seconds(audio), start, end);
   audio->left = end < 0 ? -1 : llround(end * input->rate) - first;
   audio->skip = input->kind->seek(input->decoder, first) ? 0 : first;
   return LINNET_OK;

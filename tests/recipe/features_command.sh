@@ -119,6 +119,11 @@ check 1 'neither wav.scp nor feats.scp' . -o x.ark
 check 1 'holds no bin' data -o x.ark --num-mel 300
 check 1 'channel 1 does not exist' data/u1.wav -o x.ark --channel 1
 [[ ! -e x.ark ]] || fail 'a wrong command line has made an archive'
+mkdir cut
+echo "u1 $PWD/data/u1.wav" > cut/wav.scp
+echo 'p u1 0 400' > cut/segments
+echo 'p s' > cut/utt2spk
+check 0 'the part from 0.000 to 400.000 seconds is cut' cut -o cut/x.ark
 [[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files are left'
 
 echo "$failures failures"
