@@ -90,8 +90,8 @@ LINNET_API enum linnet_status linnet_audio_open_memory(struct linnet_context *co
                                                        struct linnet_audio **audio);
 
 /* Restricts reading to the time from `start` to `end` seconds. A negative `end` means the end of the input. Call it
- * only before the first read. LINNET_ERROR_ARGUMENT if `start` is after the end of an input of known length. A part that
- * ends more than 0.5 s after the input is cut, with a warning to the log callback. */
+ * only before the first read. LINNET_ERROR_ARGUMENT if `start` is after the end of an input of known length. A part
+ * that ends more than 0.5 s after the input is cut, with a warning to the log callback. */
 LINNET_API enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end);
 
 /* Opening and reading can be cancelled (linnet_cancel_fn), even while they wait for a pipe. After that the object can

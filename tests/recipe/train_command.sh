@@ -27,6 +27,13 @@ train 1 'products of 8-bit integers are for recognition only' int8 --precision i
 train 0 'epoch   2' plain
 grep -q '"kernels": "[^"]*", "precision": "float32"' plain/log.jsonl || fail "$(cat plain/log.jsonl)"
 
+# --- the configuration of an experiment is in its folder
+
+train 0 'epoch   1' changed --set epochs=1 --set model.width=32
+"$linnet" train --train data --dev data --exp repeated --config changed/config.json --threads 1 2> /dev/null || fail 'config.json'
+cmp changed/model.safetensors repeated/model.safetensors || fail 'another model from config.json'
+cmp changed/config.json repeated/config.json || fail 'config.json differs'
+
 # --- a finished training, and its checkpoint where a model is wanted
 
 train 0 'this training is finished: 2 of 2 epochs' plain

@@ -225,7 +225,8 @@ static int train(struct run *run) {
       .corpus = &corpus, .context = run->context, .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
   if (done > 0 && done < run->config.training.num_epochs)
     fprintf(stderr, "continuing after epoch %zu\n", done);
-  if (!train_ranks_agree(&ranks, train_log_open(&log, options.exp, run->trainer, options.batches)))
+  if (!train_ranks_agree(&ranks, train_config_save(&run->config, options.exp) &&
+                                     train_log_open(&log, options.exp, run->trainer, options.batches)))
     return TOOL_FAILURE;
   struct linnet_train_events events = train_log_events(&log);
   enum linnet_status status = linnet_trainer_run(run->trainer, &events);

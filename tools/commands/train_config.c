@@ -471,8 +471,19 @@ bool train_config_load(struct linnet_context *context, const char *path, const c
   for (size_t i = 0; good && i < count; i++)
     good = apply_setting(settings[i], root);
   good = good && read_root(context, source, root, config);
+  config->text = good ? json_dumps(root, JSON_INDENT(2)) : NULL;
   json_decref(root);
-  return good;
+  return good && (config->text || tool_fail("out of memory for the configuration") == TOOL_OK);
+}
+
+bool train_config_save(const struct train_config *config, const char *folder) {
+  char path[4096];
+  struct tool_output output;
+  snprintf(path, sizeof path, "%s/config.json", folder);
+  if (!tool_output_open(&output, path))
+    return false;
+  fprintf(output.stream, "%s\n", config->text);
+  return tool_output_commit(&output);
 }
 
 void train_config_free(struct train_config *config) {
@@ -483,4 +494,5 @@ void train_config_free(struct train_config *config) {
   free(config->teacher);
   free(config->frame_targets);
   free(config->recipe);
+  free(config->text);
 }

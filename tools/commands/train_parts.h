@@ -46,12 +46,15 @@ struct train_config {
   struct linnet_band_settings band;
   struct linnet_room_settings room;
   struct linnet_padding_settings padding; /* by clips of `noise`, or digital silence */
-  char *recipe;                           /* the whole configuration as one line */
+  char *recipe;                           /* the section augment as one line */
+  char *text;                             /* the whole configuration, indented */
 };
 
 /* Reads `path` (NULL: all defaults) and then settings "key=value" (`count`). False after printing what is wrong. */
 bool train_config_load(struct linnet_context *context, const char *path, const char *const *settings, size_t count,
                        struct train_config *config);
+/* Writes the configuration with the changes of the settings to FOLDER/config.json. False after printing an error. */
+bool train_config_save(const struct train_config *config, const char *folder);
 void train_config_free(struct train_config *config);
 
 /* --- ranks (train_ranks.c) ---------------------------------------------------------------------------------------- */
