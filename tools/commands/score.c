@@ -38,9 +38,8 @@ static const struct poptOption table[] = {
      NULL},
     {"seed", 0, POPT_ARG_LONG, &options.seed, 0, "seed of the bootstrap (default 0)", "S"},
     {"compare", 0, TOOL_INPUT, &options.compare, 0,
-     "score these hypotheses of the same utterances, too: the difference of the error rates, its 95 % interval, and "
-     "the "
-     "probability that these are better (default: none)",
+     "score these hypotheses of the same utterances, too: difference of the rates, its 95 % interval, probability "
+     "that these are better (default: none)",
      "HYP2"},
     {"trn", 0, POPT_ARG_STRING, &options.trn, 0,
      "write PREFIX.ref.trn and PREFIX.hyp.trn for NIST sclite (default: none)", "PREFIX"},
