@@ -87,7 +87,7 @@ train 1 'wrong.json: training.epochs is -2; it must be a whole number of 1 to 10
   --set seed=2
 train 1 'conf.json with --set: input_dim is 4, but features have num_mel 5' wrong --set features.num_mel=5
 sed 's/"input_dim": 4, //' conf.json > derived.json
-train 0 'epoch   2' derived --config derived.json
+check 0 'epoch   2' "$linnet" train --train data --dev data --exp derived --config derived.json --threads 1
 cmp plain/model.safetensors derived/model.safetensors || fail 'the model with a derived input_dim differs'
 
 # --- a warm-up that does not end
