@@ -225,7 +225,7 @@ double linnet_audio_seconds(const struct linnet_audio *audio) {
 
 /* --- Choosing a part ------------------------------------------------------------------------------------------ */
 
-/* Recordings are often a little shorter than their segments say; Kaldi tolerates as much. */
+/* A recording may be a little shorter than its segments say. */
 static const double tolerated_seconds = 0.5;
 
 enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end) {
