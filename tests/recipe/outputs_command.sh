@@ -73,7 +73,15 @@ END
 cp ref ref.ref.trn
 check 2 '--trn ref.ref.trn: is an input' "$linnet" score --trn ref ref.ref.trn hyp
 check 2 '--per-utt and --confusions both name ./x: name two files' "$linnet" score --per-utt x --confusions ./x ref hyp
-[[ ! -e x && ! -e x.ark && ! -e x.lat ]] || fail 'a refused command has written something'
+mkdir folder
+for words in 'decode -s symbols -o folder posteriors' 'decode -s symbols -o folder/ posteriors' \
+  'decode -s symbols -o none/ posteriors' 'features -o folder a.wav' 'posteriors --scp none/ -o x.ark a.wav' \
+  'transcribe --beam 4 --lattice folder a.wav' 'score --per-utt folder/ ref hyp' 'plot -o folder a.wav' \
+  'average -o folder model.safetensors second.safetensors'; do
+  # shellcheck disable=SC2086 # words of a command line
+  check 2 ': is a folder: name a file in it' "$linnet" $words
+done
+[[ ! -e none && ! -e folder/.partial && ! -e x && ! -e x.ark && ! -e x.lat ]] || fail 'a refused command has written something'
 
 # A pattern takes the first input for the output.
 cp model.safetensors epoch-1.safetensors

@@ -27,6 +27,7 @@ struct output {
 static struct {
   struct output items[MAX_OUTPUTS];
   size_t count;
+  struct output folder; /* one that is a folder, but has to be a file; path NULL: none is */
 } outputs;
 
 struct identity {
@@ -186,8 +187,16 @@ static bool find_output(struct output *output, const char *option, const char *p
   return true;
 }
 
-static void add_output(const char *option, const char *path) {
-  if (outputs.count < MAX_OUTPUTS && find_output(&outputs.items[outputs.count], option, path))
+static bool names_folder(const char *path) {
+  struct stat status;
+  const size_t length = strlen(path);
+  return length > 0 && (path[length - 1] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode)));
+}
+
+static void add_output(const char *option, const char *path, bool folder) {
+  if (!folder && names_folder(path))
+    outputs.folder = (struct output){.option = option, .path = path};
+  else if (outputs.count < MAX_OUTPUTS && find_output(&outputs.items[outputs.count], option, path))
     outputs.count++;
 }
 
@@ -270,7 +279,7 @@ static void add_options(const struct poptOption *table) {
     else if (option->argInfo & POPT_GROUP_MASK && option->arg)
       value = *(char *const *)option->arg;
     if (value && (option->argInfo & TOOL_OUTPUT) == TOOL_OUTPUT)
-      add_output(option->longName, value);
+      add_output(option->longName, value, (option->argInfo & TOOL_OUTPUT_FOLDER) == TOOL_OUTPUT_FOLDER);
     else if (value)
       separate_add_input(value);
   }
@@ -287,7 +296,9 @@ bool separate_check(const struct poptOption *table, const char **arguments, size
   add_options(table);
   for (size_t i = 0; i < count; i++)
     add_file(arguments[i]);
-  bool good = check_all();
+  if (outputs.folder.path)
+    tool_usage("--%s %s: is a folder: name a file in it", outputs.folder.option, outputs.folder.path);
+  bool good = !outputs.folder.path && check_all();
   for (size_t i = 0; good && i < outputs.count; i++)
     good = check_pattern(&outputs.items[i], arguments, count);
   return good;
