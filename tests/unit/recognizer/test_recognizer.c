@@ -370,7 +370,11 @@ static void test_refused(void) {
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"lexicon\"}",
        "priors: " FOLDER "/lexicon:1: 'AB' where the symbol"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"priors.txt\", \"prior_scale\": 3}",
-       FOLDER "/priors.txt: prior_scale is 3"},
+       FOLDER "/bad.json: prior_scale is 3; it must be 0 to 2"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"symbol_threshold\": -1, \"score_threshold\": 5}",
+       FOLDER "/bad.json: symbol_threshold is -1; it must be at least 0"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"word_bonus\": 200}",
+       FOLDER "/bad.json: word_bonus is 200; it must be -100 to 100"},
       {"{\"model\": \"causal.safetensors\", \"emission_delay\": 11}", "emission_delay is 11;"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct linnet_recognizer *recognizer = NULL;
