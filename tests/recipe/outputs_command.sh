@@ -86,7 +86,15 @@ done
 # A pattern takes the first input for the output.
 cp model.safetensors epoch-1.safetensors
 cp model.safetensors epoch-2.safetensors
-check 2 'its name differs from the input epoch-2.safetensors only in numbers' "$linnet" average --output epoch-*.safetensors
+cp epoch-1.safetensors before
+for option in --output -o; do
+  check 2 'the next name, epoch-2.safetensors, differs only in numbers' "$linnet" average $option epoch-*.safetensors
+done
+cmp epoch-1.safetensors before || fail 'a pattern has replaced an input'
+cp model.safetensors epoch-3.safetensors
+"$linnet" average --output=epoch-3.safetensors epoch-1.safetensors epoch-2.safetensors || fail '--output=FILE'
+"$linnet" average epoch-1.safetensors epoch-2.safetensors --output epoch-3.safetensors || fail '--output at the end'
+rm epoch-3.safetensors
 "$linnet" average --output mean.safetensors epoch-*.safetensors || fail 'the first mean'
 "$linnet" average --output mean.safetensors epoch-*.safetensors || fail 'a mean that exists'
 

@@ -156,6 +156,7 @@ static struct poptOption help_options[] = {
 static struct poptOption all_options[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, NULL, 0, NULL, NULL},
                                           {NULL, 0, POPT_ARG_INCLUDE_TABLE, help_options, 0, "Help options:", NULL},
                                           POPT_TABLEEND};
+static const char *const *all_words; /* of the command line, with NULL behind them */
 
 /* Refuses a long option that is in no table, and suggests a similar one. */
 static void refuse_name(const char *word) {
@@ -228,6 +229,7 @@ static bool read_options(poptContext parsed, int argc, const char **argv, tool_o
 poptContext tool_parse(int argc, const char **argv, const struct poptOption *options, const char *usage,
                        tool_option_fn handle, void *user) {
   all_options[0].arg = (void *)options;
+  all_words = argv;
   tool_name = strdup(argv[0]); /* never freed: messages may need it at any time */
   poptContext parsed = poptGetContext(NULL, argc, argv, all_options, 0);
   if (!parsed || !tool_name) {
@@ -252,7 +254,7 @@ const char **tool_arguments(poptContext parsed, const char *needed, size_t max_c
     tool_usage("'%s' is one argument too many", arguments[max_count]);
   else if (*missing)
     tool_usage("%s %s missing", missing, strchr(missing, ' ') ? "are" : "is");
-  else if (separate_check(all_options, arguments, *count))
+  else if (separate_check(all_options, all_words, arguments, *count))
     return arguments ? arguments : none;
   return NULL;
 }
