@@ -21,7 +21,7 @@
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
-static bool quiet;
+static bool quiet, usage_hidden;
 static char speaker[300]; /* "" or "rank 1 on node2: " */
 static size_t own_index;  /* of this process among those that share the devices of a machine */
 static char *option_kernels, *option_precision, *option_device;
@@ -95,6 +95,8 @@ int tool_fail(const char *format, ...) {
 
 int tool_usage(const char *format, ...) {
   va_list arguments;
+  if (usage_hidden)
+    return TOOL_USAGE;
   va_start(arguments, format);
   print_message("", format, arguments);
   va_end(arguments);
@@ -104,6 +106,10 @@ int tool_usage(const char *format, ...) {
 
 void tool_speak_as(const char *name) {
   snprintf(speaker, sizeof speaker, "%.*s%s", (int)sizeof speaker - 3, name ? name : "", name ? ": " : "");
+}
+
+void tool_hide_usage(bool value) {
+  usage_hidden = value;
 }
 
 void tool_be_quiet(bool value) {

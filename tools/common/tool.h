@@ -115,6 +115,9 @@ void tool_speak_as(const char *speaker);
 /* Whether warnings, progress and --verbose are suppressed: in a process that another one speaks for. */
 void tool_be_quiet(bool quiet);
 
+/* Whether tool_usage prints nothing: in a process of many with the same command line. */
+void tool_hide_usage(bool hidden);
+
 /* The number of threads if the command line has no --threads. Call it before tool_context. */
 void tool_share_processors(int processors);
 
