@@ -69,8 +69,7 @@ enum linnet_status linnet_search_load_priors(struct linnet_search *s, const stru
   if (!s->priors)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for the priors of %zu symbols", s->num_symbols);
   enum linnet_status status = linnet_priors_load(s->context, source, s->names, s->num_symbols, s->priors);
-  if (status != LINNET_OK)
-    return linnet_fail_setting(s->context, "priors", status);
-  return linnet_row_priors_check(s->context, linnet_source_name(source), s->priors, s->num_symbols,
-                                 settings->prior_scale);
+  if (status == LINNET_OK) /* searches check the scale */
+    status = linnet_row_priors_check(s->context, linnet_source_name(source), s->priors, s->num_symbols, 1);
+  return status == LINNET_OK ? status : linnet_fail_setting(s->context, "priors", status);
 }

@@ -47,15 +47,10 @@ static enum linnet_status check(struct linnet_context *context, size_t symbols, 
                        symbols, MAX_SYMBOLS);
   if (s->beam < 1 || s->beam > LINNET_BEAM_MAX)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "beam is %zu; it must be 1 to %d", s->beam, LINNET_BEAM_MAX);
-  if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "symbol_threshold is %g and score_threshold %g; they must be at least 0",
-                       (double)s->symbol_threshold, (double)s->score_threshold);
-  if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->insertion_bonus) <= 100))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "language_model_weight is %g and insertion_bonus %g; they must be 0 to 1000 and -100 to 100",
-                       (double)s->model_weight, (double)s->insertion_bonus);
-  return LINNET_OK;
+  LINNET_TRY(linnet_check_range(context, "symbol_threshold", s->symbol_threshold, 0, INFINITY));
+  LINNET_TRY(linnet_check_range(context, "score_threshold", s->score_threshold, 0, INFINITY));
+  LINNET_TRY(linnet_check_range(context, "language_model_weight", s->model_weight, 0, 1000));
+  return linnet_check_range(context, "insertion_bonus", s->insertion_bonus, -100, 100);
 }
 
 enum linnet_status linnet_beam_create(struct linnet_context *context, size_t symbols,

@@ -60,21 +60,13 @@ static enum linnet_status allocate(struct linnet_word_search *s) {
 /* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static enum linnet_status check_weights(struct linnet_context *context, const struct linnet_word_search_settings *s) {
-  if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0) || !(s->unknown_penalty >= 0))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "symbol_threshold is %g, score_threshold %g and unknown_penalty %g; they must be at least 0",
-                       (double)s->symbol_threshold, (double)s->score_threshold, (double)s->unknown_penalty);
-  if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->word_bonus) <= 100))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "language_model_weight is %g and word_bonus %g; they must be 0 to 1000 and -100 to 100",
-                       (double)s->model_weight, (double)s->word_bonus);
-  if (!(fabsf(s->unknown_bonus) <= 100))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "unknown_bonus is %g; it must be -100 to 100",
-                       (double)s->unknown_bonus);
-  if (!(s->pronunciation_weight >= 0) || s->pronunciation_weight > 1000)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "pronunciation_weight is %g; it must be 0 to 1000",
-                       (double)s->pronunciation_weight);
-  return LINNET_OK;
+  LINNET_TRY(linnet_check_range(context, "symbol_threshold", s->symbol_threshold, 0, INFINITY));
+  LINNET_TRY(linnet_check_range(context, "score_threshold", s->score_threshold, 0, INFINITY));
+  LINNET_TRY(linnet_check_range(context, "language_model_weight", s->model_weight, 0, 1000));
+  LINNET_TRY(linnet_check_range(context, "word_bonus", s->word_bonus, -100, 100));
+  LINNET_TRY(linnet_check_range(context, "unknown_penalty", s->unknown_penalty, 0, INFINITY));
+  LINNET_TRY(linnet_check_range(context, "unknown_bonus", s->unknown_bonus, -100, 100));
+  return linnet_check_range(context, "pronunciation_weight", s->pronunciation_weight, 0, 1000);
 }
 
 static enum linnet_status check(struct linnet_context *context, const struct linnet_lexicon *lexicon, size_t symbols,

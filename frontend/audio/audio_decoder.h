@@ -58,6 +58,17 @@ enum { LINNET_SHORTEN_ULAW_SHIFTS = 13 };
 /* values[128 + x], on the int16 scale, for samples x from -128 to 127 at a shift below LINNET_SHORTEN_ULAW_SHIFTS. */
 void linnet_shorten_ulaw(unsigned shift, float values[256]);
 
+/* --- lengths (audio_length.c) ------------------------------------------------------------------------------------- */
+
+/* Bytes that tags behind the audio may have. */
+enum { LINNET_LONGEST_TAGS = 65536 };
+
+/* Whether the file ends within its last page. `bytes` is seekable here and below; its position stays. */
+bool linnet_ogg_is_cut(struct linnet_bytes *bytes);
+
+/* Whether the first frame announces the number of frames. Without it, decoders estimate the length. */
+bool linnet_mp3_has_length(struct linnet_bytes *bytes);
+
 /* --- decoders ----------------------------------------------------------------------------------------------------- */
 
 /* Decoding: bytes to interleaved float samples on the int16 scale, by libsndfile, from Shorten in SPHERE, or from raw

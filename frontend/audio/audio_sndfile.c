@@ -32,8 +32,10 @@ struct linnet_decoder {
   struct linnet_bytes *bytes;
   struct correction correction;
   SNDFILE *file;
-  int64_t missing; /* bytes that the header announces behind the end of the file */
-  size_t channels;
+  SF_INFO info;
+  int64_t missing;  /* bytes that the header announces behind the end of the file */
+  int64_t position; /* of the next frame */
+  int64_t sought;   /* the frame of the last seek */
   bool warned;
 };
 
@@ -236,35 +238,95 @@ static void sndfile_destroy(struct linnet_decoder *decoder) {
   linnet_free(decoder->bytes->context, decoder);
 }
 
+static int container(const struct linnet_decoder *decoder) {
+  return decoder->info.format & SF_FORMAT_TYPEMASK;
+}
+
+/* Decoded lengths differ a little from those of headers. */
+static bool ends_early(const struct linnet_decoder *decoder) {
+  const SF_INFO *info = &decoder->info;
+  return info->frames < SF_COUNT_MAX && decoder->position < info->frames - info->samplerate / 2 &&
+         (container(decoder) != SF_FORMAT_MPEG || linnet_mp3_has_length(decoder->bytes));
+}
+
+/* libsndfile takes the length of an MP3 without one from its first frames, and reads only the first of several Ogg
+ * streams in a file. Tags may follow the audio. */
+static int64_t count_unread(const struct linnet_decoder *decoder) {
+  const struct linnet_bytes *bytes = decoder->bytes;
+  const int64_t unread = bytes->size - bytes->position;
+  const bool counts = container(decoder) == SF_FORMAT_MPEG || container(decoder) == SF_FORMAT_OGG;
+  return counts && unread > LINNET_LONGEST_TAGS && unread > bytes->size / 10 ? unread : 0;
+}
+
+static void warn_unread(const struct linnet_decoder *decoder, double seconds, int64_t unread) {
+  linnet_log(decoder->bytes->context, LINNET_LOG_WARNING,
+             "%s: no audio after %.2f seconds: the last %lld bytes cannot be decoded: convert the file to WAV, for "
+             "example with ffmpeg",
+             decoder->bytes->name, seconds, (long long)unread);
+}
+
+/* The error of libsndfile, "Error : flac decoder lost sync.", as a part of a sentence. */
+static void describe_error(SNDFILE *file, char *text, size_t size) {
+  static const char prefix[] = "Error : ";
+  const char *error = sf_strerror(file);
+  error += strncmp(error, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
+  snprintf(text, size, "%.*s", (int)strcspn(error, "."), error);
+}
+
+/* Whether the file seems to be incomplete; `reason` says why. */
+static bool find_reason(const struct linnet_decoder *decoder, char *reason, size_t size) {
+  const SF_INFO *info = &decoder->info;
+  if (sf_error(decoder->file) != SF_ERR_NO_ERROR)
+    describe_error(decoder->file, reason, size);
+  else if (decoder->missing > 0)
+    snprintf(reason, size, "its header announces %lld more bytes", (long long)decoder->missing);
+  else if (ends_early(decoder))
+    snprintf(reason, size, "its header announces %.2f seconds", (double)info->frames / info->samplerate);
+  else if (container(decoder) == SF_FORMAT_OGG && linnet_ogg_is_cut(decoder->bytes))
+    snprintf(reason, size, "its last page is cut");
+  else
+    return false;
+  return true;
+}
+
+/* At the end of the audio. */
 static void warn(struct linnet_decoder *decoder) {
-  const bool failed = sf_error(decoder->file) != SF_ERR_NO_ERROR;
-  if (decoder->warned || (!failed && decoder->missing == 0))
+  char reason[256];
+  const int64_t end = decoder->position > 0 ? decoder->position : decoder->sought;
+  const double seconds = (double)end / decoder->info.samplerate;
+  const int64_t unread = count_unread(decoder);
+  if (decoder->warned)
     return;
   decoder->warned = true;
-  if (failed)
-    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: decoding stopped early: %s", decoder->bytes->name,
-               sf_strerror(decoder->file));
-  else
+  if (unread > 0)
+    warn_unread(decoder, seconds, unread);
+  else if (find_reason(decoder, reason, sizeof reason))
     linnet_log(decoder->bytes->context, LINNET_LOG_WARNING,
-               "%s: the header announces %lld more bytes than there are: is the file complete?", decoder->bytes->name,
-               (long long)decoder->missing);
+               "%s: no audio after %.2f seconds: %s: is the file complete?", decoder->bytes->name, seconds, reason);
 }
 
 static enum linnet_status sndfile_read(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got) {
   LINNET_TRY(check_memory(decoder->bytes));
   sf_count_t n = sf_readf_float(decoder->file, interleaved, (sf_count_t)frames);
   *got = n > 0 ? (size_t)n : 0;
+  decoder->position += (int64_t)*got;
   if (*got < frames) {
     LINNET_TRY(linnet_bytes_check(decoder->bytes));
     warn(decoder);
   }
-  for (size_t i = 0; i < *got * decoder->channels; i++)
+  for (size_t i = 0; i < *got * (size_t)decoder->info.channels; i++)
     interleaved[i] *= 32768;
   return LINNET_OK;
 }
 
+/* In a damaged file a seek may fail and end anywhere: then decoding begins at the start. */
 static bool sndfile_seek(struct linnet_decoder *decoder, int64_t frame) {
-  return sf_seek(decoder->file, frame, SEEK_SET) == frame;
+  const bool good = sf_seek(decoder->file, frame, SEEK_SET) == frame;
+  if (!good)
+    (void)sf_seek(decoder->file, 0, SEEK_SET);
+  decoder->position = good ? frame : 0;
+  decoder->sought = frame;
+  return good;
 }
 
 static const struct linnet_decoder_kind sndfile_kind = {sndfile_read, sndfile_seek, sndfile_destroy};
@@ -294,15 +356,14 @@ enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struc
   decoder->bytes = bytes;
   check_wav(decoder);
   bytes->position = 0;
-  SF_INFO found = {0};
-  decoder->file = open_locked(decoder, &found);
-  enum linnet_status status = decoder->file ? check_info(bytes, &found) : explain(bytes);
+  SF_INFO *found = &decoder->info;
+  decoder->file = open_locked(decoder, found);
+  enum linnet_status status = decoder->file ? check_info(bytes, found) : explain(bytes);
   if (status != LINNET_OK) {
     sndfile_destroy(decoder);
     return status;
   }
-  decoder->channels = (size_t)found.channels;
-  int64_t frames = found.frames > 0 && found.frames < SF_COUNT_MAX ? found.frames : -1;
-  *info = (struct linnet_decoder_info){&sndfile_kind, decoder, found.samplerate, found.channels, frames};
+  int64_t frames = found->frames > 0 && found->frames < SF_COUNT_MAX ? found->frames : -1;
+  *info = (struct linnet_decoder_info){&sndfile_kind, decoder, found->samplerate, found->channels, frames};
   return LINNET_OK;
 }

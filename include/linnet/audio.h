@@ -12,9 +12,9 @@
  *   linnet_audio_destroy(audio);
  *   linnet_audio_release(context, samples);
  *
- * A truncated file is read up to its end. Problems that a decoder finds are logged as warnings. Files are decoded in
- * blocks, so memory does not grow with their length. (Linnet prints nothing. But libmpg123, which libsndfile uses for
- * MP3, may print messages about damaged frames to standard error.)
+ * A truncated or damaged file is read as far as it can be decoded. A warning in the log then names the second where the
+ * audio ends. Files are decoded in blocks, so memory does not grow with their length. (Linnet prints nothing. But
+ * libmpg123, which libsndfile uses for MP3, may print messages about damaged frames to standard error.)
  *
  * Threads: one object, one thread at a time; different objects are independent.
  *

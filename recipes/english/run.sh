@@ -5,6 +5,8 @@ export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=recipes/common/lib.sh
 . "$here/../common/lib.sh"
+# shellcheck source=recipes/english/local/confidences.sh
+. "$here/local/confidences.sh"
 
 usage() {
 	cat <<'END'
@@ -324,13 +326,11 @@ ensemble_keys() {
 	printf ' "confidence": %s, "word_confidence": %s' "$1" "$2"
 }
 
-# reliability phones|words: the calibration of the recognizer that ships, whose confidences must be uncalibrated
-reliability() {
-	local unit=() reference=phones
-	[ "$1" = phones ] || unit=(--words) reference=text
+# calibrate_ensemble phones|words: the calibration of the recognizer that ships, whose confidences must be uncalibrated
+calibrate_ensemble() {
 	by_decode_cmd "$exp/words/ensemble" transcribe --model "$ship" --data "$prepared/dev" "--$1" --format json \
 		--output "$exp/words/ensemble.json"
-	"$linnet" calibrate --model "$ship" ${unit[@]+"${unit[@]}"} "$prepared/dev/$reference" "$exp/words/ensemble.json" |
+	compare_confidences "$ship" "$prepared/dev" "$1" "$exp/words/ensemble.json" |
 		tee "$exp/words/ensemble.$1" | tail -n 1
 }
 
@@ -340,8 +340,8 @@ make_ensemble() {
 	write_settings "$(ensemble_keys "$unchanged" "$unchanged")"
 	tune_words "$ship"
 	write_settings "$(ensemble_keys "$unchanged" "$unchanged")"
-	phones=$(reliability phones)
-	words=$(reliability words)
+	phones=$(calibrate_ensemble phones)
+	words=$(calibrate_ensemble words)
 	write_settings "$(ensemble_keys "$phones" "$words")"
 }
 

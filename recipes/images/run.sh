@@ -5,6 +5,8 @@ export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=recipes/common/lib.sh
 . "$here/../common/lib.sh"
+# shellcheck source=recipes/images/local/kernels.sh
+. "$here/local/kernels.sh"
 
 usage() {
 	cat <<'END'
@@ -181,9 +183,6 @@ measure() {
 	line=$("${@:2}")
 	printf '%s\t%s\n' "$1" "$line" >>"$exp/speed.tsv"
 }
-
-# has_kernels NAME: whether this processor has them
-has_kernels() { "$meter" --kernels "$1" --length 1 --layers 1 >"$exp/kernels" 2>&1; }
 
 # measure_precisions IMAGES KIND COUNT OPTION...: in all precisions that the processor has; $run is the program
 measure_precisions() {

@@ -125,7 +125,13 @@ check 0 '' transcribe --channel 1 cancelled.wav
 ! grep -q warning out || fail "a warning with --channel: $(cat out)"
 check 0 "warning: cancelled.wav: begins with 'RIFF', the header of an audio file" transcribe --raw s16le cancelled.wav
 head -c 40000 /dev/zero > quiet.raw
-check 1 'longer than the maximum of 1 seconds' transcribe --raw s16le --max-seconds 1 quiet.raw
+mv quiet.raw max_seconds.raw
+ln -s max_seconds.raw quiet.raw
+for command in transcribe 'features --out x.ark' 'posteriors --out x.ark'; do
+  # shellcheck disable=SC2086 # words of a command line
+  check 1 'max_seconds.raw: longer than the maximum of 1 seconds: divide it, or raise --max-seconds' \
+    $command --raw s16le --max-seconds 1 max_seconds.raw
+done
 check 0 quiet.raw transcribe --raw s16le --max-seconds 2 quiet.raw --format json
 head -c 2000000 /dev/zero | tr '\0' a > line
 check 1 'line:1: is longer than 1 MiB: write one sentence per line' ngram --text line --arpa x

@@ -73,12 +73,28 @@ END
 cp ref ref.ref.trn
 check 2 '--trn ref.ref.trn: is an input' "$linnet" score --trn ref ref.ref.trn hyp
 check 2 '--per-utt and --confusions both name ./x: name two files' "$linnet" score --per-utt x --confusions ./x ref hyp
-[[ ! -e x && ! -e x.ark && ! -e x.lat ]] || fail 'a refused command has written something'
+mkdir folder
+for words in 'decode -s symbols -o folder posteriors' 'decode -s symbols -o folder/ posteriors' \
+  'decode -s symbols -o none/ posteriors' 'features -o folder a.wav' 'posteriors --scp none/ -o x.ark a.wav' \
+  'transcribe --beam 4 --lattice folder a.wav' 'score --per-utt folder/ ref hyp' 'plot -o folder a.wav' \
+  'average -o folder model.safetensors second.safetensors'; do
+  # shellcheck disable=SC2086 # words of a command line
+  check 2 ': is a folder: name a file in it' "$linnet" $words
+done
+[[ ! -e none && ! -e folder/.partial && ! -e x && ! -e x.ark && ! -e x.lat ]] || fail 'a refused command has written something'
 
 # A pattern takes the first input for the output.
 cp model.safetensors epoch-1.safetensors
 cp model.safetensors epoch-2.safetensors
-check 2 'its name differs from the input epoch-2.safetensors only in numbers' "$linnet" average --output epoch-*.safetensors
+cp epoch-1.safetensors before
+for option in --output -o; do
+  check 2 'the next name, epoch-2.safetensors, differs only in numbers' "$linnet" average $option epoch-*.safetensors
+done
+cmp epoch-1.safetensors before || fail 'a pattern has replaced an input'
+cp model.safetensors epoch-3.safetensors
+"$linnet" average --output=epoch-3.safetensors epoch-1.safetensors epoch-2.safetensors || fail '--output=FILE'
+"$linnet" average epoch-1.safetensors epoch-2.safetensors --output epoch-3.safetensors || fail '--output at the end'
+rm epoch-3.safetensors
 "$linnet" average --output mean.safetensors epoch-*.safetensors || fail 'the first mean'
 "$linnet" average --output mean.safetensors epoch-*.safetensors || fail 'a mean that exists'
 

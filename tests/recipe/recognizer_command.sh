@@ -103,6 +103,13 @@ for command in transcribe 'transcribe --live' 'transcribe --beam 5' 'listen --ra
   check 1 "linnet ${parts[0]}: wrong/recognizer.json: $weight" "${parts[@]}" --model wrong - < sound.wav
 done
 check 1 'transcribe: --hotwords: nowhere: No such file or directory' transcribe --model folder --hotwords nowhere sound.wav
+sed 's/0.8,/2000, "symbol_threshold": -1,/' folder/recognizer.json > folder/wrong.json
+check 1 'folder/wrong.json: symbol_threshold is -1; it must be at least 0' \
+  transcribe --model folder/wrong.json --score-threshold 5 --word-bonus 1 sound.wav
+check 1 'folder/wrong.json: language_model_weight is 2000; it must be 0 to 1000' \
+  transcribe --model folder/wrong.json --symbol-threshold 9 --word-bonus 1 sound.wav
+"$linnet" info --symbols folder/phones.safetensors | awk '{print $1, 0.5}' > priors.wrong
+check 1 'transcribe: --priors: priors.wrong: the sum of the priors is' transcribe --model folder --priors priors.wrong sound.wav
 printf 'IN Kudelski 3\nTrondheim\nKudelski\n' > names
 check 1 "--hotwords: names:1: 'Kudelski', 'Trondheim' are not in the lexicon folder/lexicon.txt" \
   transcribe --model folder --hotwords names sound.wav

@@ -96,7 +96,7 @@ rmdir audio/.linnet-audio-lengths
 
 mv audio/u05.flac whole.flac
 head -c "$(($(stat -c %s whole.flac) / 2))" whole.flac > audio/u05.flac
-train 0 'decoding stopped early' short.exp
+train 0 'no audio after' short.exp
 { head -c 21 whole.flac && printf '\377' && tail -c +23 whole.flac; } > audio/u05.flac
 train 0 'training on 0.0' huge.exp
 rm audio/u05.flac audio/.linnet-audio-lengths

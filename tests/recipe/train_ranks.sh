@@ -175,6 +175,14 @@ check_full_log batches.txt "${launcher[@]}" -n 2
 "${launcher[@]}" -n 1 "${training[@]}" --exp other : -n 1 "${training[@]}" --exp other --set learning_rate=0.5 \
   > other.log 2>&1 && fail 'ranks with other settings train'
 says other 'rank 1: differs from rank 0: learning_rate= ...0.5, not 0.0001'
+ranks 3 usage --mpi maybe && fail 'ranks with a wrong option train'
+[[ $(grep -c -e '--mpi maybe: must be auto, on or off' usage.log) -eq 1 ]] || fail "a usage error: $(cat usage.log)"
+"${launcher[@]}" -n 1 "${training[@]}" --exp one : -n 1 "${training[@]}" --exp one --mpi maybe > one.log 2>&1 &&
+  fail 'a rank with a wrong option trains'
+says one '--mpi maybe: must be auto, on or off'
+"${launcher[@]}" -n 2 bash -c '"$0" train --mpi "$OMPI_COMM_WORLD_RANK"' "$linnet" > each.log 2>&1 &&
+  fail 'ranks with wrong options train'
+[[ $(grep -c -e '--exp DIR are needed' each.log) -eq 2 ]] || fail "command lines that differ: $(cat each.log)"
 mkdir -p full/model.safetensors/in-the-way
 ranks 2 full && fail 'trains without writing the model'
 says full 'rank 0: full/model.safetensors: '

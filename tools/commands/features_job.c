@@ -10,6 +10,7 @@
 
 #include "common/clip.h"
 #include "common/file_keys.h"
+#include "common/inputs.h"
 #include "common/parallel.h"
 #include "common/tool.h"
 
@@ -84,8 +85,10 @@ static bool run_command(struct linnet_context *context, const struct features_jo
   }
   char name[256];
   snprintf(name, sizeof name, "%.80s: the output of '%.120s'", features_id(&job->input, i), command);
-  bool good = linnet_audio_open_fd(context, fileno(pipe), name, &job->audio, &audio) == LINNET_OK &&
-              read_all(audio, start, end, samples, count) == LINNET_OK;
+  enum linnet_status status = linnet_audio_open_fd(context, fileno(pipe), name, &job->audio, &audio);
+  if (status == LINNET_OK)
+    status = audio_options_name(context, read_all(audio, start, end, samples, count));
+  bool good = status == LINNET_OK;
   if (!good)
     tool_fail_context(context);
   if (pclose(pipe) != 0 && good) {
@@ -112,7 +115,7 @@ static bool load(struct linnet_context *context, const struct features_job *job,
     status = linnet_data_folder_audio(input->folder, context, i, &job->audio, samples, count);
   else if ((status = linnet_audio_open(context, input->files[i], &job->audio, &audio)) == LINNET_OK)
     status = read_all(audio, 0, -1, samples, count);
-  if (status != LINNET_OK)
+  if (audio_options_name(context, status) != LINNET_OK)
     tool_fail_context(context);
   return status == LINNET_OK;
 }

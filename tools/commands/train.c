@@ -361,6 +361,7 @@ int tool_train(int argc, const char **argv) {
                                        .needed = "",
                                        .check = check_options,
                                        .run = run_command};
+  tool_hide_usage(train_ranks_repeat());
   int code = tool_run(argc, argv, &command);
   train_ranks_close(&ranks, code);
   return code;

@@ -66,6 +66,10 @@ struct train_ranks {
   bool failed;               /* all ranks know that one of them failed: they exchange nothing any more */
 };
 
+/* Whether rank 0 has the same command line as this rank, and so the same errors in it: Open MPI says that it started
+ * this program, for all ranks alike. */
+bool train_ranks_repeat(void);
+
 /* Begins MPI if the launcher started several processes, or always or never with `mode` "on" or "off" (NULL: "auto").
  * Ranks after the first print errors only, which name rank and host, and the ranks of a machine share its processors. A
  * rank waits for the others at most `timeout` seconds; 0: for ever. TOOL_OK, or the exit code after printing what is

@@ -3,6 +3,7 @@
 #include "train_parts.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,12 @@ static const struct launcher *find_launcher(void) {
     if (number_of(launchers[i].size) > 1)
       return &launchers[i];
   return NULL;
+}
+
+bool train_ranks_repeat(void) {
+  const char *command = getenv("OMPI_COMMAND"), *slash = command ? strrchr(command, '/') : NULL;
+  return command && number_of("OMPI_COMM_WORLD_RANK") > 0 && number_of("OMPI_NUM_APP_CTX") == 1 &&
+         strcmp(slash ? slash + 1 : command, program_invocation_short_name) == 0;
 }
 
 /* --- the module --------------------------------------------------------------------------------------------------- */
@@ -105,6 +112,7 @@ int train_ranks_open(const char *mode, double timeout, struct train_ranks *ranks
   if (launcher && ranks->mpi.group.num_ranks == 1)
     return tool_fail("%s started %ld processes, but %s sees one: use the launcher of that library, or --mpi off",
                      launcher->name, number_of(launcher->size), ranks->mpi.library);
+  tool_hide_usage(false);
   name_rank(ranks);
   tool_share_processors(own_processors(ranks));
   tool_share_devices(ranks->mpi.local_rank);

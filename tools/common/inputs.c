@@ -79,6 +79,18 @@ bool audio_options_check(const struct raw_options *raw, int channel, double max_
   return false;
 }
 
+enum linnet_status audio_options_name(struct linnet_context *context, enum linnet_status status) {
+  static const char setting[] = "max_seconds", option[] = "--max-seconds";
+  char sentence[LINNET_ERROR_BYTES];
+  const char *error = linnet_context_error(context), *rest = strstr(error, setting);
+  for (const char *next = rest; next && (next = strstr(next + 1, setting));)
+    rest = next; /* a file may have that name, too */
+  if (status != LINNET_ERROR_LIMIT || !rest)
+    return status;
+  snprintf(sentence, sizeof sentence, "%.*s%s%s", (int)(rest - error), error, option, rest + strlen(setting));
+  return linnet_context_fail(context, status, sentence);
+}
+
 static bool read_audio_options(struct linnet_audio_settings *audio, double sample_rate) {
   linnet_audio_settings_default(audio);
   if (!audio_options_check(&options.raw, options.channel, options.max_seconds))
@@ -301,19 +313,19 @@ enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_c
                                     struct linnet_recognizer_stream *stream) {
   enum linnet_status status =
       inputs->folder ? feed_utterance(context, inputs, item, stream) : feed_file(context, inputs, item, stream);
-  return status == LINNET_OK ? linnet_recognizer_stream_finish(stream) : status;
+  return status == LINNET_OK ? linnet_recognizer_stream_finish(stream) : audio_options_name(context, status);
 }
 
 enum linnet_status inputs_read(const struct inputs *inputs, struct linnet_context *context, size_t item,
                                float **samples, size_t *count) {
   struct linnet_audio *audio = NULL;
+  enum linnet_status status = LINNET_OK;
   if (inputs->folder)
-    return linnet_data_folder_audio(inputs->folder, context, item, &inputs->audio, samples, count);
-  enum linnet_status status = inputs_open_audio(inputs, context, item, &audio);
-  if (status == LINNET_OK)
+    status = linnet_data_folder_audio(inputs->folder, context, item, &inputs->audio, samples, count);
+  else if ((status = inputs_open_audio(inputs, context, item, &audio)) == LINNET_OK)
     status = linnet_audio_read_all(audio, samples, count);
   linnet_audio_destroy(audio);
-  return status;
+  return audio_options_name(context, status);
 }
 
 static const char *speaker_of(const struct linnet_data_folder *folder, size_t utterance) {

@@ -61,6 +61,9 @@ bool raw_options_read(const struct raw_options *raw, struct linnet_audio_setting
 /* False after printing what is wrong with --channel, --max-seconds, --raw-rate or --raw-channels. */
 bool audio_options_check(const struct raw_options *raw, int channel, double max_seconds);
 
+/* Puts --max-seconds in place of the setting that an error about the length of audio names. Returns `status`. */
+enum linnet_status audio_options_name(struct linnet_context *context, enum linnet_status status);
+
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
 /* --data, --recursive, --channel, --raw, --raw-rate, --raw-channels, --max-seconds; include as {NULL, 0,

@@ -23,7 +23,7 @@ static int resume;
 
 static struct poptOption options[] = {
     {"format", 'f', POPT_ARG_STRING, &format_name, 0, NULL, "FORMAT"},
-    {"output", 'o', TOOL_OUTPUT, &output_path, 0,
+    {"output", 'o', TOOL_OUTPUT_FOLDER, &output_path, 0,
      "where to write results (default: standard output); a folder that exists, or a name that ends in '/', is as with "
      "--output-dir, and so is any name for several inputs if the format holds one per file",
      "FILE"},

@@ -27,6 +27,7 @@ struct output {
 static struct {
   struct output items[MAX_OUTPUTS];
   size_t count;
+  struct output folder; /* one that is a folder, but has to be a file; path NULL: none is */
 } outputs;
 
 struct identity {
@@ -186,8 +187,16 @@ static bool find_output(struct output *output, const char *option, const char *p
   return true;
 }
 
-static void add_output(const char *option, const char *path) {
-  if (outputs.count < MAX_OUTPUTS && find_output(&outputs.items[outputs.count], option, path))
+static bool names_folder(const char *path) {
+  struct stat status;
+  const size_t length = strlen(path);
+  return length > 0 && (path[length - 1] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode)));
+}
+
+static void add_output(const char *option, const char *path, bool folder) {
+  if (!folder && names_folder(path))
+    outputs.folder = (struct output){.option = option, .path = path};
+  else if (outputs.count < MAX_OUTPUTS && find_output(&outputs.items[outputs.count], option, path))
     outputs.count++;
 }
 
@@ -241,23 +250,30 @@ static bool are_numbered(const char *a, const char *b) {
   }
 }
 
-/* The shell replaces "--output *.wav" by "--output 1.wav 2.wav": then the first input is the output. */
-static bool check_pattern(const struct output *output, const char **arguments, size_t count) {
+/* The word of the command line behind the value of an option that is a word by itself; NULL: none. */
+static const char *word_behind(const char *const *words, const char *value) {
+  for (size_t i = 1; words[0] && words[i]; i++)
+    if (words[i - 1][0] == '-' && strcmp(words[i], value) == 0)
+      return words[i + 1];
+  return NULL;
+}
+
+/* The shell replaces "--output *.wav" by "--output 1.wav 2.wav": then the first input is the output, and the second one
+ * stands behind it. It does not replace "--output=*.wav". */
+static bool check_pattern(const struct output *output, const char *const *words) {
   if (!output->exists)
     return true;
   if (walk_is_audio(output->path)) {
     tool_usage("--%s %s: is an audio file, which it would replace: name another file", output->option, output->path);
     return false;
   }
-  for (size_t i = 0; i < count; i++)
-    if (are_numbered(output->path, arguments[i])) {
-      tool_usage(
-          "--%s %s: exists, and its name differs from the input %s only in numbers: name another file, or remove "
-          "this one",
-          output->option, output->path, arguments[i]);
-      return false;
-    }
-  return true;
+  const char *next = word_behind(words, output->path);
+  const bool good = !next || !are_numbered(output->path, next);
+  if (!good)
+    tool_usage("--%s %s: exists, and the next name, %s, differs only in numbers, as if both came from a pattern: to "
+               "replace the file, write --%s=%s",
+               output->option, output->path, next, output->option, output->path);
+  return good;
 }
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
@@ -270,7 +286,7 @@ static void add_options(const struct poptOption *table) {
     else if (option->argInfo & POPT_GROUP_MASK && option->arg)
       value = *(char *const *)option->arg;
     if (value && (option->argInfo & TOOL_OUTPUT) == TOOL_OUTPUT)
-      add_output(option->longName, value);
+      add_output(option->longName, value, (option->argInfo & TOOL_OUTPUT_FOLDER) == TOOL_OUTPUT_FOLDER);
     else if (value)
       separate_add_input(value);
   }
@@ -283,13 +299,15 @@ static bool check_all(void) {
   return good;
 }
 
-bool separate_check(const struct poptOption *table, const char **arguments, size_t count) {
+bool separate_check(const struct poptOption *table, const char *const *words, const char **arguments, size_t count) {
   add_options(table);
   for (size_t i = 0; i < count; i++)
     add_file(arguments[i]);
-  bool good = check_all();
+  if (outputs.folder.path)
+    tool_usage("--%s %s: is a folder: name a file in it", outputs.folder.option, outputs.folder.path);
+  bool good = !outputs.folder.path && check_all();
   for (size_t i = 0; good && i < outputs.count; i++)
-    good = check_pattern(&outputs.items[i], arguments, count);
+    good = check_pattern(&outputs.items[i], words);
   return good;
 }
 

@@ -11,8 +11,9 @@
 void separate_add_input(const char *path);
 
 /* Compares the outputs in the table with each other and with the inputs: those of the table, the arguments, and what
- * script files among them name. False after printing which output to change. */
-bool separate_check(const struct poptOption *table, const char **arguments, size_t count);
+ * script files among them name. `words` is the command line, which ends in NULL. False after printing which output to
+ * change. */
+bool separate_check(const struct poptOption *table, const char *const *words, const char **arguments, size_t count);
 
 /* The same for inputs that are found later, such as files in a folder. */
 bool separate_check_inputs(const char *const *paths, size_t count);

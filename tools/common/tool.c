@@ -21,7 +21,7 @@
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
-static bool quiet;
+static bool quiet, usage_hidden;
 static char speaker[300]; /* "" or "rank 1 on node2: " */
 static size_t own_index;  /* of this process among those that share the devices of a machine */
 static char *option_kernels, *option_precision, *option_device;
@@ -95,6 +95,8 @@ int tool_fail(const char *format, ...) {
 
 int tool_usage(const char *format, ...) {
   va_list arguments;
+  if (usage_hidden)
+    return TOOL_USAGE;
   va_start(arguments, format);
   print_message("", format, arguments);
   va_end(arguments);
@@ -104,6 +106,10 @@ int tool_usage(const char *format, ...) {
 
 void tool_speak_as(const char *name) {
   snprintf(speaker, sizeof speaker, "%.*s%s", (int)sizeof speaker - 3, name ? name : "", name ? ": " : "");
+}
+
+void tool_hide_usage(bool value) {
+  usage_hidden = value;
 }
 
 void tool_be_quiet(bool value) {
@@ -156,6 +162,7 @@ static struct poptOption help_options[] = {
 static struct poptOption all_options[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, NULL, 0, NULL, NULL},
                                           {NULL, 0, POPT_ARG_INCLUDE_TABLE, help_options, 0, "Help options:", NULL},
                                           POPT_TABLEEND};
+static const char *const *all_words; /* of the command line, with NULL behind them */
 
 /* Refuses a long option that is in no table, and suggests a similar one. */
 static void refuse_name(const char *word) {
@@ -228,6 +235,7 @@ static bool read_options(poptContext parsed, int argc, const char **argv, tool_o
 poptContext tool_parse(int argc, const char **argv, const struct poptOption *options, const char *usage,
                        tool_option_fn handle, void *user) {
   all_options[0].arg = (void *)options;
+  all_words = argv;
   tool_name = strdup(argv[0]); /* never freed: messages may need it at any time */
   poptContext parsed = poptGetContext(NULL, argc, argv, all_options, 0);
   if (!parsed || !tool_name) {
@@ -252,7 +260,7 @@ const char **tool_arguments(poptContext parsed, const char *needed, size_t max_c
     tool_usage("'%s' is one argument too many", arguments[max_count]);
   else if (*missing)
     tool_usage("%s %s missing", missing, strchr(missing, ' ') ? "are" : "is");
-  else if (separate_check(all_options, arguments, *count))
+  else if (separate_check(all_options, all_words, arguments, *count))
     return arguments ? arguments : none;
   return NULL;
 }

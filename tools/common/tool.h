@@ -52,9 +52,13 @@ extern struct poptOption tool_device_options[]; /* --device */
 extern struct poptOption tool_common_options[]; /* --precision: for commands that run a network */
 extern struct poptOption tool_live_options[]; /* --precision and tool_kernel_options: for recognition frame by frame */
 
-/* In place of POPT_ARG_STRING: the option names a file, or a folder, that the command reads or writes. Outputs may not
- * replace inputs (separate.h). */
-enum { TOOL_INPUT = POPT_ARG_STRING | 0x100, TOOL_OUTPUT = POPT_ARG_STRING | 0x200 };
+/* In place of POPT_ARG_STRING: the option names a file or a folder that the command reads, a file that it writes, or
+ * either that it writes. Outputs may not replace inputs (separate.h). */
+enum {
+  TOOL_INPUT = POPT_ARG_STRING | 0x100,
+  TOOL_OUTPUT = POPT_ARG_STRING | 0x200,
+  TOOL_OUTPUT_FOLDER = TOOL_OUTPUT | 0x400
+};
 
 /* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are
  * handed to `handle` (may be NULL if there are none) with their argument, NULL for a flag; it returns false, after
@@ -110,6 +114,9 @@ void tool_speak_as(const char *speaker);
 
 /* Whether warnings, progress and --verbose are suppressed: in a process that another one speaks for. */
 void tool_be_quiet(bool quiet);
+
+/* Whether tool_usage prints nothing: in a process of many with the same command line. */
+void tool_hide_usage(bool hidden);
 
 /* The number of threads if the command line has no --threads. Call it before tool_context. */
 void tool_share_processors(int processors);

@@ -5,6 +5,8 @@ export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=recipes/common/lib.sh
 . "$here/../../common/lib.sh"
+# shellcheck source=recipes/english/local/confidences.sh
+. "$here/confidences.sh"
 
 usage() {
 	cat <<'END'
@@ -23,6 +25,7 @@ take_options "model out set+ threads" "$@"
 	usage >&2
 	exit 2
 }
+linnet=$LINNET
 need_file "$model/recognizer.json" "--model names the folder of a recognizer"
 mkdir -p "$out/plain"
 
@@ -32,11 +35,10 @@ echo "{\"model\": \"$weights\", \"confidence\": {\"slope\": 1, \"offset\": 0}}" 
 
 # measure NAME DIR phones|words: writes OUT/NAME-UNIT with the curve, and prints the expected calibration error
 measure() {
-	local unit=() reference=phones base=$out/$1-$3
-	[ "$3" = phones ] || unit=(--words) reference=text
-	"$LINNET" transcribe --threads "$threads" --model "$model" --data "$2" "--$3" --format json --output "$base.json" 2>"$base.log" ||
+	local base=$out/$1-$3
+	"$linnet" transcribe --threads "$threads" --model "$model" --data "$2" "--$3" --format json --output "$base.json" 2>"$base.log" ||
 		die "$1: not all utterances were recognised: see $base.log"
-	into "$base.calibration" "$LINNET" calibrate --model "$out/plain" ${unit[@]+"${unit[@]}"} "$2/$reference" "$base.json"
+	into "$base.calibration" compare_confidences "$out/plain" "$2" "$3" "$base.json"
 	into "$base" awk '/^expected/ {exit} /^ *[0-9]/ && $3 >= 20' "$base.calibration"
 	awk '/^expected/ {printf " %.3f |", $NF; exit}' "$base.calibration"
 }

@@ -5,6 +5,8 @@ export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=recipes/common/lib.sh
 . "$here/../../common/lib.sh"
+# shellcheck source=recipes/images/local/kernels.sh
+. "$here/kernels.sh"
 
 usage() {
 	cat <<'END'
@@ -58,9 +60,6 @@ of() { awk -F '\t' -v n="$1" -v name="$2" '$2 == n && $3 == name {print $4}' "$o
 
 # ratio BATCH NAME NAME: the median of the quotients of each round
 ratio() { paste <(of "$1" "$2") <(of "$1" "$3") | awk 'NF == 2 {printf "%.2g\n", $1 / $2}' | median; }
-
-# has_kernels NAME: whether this processor has them
-has_kernels() { "$meter" --kernels "$1" --length 1 --layers 1 >/dev/null 2>&1; }
 
 touch "$out"
 for ((round = 1; round <= rounds; round++)); do

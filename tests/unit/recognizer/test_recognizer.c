@@ -370,7 +370,11 @@ static void test_refused(void) {
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"lexicon\"}",
        "priors: " FOLDER "/lexicon:1: 'AB' where the symbol"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"priors.txt\", \"prior_scale\": 3}",
-       FOLDER "/priors.txt: prior_scale is 3"},
+       FOLDER "/bad.json: prior_scale is 3; it must be 0 to 2"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"symbol_threshold\": -1, \"score_threshold\": 5}",
+       FOLDER "/bad.json: symbol_threshold is -1; it must be at least 0"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"word_bonus\": 200}",
+       FOLDER "/bad.json: word_bonus is 200; it must be -100 to 100"},
       {"{\"model\": \"causal.safetensors\", \"emission_delay\": 11}", "emission_delay is 11;"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct linnet_recognizer *recognizer = NULL;
@@ -551,6 +555,83 @@ static void test_cancel(const char *path) {
   linnet_context_destroy(own);
 }
 
+/* --- the stack that docs/embedding.md promises to be enough ------------------------------------------------------- */
+
+/* Sanitizers need more. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK_BYTES 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define STACK_BYTES 0
+#endif
+#endif
+#ifndef STACK_BYTES
+#define STACK_BYTES 131072
+#endif
+
+struct small {
+  const char *path;
+  char text[TEXT_BYTES];
+};
+
+/* In one thread: the caller's stack has the network, too. */
+static struct linnet_context *single_context(void) {
+  struct linnet_context_settings settings;
+  struct linnet_context *single = NULL;
+  linnet_context_settings_default(&settings);
+  settings.num_threads = 1;
+  REQUIRE(linnet_context_create(&settings, &single) == LINNET_OK, "no context");
+  return single;
+}
+
+static void feed_raw(struct linnet_context *single, struct linnet_recognizer_stream *stream) {
+  static float chunk[4000];
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  size_t count;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  REQUIRE(linnet_audio_open(single, FOLDER "/speech.raw", &settings, &audio) == LINNET_OK, "%s",
+          linnet_context_error(single));
+  while (linnet_audio_read(audio, chunk, 4000, &count) == LINNET_OK)
+    REQUIRE(linnet_recognizer_stream_accept(stream, chunk, count) == LINNET_OK, "%s", linnet_context_error(single));
+  REQUIRE(linnet_recognizer_stream_finish(stream) == LINNET_OK, "%s", linnet_context_error(single));
+  linnet_audio_destroy(audio);
+}
+
+/* All that a program does: from the settings to the result. */
+static void *recognise_file(void *user) {
+  struct small *small = user;
+  struct linnet_context *single = single_context();
+  struct linnet_recognizer *recognizer = load_recognizer(single, small->path);
+  struct linnet_recognizer_stream *stream = open_stream(single, recognizer);
+  const struct linnet_result *result = NULL;
+  feed_raw(single, stream);
+  REQUIRE(linnet_recognizer_stream_result(stream, &result) == LINNET_OK, "%s", linnet_context_error(single));
+  describe(result, small->text);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  linnet_context_destroy(single);
+  return NULL;
+}
+
+static void test_small_stack(const char *json) {
+  static struct small small, large;
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (STACK_BYTES == 0)
+    return;
+  save("stack.json", json, strlen(json));
+  small.path = large.path = FOLDER "/stack.json";
+  recognise_file(&large);
+  REQUIRE(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0, "a stack");
+  REQUIRE(pthread_create(&thread, &attributes, recognise_file, &small) == 0, "a thread");
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&attributes);
+  CHECK(*small.text && strcmp(small.text, large.text) == 0, "%s:\n%s\nwith a large stack:\n%s", json, small.text,
+        large.text);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 static void test_all_streams(const char *json, bool incremental) {
@@ -578,6 +659,10 @@ int main(void) {
   test_all_streams("{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"num_alternatives\": 4}", true);
   test_all_streams(json_model, true);
   test_all_streams(json_grammar, true);
+  test_small_stack(plain);
+  test_small_stack(causal);
+  test_small_stack(json_model);
+  test_small_stack(json_grammar);
   save("stream.json", causal, sizeof causal - 1);
   test_cancel(FOLDER "/stream.json");
   test_cancel(FOLDER "/recognizer.json");

@@ -254,9 +254,10 @@ static void refuse(struct linnet_context *context, const char *text, float scale
 
 static void test_refused(struct linnet_context *context) {
   refuse(context, "<blk> 0\n", 0.5f, "priors: some.txt: 1 priors of 5 symbols");
-  refuse(context, "<blk> .5\nA .5\nB 0\nC 0\nSIL 0\n", 0.5f, "some.txt: the prior of symbol 2 is 0, must be above 0");
-  refuse(context, "<blk> .5\nA .5\nB 1\nC 1\nSIL 1\n", 0.5f, "some.txt: the sum of the priors is 4, must be 1");
-  refuse(context, lines, -0.5f, "some.txt: prior_scale is -0.5; it must be 0 to 2");
+  refuse(context, "<blk> .5\nA .5\nB 0\nC 0\nSIL 0\n", 0.5f,
+         "priors: some.txt: the prior of symbol 2 is 0, must be above 0");
+  refuse(context, "<blk> .5\nA .5\nB 1\nC 1\nSIL 1\n", 0.5f, "priors: some.txt: the sum of the priors is 4, must be 1");
+  refuse(context, lines, -0.5f, "prior_scale is -0.5; it must be 0 to 2");
   refuse(context, lines, 2.5f, "prior_scale is 2.5; it must be 0 to 2");
   refuse(context, lines, NAN, "prior_scale");
   float bad[SYMBOLS] = {1, 0, 0, 0, NAN};

@@ -121,6 +121,86 @@ static void test_incomplete_wav(const float *signal) {
   free(file.data);
 }
 
+/* mpg123, which libsndfile reads MP3 with, prints about damaged frames: the standard error is turned away meanwhile. */
+static int silence(void) {
+  int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+  fflush(stderr);
+  dup2(null, STDERR_FILENO);
+  close(null);
+  return saved;
+}
+
+static void restore(int saved) {
+  dup2(saved, STDERR_FILENO);
+  close(saved);
+}
+
+static char last_warning[512];
+
+static void keep_warning(void *user, enum linnet_log_level level, const char *message) {
+  (void)user;
+  if (level == LINNET_LOG_WARNING)
+    snprintf(last_warning, sizeof last_warning, "%s", message);
+}
+
+/* What decodes of the first `size` bytes is read, with a warning that contains `expected` ("": none). */
+static void check_end(const char *name, const struct file *file, size_t size, const char *expected) {
+  struct linnet_context_settings settings;
+  struct linnet_context *watched;
+  struct linnet_audio *audio;
+  float *samples;
+  size_t n;
+  linnet_context_settings_default(&settings);
+  settings.log = keep_warning;
+  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
+  *last_warning = '\0';
+  int saved = silence();
+  enum linnet_status status = linnet_audio_open_memory(watched, file->data, size, NULL, &audio);
+  if (status == LINNET_OK)
+    status = linnet_audio_read_all(audio, &samples, &n);
+  restore(saved);
+  REQUIRE(status == LINNET_OK, "%s of %zu bytes: %s", name, size, linnet_context_error(watched));
+  linnet_audio_destroy(audio);
+  linnet_audio_release(watched, samples);
+  char seconds[64];
+  snprintf(seconds, sizeof seconds, "no audio after %.2f seconds", (double)n / 16000);
+  CHECK(*expected ? strstr(last_warning, expected) && strstr(last_warning, seconds) : !*last_warning,
+        "%s of %zu bytes, %zu samples: \"%s\"", name, size, n, last_warning);
+  linnet_context_destroy(watched);
+}
+
+/* Files that end early, or have more than the decoder reads. */
+static void test_early_ends(void) {
+  const size_t frames = 30 * SECOND;
+  static const struct {
+    const char *name, *warning;
+    int format;
+  } kinds[] = {{"FLAC", "flac decoder lost sync: is the file complete?", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
+               {"Vorbis", "its last page is cut: is the file complete?", SF_FORMAT_OGG | SF_FORMAT_VORBIS},
+               {"Opus", "its last page is cut: is the file complete?", SF_FORMAT_OGG | SF_FORMAT_OPUS},
+               {"MP3", "its header announces 30.", SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III}};
+  float *signal = make_signal(frames);
+  struct test_random random = {3};
+  for (size_t i = 0; i < frames; i++) /* noise: many bytes per second */
+    signal[i] = (float)(0.25 * test_uniform(&random));
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    struct file file = encode(kinds[i].format, 16000, 1, signal, frames);
+    if (file.size == 0)
+      continue;
+    check_end(kinds[i].name, &file, (size_t)file.size, "");
+    check_end(kinds[i].name, &file, (size_t)file.size / 2, kinds[i].warning);
+    if ((kinds[i].format & SF_FORMAT_TYPEMASK) != SF_FORMAT_FLAC) { /* the file twice */
+      struct file both = {.data = malloc(2 * (size_t)file.size), .size = 2 * file.size};
+      memcpy(both.data, file.data, (size_t)file.size);
+      memcpy(both.data + file.size, file.data, (size_t)file.size);
+      check_end(kinds[i].name, &both, (size_t)both.size, "bytes cannot be decoded: convert the file to WAV");
+      free(both.data);
+    }
+    free(file.data);
+  }
+  free(signal);
+}
+
 /* --- Raw ------------------------------------------------------------------------------------------------------ */
 
 static void check_raw(enum linnet_sample_format format, const void *data, size_t size, const float *expected,
@@ -452,20 +532,6 @@ static void test_rates_of_files(void) {
   free(file.data);
 }
 
-/* mpg123, which libsndfile reads MP3 with, prints about damaged frames: the standard error is turned away meanwhile. */
-static int silence(void) {
-  int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
-  fflush(stderr);
-  dup2(null, STDERR_FILENO);
-  close(null);
-  return saved;
-}
-
-static void restore(int saved) {
-  dup2(saved, STDERR_FILENO);
-  close(saved);
-}
-
 static enum linnet_status read_silently(const unsigned char *data, size_t size, size_t *count) {
   int saved = silence();
   float *samples;
@@ -612,6 +678,7 @@ int main(void) {
   test_formats(signal);
   test_unknown_sizes(signal);
   test_incomplete_wav(signal);
+  test_early_ends();
   test_raw_formats();
   test_g711();
   test_raw_is_not_held_back();

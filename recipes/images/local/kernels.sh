@@ -1,0 +1,5 @@
+# Kernel sets of this processor. The scripts for images source this file; $meter is the program that measures.
+# shellcheck shell=bash disable=SC2154 # the script sets meter
+
+# has_kernels NAME: whether this processor has them
+has_kernels() { "$meter" --kernels "$1" --length 1 --layers 1 >/dev/null 2>&1; }
