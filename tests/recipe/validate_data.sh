@@ -134,8 +134,17 @@ segments() {
 }
 segments
 validate 0 'good: 4 utterances' bad
-sed -i '1s/0 -1/0 1.5/' bad/segments
-fault 'bad/segments:1: a-1 runs from 0 to 1.5 s, but rec-a-1 has 1 s; correct the times' 3
+sed -i '1s/0 -1/0 1.6/' bad/segments
+fault 'bad/segments:1: a-1 runs from 0 to 1.6 s, but rec-a-1 has 1 s; correct the times' 3
+
+# What is a fault here is what the reader of audio warns of.
+segments
+sed -i '1s/0 -1/0 1.4/' bad/segments
+validate 0 'good: 4 utterances' bad
+check 0 '' "$linnet" features bad --out features.ark
+! grep -F 'is cut' out || fail 'a segment within the tolerance is cut with a warning'
+sed -i '1s/0 1.4/0 1.6/' bad/segments
+check 0 'the part from 0.000 to 1.600 seconds is cut' "$linnet" features bad --out features.ark
 segments
 sed -i '1s/0 -1/2 -1/;2s/0 -1/0.5 0.5/;3s/rec-b-1/rec-x/' bad/segments
 validate 1 'bad/segments:1: a-1 runs from 2 to -1 s, but' bad

@@ -15,9 +15,6 @@
 
 #include "common/tool.h"
 
-/* Kaldi tolerates segments that end this many seconds after their recording. */
-static const double END_TOLERANCE = 0.05;
-
 enum fault {
   EMPTY_LINE,
   LINE_END,
@@ -366,7 +363,7 @@ static void check_segment(struct check *check, struct data_line *line, const dou
     report(check, DATA_SEGMENTS, line, UNKNOWN, "is part of %.100s, which is missing in wav.scp", recording);
   else if (start < 0 || (end >= 0 && end <= start))
     report(check, DATA_SEGMENTS, line, OUTSIDE, "runs from %g to %g s", start, end);
-  else if (length >= 0 && (start >= length || end > length + END_TOLERANCE))
+  else if (length >= 0 && (start >= length || end > length + LINNET_AUDIO_MAX_OVERSHOOT))
     report(check, DATA_SEGMENTS, line, OUTSIDE, "runs from %g to %g s, but %.100s has %g s", start, end, recording,
            length);
   else
