@@ -223,6 +223,13 @@ double linnet_audio_seconds(const struct linnet_audio *audio) {
   return audio && audio->input.frames >= 0 ? (double)audio->input.frames / audio->input.rate : -1;
 }
 
+enum linnet_status linnet_audio_check_end(struct linnet_audio *audio) {
+  if (!audio)
+    return LINNET_ERROR_ARGUMENT;
+  linnet_poll_begin(audio->context);
+  return audio->input.kind->check_end ? audio->input.kind->check_end(audio->input.decoder) : LINNET_OK;
+}
+
 /* --- Choosing a part ------------------------------------------------------------------------------------------ */
 
 enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end) {

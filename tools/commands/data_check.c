@@ -267,7 +267,8 @@ static bool find_recording(const struct check *check, const char *value, char *p
   return found && (size_t)snprintf(path + end, size - end, "%s", value + length) < size - end;
 }
 
-/* Opens a recording and returns its length in seconds; negative: unknown, but there are samples. */
+/* Opens a recording and returns its length in seconds; negative: unknown, but there are samples. False if it cannot be
+ * read, or ends before the length in its header. */
 static bool open_recording(struct check *check, const char *path, double *seconds) {
   struct linnet_audio *audio = NULL;
   float sample;
@@ -278,6 +279,8 @@ static bool open_recording(struct check *check, const char *path, double *second
   *seconds = linnet_audio_seconds(audio);
   if (*seconds < 0)
     status = linnet_audio_read(audio, &sample, 1, &count);
+  if (status == LINNET_OK)
+    status = linnet_audio_check_end(audio);
   if (status == LINNET_END)
     *seconds = 0;
   linnet_audio_destroy(audio);
