@@ -53,7 +53,9 @@ fault() {
 
 make_folder bad
 (tail -n 1 bad/text && head -n 3 bad/text) > text && mv text bad/text
-fault 'bad/text:2: a-1 comes after b-2; sort the file' 4
+fault 'bad/text:1: b-2 comes before a-1; sort the file' 4
+(sed 1d bad/text && head -n 1 bad/text) > text && mv text bad/text
+fault 'bad/text:4: a-1 comes after b-2; sort the file' 4
 echo 'b-2 OTHER WORDS' >> bad/text
 fault 'bad/text:5: b-2 appears twice, first in line 4; keep one' 4
 sed -i '2d' bad/text
@@ -209,8 +211,13 @@ validate 0 'no file that was there changed' --fix bad
 make_folder bad
 sed -i '1s/a$/c/' bad/utt2spk
 rm bad/spk2gender
-validate 1 "bad/utt2spk:2: a-2 has speaker a, but an id before it has c; begin the ids" --fix bad
-validate 1 'bad: 3 faults' bad
+validate 1 "bad/utt2spk:1: a-1 has speaker c, but a-2 after it has a; correct the speaker, or begin" --fix bad
+validate 1 'bad: 1 fault' bad
+make_folder bad
+sed -i '4s/b$/a/' bad/utt2spk
+printf 'a a-1 a-2 b-2\nb b-1\n' > bad/spk2utt
+validate 1 'bad/utt2spk:4: b-2 has speaker a, but b-1 before it has b; correct the speaker' bad
+validate 1 'bad: 1 fault' bad
 make_folder bad
 rm bad/utt2spk
 validate 1 'bad/utt2spk: is missing' bad

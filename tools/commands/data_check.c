@@ -50,7 +50,7 @@ static const char *const remedies[FAULTS] = {
     [NO_LIST] = "add the file, or name the right folder",
     [NO_AUDIO] = "replace the file, or remove the id from all files",
     [OUTSIDE] = "correct the times, or remove the id from all files",
-    [ORDER] = "begin the ids of utterances with their speakers, in all files (--fix does not)",
+    [ORDER] = "correct the speaker, or begin the ids with the speaker and '-' in all files (--fix does neither)",
     [SPEAKERS] = "make a new spk2utt from utt2spk",
 };
 
@@ -96,20 +96,45 @@ static void report_rest(const struct check *check) {
 
 /* --- every list by itself ----------------------------------------------------------------------------------------- */
 
+/* Reports the fewest lines without which the ids, or the speakers, of the others are in order. A line that stands
+ * twice in `lines`, one after the other, counts as two. `lines` is NULL if there was no memory for it. */
+static void report_misplaced(struct check *check, enum data_list list, const struct data_line **lines, size_t count,
+                             bool by_speaker) {
+  const char **names = calloc(count + 1, sizeof *names);
+  size_t *rivals = calloc(count + 1, sizeof *rivals);
+  for (size_t i = 0; names && lines && i < count; i++)
+    names[i] = by_speaker ? lines[i]->value : lines[i]->key;
+  if (!lines || !names || !rivals || !data_find_misplaced(names, count, rivals))
+    check->total += (size_t)tool_fail("%s: out of memory", check->lists->folder);
+  else
+    for (size_t i = 0; i < count; i++) {
+      const struct data_line *line = lines[i], *other = lines[rivals[i]];
+      if (line == other || (i > 0 && line == lines[i - 1]))
+        continue;
+      if (by_speaker)
+        report(check, list, line, ORDER, "has speaker %.100s, but %.100s %s it has %.100s", line->value, other->key,
+               rivals[i] < i ? "before" : "after", other->value);
+      else
+        report(check, list, line, UNSORTED, "comes %s %.100s", rivals[i] < i ? "after" : "before", other->key);
+    }
+  free(names);
+  free(rivals);
+}
+
 static void check_order(struct check *check, enum data_list list) {
   const struct data_file *file = &check->lists->files[list];
-  const char *greatest = "";
-  for (size_t i = 0; i < file->count; i++) {
+  const struct data_line **lines = calloc(file->count + 1, sizeof *lines);
+  size_t count = 0;
+  for (size_t i = 0; lines && i < file->count; i++) {
     struct data_line *line = &file->lines[i];
-    if (!*line->key) {
-      line->bad = true;
+    line->bad = !*line->key;
+    if (line->bad)
       report(check, list, line, EMPTY_LINE, "the line is empty");
-    } else if (strcmp(line->key, greatest) < 0) {
-      report(check, list, line, UNSORTED, "comes after %.100s", greatest);
-    } else {
-      greatest = line->key;
-    }
+    else
+      lines[count++] = line;
   }
+  report_misplaced(check, list, lines, count, false);
+  free(lines);
 }
 
 static void check_duplicates(struct check *check, enum data_list list) {
@@ -389,20 +414,20 @@ static void check_audio(struct check *check) {
 
 /* --- speakers ----------------------------------------------------------------------------------------------------- */
 
-/* If the list is sorted by utterance, its speakers must be sorted too: Kaldi's programs read both in parallel. */
+/* If the list is sorted by utterance, its speakers must be sorted too: Kaldi's programs read both in parallel. Lines
+ * whose ids begin with the speaker are more likely to be right. */
 static void check_speaker_order(struct check *check) {
   const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK];
-  const char *greatest = "";
-  for (size_t i = 0; i < utt2spk->sorted; i++) {
+  const struct data_line **lines = calloc(2 * utt2spk->sorted + 1, sizeof *lines);
+  size_t count = 0;
+  for (size_t i = 0; lines && i < utt2spk->sorted; i++) {
     const struct data_line *line = utt2spk->order[i];
-    if (line->bad)
-      continue;
-    if (strcmp(line->value, greatest) < 0)
-      report(check, DATA_UTT2SPK, line, ORDER, "has speaker %.100s, but an id before it has %.100s", line->value,
-             greatest);
-    else
-      greatest = line->value;
+    const bool likely = strncmp(line->key, line->value, strlen(line->value)) == 0;
+    for (int copy = 0; !line->bad && copy <= likely; copy++)
+      lines[count++] = line;
   }
+  report_misplaced(check, DATA_UTT2SPK, lines, count, true);
+  free(lines);
 }
 
 /* Each utterance of spk2utt must have the same speaker in utt2spk. Comparing the counts shows whether one is missing.

@@ -81,6 +81,12 @@ const char *data_text_fault(const char *text);
 /* The first word of a text that Kaldi reserves for itself; NULL: none. */
 const char *data_text_reserved(const char *text);
 
+/* --- order (data_order.c) ----------------------------------------------------------------------------------------- */
+
+/* Finds the fewest names without which the others are in order. rivals[i] is then another name that name i should not
+ * be before or after, and i itself if name i is in its place. False without memory. */
+bool data_find_misplaced(const char *const *names, size_t count, size_t *rivals);
+
 /* --- checks (data_check.c) ---------------------------------------------------------------------------------------- */
 
 /* The checks of `linnet validate-data`. Each prints "FILE:LINE: what is wrong; what to do" and marks the bad lines. */
