@@ -53,7 +53,7 @@ fault() {
 
 make_folder bad
 (tail -n 1 bad/text && head -n 3 bad/text) > text && mv text bad/text
-fault 'bad/text:1: b-2 comes before a-1; sort the file' 4
+fault 'bad/text:1: b-2 comes before a-1; sort the file with LC_ALL=C sort (--fix does)' 4
 (sed 1d bad/text && head -n 1 bad/text) > text && mv text bad/text
 fault 'bad/text:4: a-1 comes after b-2; sort the file' 4
 echo 'b-2 OTHER WORDS' >> bad/text
@@ -61,7 +61,7 @@ fault 'bad/text:5: b-2 appears twice, first in line 4; keep one' 4
 sed -i '2d' bad/text
 fault 'bad/utt2spk:2: a-2 has no correct line in text; add the line' 3
 echo 'c-1 WORDS' >> bad/text
-fault 'bad/text:5: c-1 is missing in utt2spk; remove the line' 4
+fault 'bad/text:5: c-1 is missing in utt2spk; remove the line (--fix does), or add the id there' 4
 sed -i 's/^a-2 .*/a-2/' bad/text
 fault 'bad/text:2: a-2 has an empty transcript; correct the line' 3
 echo >> bad/text
@@ -69,11 +69,13 @@ fault 'bad/text:5: the line is empty; remove' 4
 printf 'a-1 x y\na-2 a\nb-1 b\nb-2 b\n' > bad/utt2spk
 fault 'bad/utt2spk:1: a-1 is not followed by one speaker' 3
 printf 'a a-1\nb b-1 b-2\n' > bad/spk2utt
-fault 'bad/spk2utt: has 3 utterances, but utt2spk has 4; make a new spk2utt' 4
+fault 'bad/spk2utt: has 3 utterances, but utt2spk has 4; make a new spk2utt from utt2spk (--fix does)' 4
+printf 'a a-1 a-1\nb b-1 b-2\n' > bad/spk2utt
+fault 'bad/spk2utt:1: a has a-1 after a-1; make a new spk2utt' 4
 printf 'a a-1 a-2 b-1\nb b-1 b-2\n' > bad/spk2utt
 fault 'bad/spk2utt:1: a has b-1, but utt2spk gives it the speaker b' 4
 rm bad/spk2utt
-fault 'bad/spk2utt: is missing' 4
+fault 'bad/spk2utt: is missing; make a new spk2utt from utt2spk (--fix does)' 4
 sed -i 's/ f$/ x/' bad/spk2gender
 fault 'bad/spk2gender:2: b is not followed by m or f' 2
 sed -i 1d bad/spk2gender

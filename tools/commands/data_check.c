@@ -34,24 +34,25 @@ enum fault {
   FAULTS
 };
 
-/* The remedies. */
+/* The remedies, with what --fix does of them. */
 static const char *const remedies[FAULTS] = {
-    [EMPTY_LINE] = "remove the line",
+    [EMPTY_LINE] = "remove the line (--fix does)",
     [LINE_END] = "end each line with one line feed (--fix does)",
     [MARK] = "remove these three bytes (--fix does)",
-    [CHARACTERS] = "correct the line, or remove the id from all files",
-    [UNSORTED] = "sort the file with LC_ALL=C sort",
-    [DUPLICATE] = "keep one of the lines",
-    [ABSENT] = "add the line, or remove the id from all files",
-    [UNKNOWN] = "remove the line, or add the id there",
-    [FIELDS] = "correct the line, or remove the id from all files",
-    [NO_FILE] = ("correct the path, or remove the id from all files; a relative path may start in the data folder, in "
-                 "one of the two folders above it, or in the current folder"),
+    [CHARACTERS] = "correct the line, or remove the id from all files (--fix removes it)",
+    [UNSORTED] = "sort the file with LC_ALL=C sort (--fix does)",
+    [DUPLICATE] = "keep one of the lines (--fix keeps the first)",
+    [ABSENT] = "add the line, or remove the id from all files (--fix removes it)",
+    [UNKNOWN] = "remove the line (--fix does), or add the id there",
+    [FIELDS] = "correct the line, or remove the id from all files (--fix removes it)",
+    [NO_FILE] =
+        ("correct the path, or remove the id from all files (--fix removes it); a relative path may start in the "
+         "data folder, in one of the two folders above it, or in the current folder"),
     [NO_LIST] = "add the file, or name the right folder",
-    [NO_AUDIO] = "replace the file, or remove the id from all files",
-    [OUTSIDE] = "correct the times, or remove the id from all files",
+    [NO_AUDIO] = "replace the file, or remove the id from all files (--fix removes it)",
+    [OUTSIDE] = "correct the times, or remove the id from all files (--fix removes it)",
     [ORDER] = "correct the speaker, or begin the ids with the speaker and '-' in all files (--fix does neither)",
-    [SPEAKERS] = "make a new spk2utt from utt2spk",
+    [SPEAKERS] = "make a new spk2utt from utt2spk (--fix does)",
 };
 
 struct check {
@@ -444,7 +445,7 @@ static void check_spk2utt(struct check *check) {
       if (!found || strcmp(found->value, line->key) != 0)
         report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s, but utt2spk gives it %s%.100s", id,
                found ? "the speaker " : "no ", found ? found->value : "speaker");
-      else if (strcmp(id, before) < 0)
+      else if (strcmp(id, before) <= 0)
         report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s after %.100s", id, before);
       memcpy(before, id, strlen(id) + 1);
     }
