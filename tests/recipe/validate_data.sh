@@ -113,7 +113,11 @@ sed -i '$d' bad/text
 cat last >> bad/text
 fault 'bad/text:4: the last line has no line feed; end each line with one line feed' 4
 sed -i 's/$/\r/' bad/utt2spk
-fault 'bad/utt2spk:1: has a carriage return; end each line with one line feed' 4
+validate 1 'bad: 1 fault' bad
+fault 'bad/utt2spk:1: carriage returns in 4 of 4 lines, this one first; end each line with one line feed' 4
+printf 'a-1 X\na-2 Y\r\nb-1 Z\nb-2 Z\r' > bad/text
+validate 1 'bad/text:2: carriage returns in 2 of 4 lines, this one first' bad
+fault 'bad/text:4: the last line has no line feed' 4
 for word in '<s>' '</s>' '#0'; do
   sed -i "2s|WORDS|$word|" bad/text
   fault "bad/text:2: a-2 has the word $word, which Kaldi reserves" 3

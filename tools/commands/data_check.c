@@ -152,21 +152,25 @@ static void check_duplicates(struct check *check, enum data_list list) {
   }
 }
 
+/* Carriage returns are usually in all lines: one fault for the file. */
 static void check_line_ends(struct check *check, enum data_list list) {
   const struct data_file *file = &check->lists->files[list];
   const char *end = file->raw + file->bytes;
-  size_t number = 1;
+  struct data_line first = {.key = ""}, last = {.key = ""};
+  size_t count = 0;
   if (file->raw && data_text_mark(file->raw) > 0)
     report(check, list, NULL, MARK, "begins with the byte order mark of UTF-8");
-  for (const char *at = file->raw; at < end; number++) {
+  for (const char *at = file->raw; at < end;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
-    const struct data_line line = {.key = "", .number = number};
-    if (memchr(at, '\r', (size_t)((newline ? newline : end) - at)))
-      report(check, list, &line, LINE_END, "has a carriage return");
-    if (!newline)
-      report(check, list, &line, LINE_END, "the last line has no line feed");
+    last.number++;
+    if (memchr(at, '\r', (size_t)((newline ? newline : end) - at)) && count++ == 0)
+      first = last;
     at = newline ? newline + 1 : end;
   }
+  if (count > 0)
+    report(check, list, &first, LINE_END, "carriage returns in %zu of %zu lines, this one first", count, last.number);
+  if (file->bytes > 0 && end[-1] != '\n')
+    report(check, list, &last, LINE_END, "the last line has no line feed");
 }
 
 static void check_transcripts(struct check *check, enum data_list list) {
