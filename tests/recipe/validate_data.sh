@@ -145,6 +145,21 @@ fault 'bad/utt2spk:4: b-2 has no correct line in utt2lang' 3
 printf 'a a-2 a-1\nb b-1 b-2\n' > bad/spk2utt
 fault 'bad/spk2utt:1: a has a-1 after a-2; make a new spk2utt' 4
 
+# Notes, which are no faults.
+make_folder bad
+validate 0 'good: 4 utterances' bad
+[[ $(wc -l < out) -eq 1 ]] || fail 'a note on recordings that are all of one kind'
+printf '\2' | dd of=bad/a-2.wav bs=1 seek=22 conv=notrunc 2> /dev/null        # two channels
+printf '\100\37' | dd of=bad/b-2.wav bs=1 seek=24 conv=notrunc 2> /dev/null # 8000 Hz
+note='bad/wav.scp: the recordings differ: 2 of 16000 Hz with 1 channel, 1 of 16000 Hz with 2 channels, 1 of 8000 Hz'
+validate 0 "$note with 1 channel; no fault" bad
+validate 0 'good: 4 utterances' bad
+sed -i '1s/ .*/ false |/' bad/wav.scp
+validate 0 'bad/wav.scp: 1 recording is the output of commands, which were not run; no fault' bad
+validate 0 'good: 4 utterances' bad
+sed -i '2s/ .*/ false |/' bad/wav.scp
+validate 0 'bad/wav.scp: 2 recordings are outputs of commands' bad
+
 # Segments of recordings.
 segments() {
   make_folder bad

@@ -60,6 +60,8 @@ struct check {
   struct data_lists *lists;
   const struct data_check_settings *settings;
   size_t counts[DATA_LISTS][FAULTS], total;
+  struct data_kinds kinds; /* of the recordings that were opened */
+  size_t commands;         /* recordings that are outputs of commands */
 };
 
 /* A fault of a line, or of the whole file (NULL). */
@@ -93,6 +95,15 @@ static void report_rest(const struct check *check) {
       if (check->counts[list][fault] > check->settings->max_faults)
         print_rest(&check->lists->files[list], check->lists->folder,
                    check->counts[list][fault] - check->settings->max_faults, remedies[fault]);
+}
+
+/* What is no fault, but good to know. */
+static void print_notes(struct check *check) {
+  const char *folder = check->lists->folder;
+  data_kinds_print(&check->kinds, folder);
+  if (check->commands > 0)
+    printf("%s/wav.scp: %zu recording%s of commands, which were not run; no fault\n", folder, check->commands,
+           check->commands == 1 ? " is the output" : "s are outputs");
 }
 
 /* --- every list by itself ----------------------------------------------------------------------------------------- */
@@ -311,6 +322,8 @@ static bool open_recording(struct check *check, const char *path, double *second
     status = linnet_audio_read(audio, &sample, 1, &count);
   if (status == LINNET_OK)
     status = linnet_audio_check_end(audio);
+  if (status == LINNET_OK)
+    data_kinds_add(&check->kinds, linnet_audio_input_rate(audio), linnet_audio_num_input_channels(audio));
   if (status == LINNET_END)
     *seconds = 0;
   linnet_audio_destroy(audio);
@@ -327,7 +340,9 @@ static double *check_recordings(struct check *check) {
     struct data_line *line = &wav->lines[i];
     size_t length = strlen(line->value);
     seconds[i] = -1;
-    if (line->bad || line->value[length - 1] == '|')
+    const bool is_command = !line->bad && line->value[length - 1] == '|';
+    check->commands += is_command;
+    if (line->bad || is_command)
       continue;
     line->bad = true;
     if (!find_recording(check, line->value, path, sizeof path, &status))
@@ -559,5 +574,6 @@ size_t data_check(struct linnet_context *context, struct data_lists *lists,
   check_recording_lists(&check);
   check_speakers(&check);
   report_rest(&check);
+  print_notes(&check);
   return check.total;
 }

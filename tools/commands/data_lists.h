@@ -87,6 +87,25 @@ const char *data_text_reserved(const char *text);
  * be before or after, and i itself if name i is in its place. False without memory. */
 bool data_find_misplaced(const char *const *names, size_t count, size_t *rivals);
 
+/* --- kinds of audio (data_kinds.c) -------------------------------------------------------------------------------- */
+
+enum { DATA_MAX_KINDS = 8 };
+
+/* Initialise it with zeros. */
+struct data_kinds {
+  struct data_kind {
+    double rate;
+    size_t channels, recordings;
+  } kinds[DATA_MAX_KINDS];
+  size_t count, others; /* kinds, and recordings of kinds that found no room */
+};
+
+/* Counts a recording. */
+void data_kinds_add(struct data_kinds *kinds, double rate, size_t channels);
+
+/* Prints a line if there is more than one kind. */
+void data_kinds_print(struct data_kinds *kinds, const char *folder);
+
 /* --- checks (data_check.c) ---------------------------------------------------------------------------------------- */
 
 /* The checks of `linnet validate-data`. Each prints "FILE:LINE: what is wrong; what to do" and marks the bad lines. */
