@@ -59,7 +59,7 @@ fault 'bad/text:4: a-1 comes after b-2; sort the file' 4
 echo 'b-2 OTHER WORDS' >> bad/text
 fault 'bad/text:5: b-2 appears twice, first in line 4; keep one' 4
 sed -i '2d' bad/text
-fault 'bad/utt2spk:2: a-2 has no correct line in text; add the line' 3
+fault 'bad/utt2spk:2: a-2 has no line in text; add the line there' 3
 echo 'c-1 WORDS' >> bad/text
 fault 'bad/text:5: c-1 is missing in utt2spk; remove the line (--fix does), or add the id there' 4
 sed -i 's/^a-2 .*/a-2/' bad/text
@@ -79,7 +79,7 @@ fault 'bad/spk2utt: is missing; make a new spk2utt from utt2spk (--fix does)' 4
 sed -i 's/ f$/ x/' bad/spk2gender
 fault 'bad/spk2gender:2: b is not followed by m or f' 2
 sed -i 1d bad/spk2gender
-fault 'bad/spk2utt:1: a has no correct line in spk2gender' 2
+fault 'bad/spk2utt:1: a has no line in spk2gender' 2
 rm bad/b-1.wav
 fault 'bad/wav.scp:3: b-1 b-1.wav: No such file or directory; correct the path' 3
 : > bad/b-1.wav
@@ -141,9 +141,24 @@ fault 'bad/utt2dur:4: b-3 is missing in utt2spk' 3
 printf 'a-1 a-1 A\na-2 a-2 B\nb-1 b-1 1\nb-2 b-2 A\n' > bad/reco2file_and_channel
 fault 'bad/reco2file_and_channel:3: b-1 is not followed by a file and A or B' 3
 printf 'a-1 en\na-2 en\nb-1 en\n' > bad/utt2lang
-fault 'bad/utt2spk:4: b-2 has no correct line in utt2lang' 3
+fault 'bad/utt2spk:4: b-2 has no line in utt2lang' 3
 printf 'a a-2 a-1\nb b-1 b-2\n' > bad/spk2utt
 fault 'bad/spk2utt:1: a has a-1 after a-2; make a new spk2utt' 4
+
+# A wrong line is one fault, whatever other files have of its id.
+make_folder bad
+cp good/feats.ark bad
+cp good/feats.scp bad
+sed -i '2s/ a/ a a/' bad/utt2spk
+validate 1 'bad: 1 fault' bad
+fault 'bad/utt2spk:2: a-2 is not followed by one speaker' 3
+rm bad/b-1.wav
+sed -i '2s/ .*//' bad/text
+validate 1 'bad: 2 faults' bad
+fault 'bad/wav.scp:3: b-1 b-1.wav: No such file' 2
+printf 'a a-1\nb b-1 b-2 c-1\n' > bad/spk2utt
+validate 1 'bad/spk2utt:2: b has c-1, but utt2spk gives it no speaker' bad
+validate 1 'bad: 1 fault' bad
 
 # Notes, which are no faults.
 make_folder bad
@@ -194,8 +209,13 @@ for times in 'nan nan' '0 inf' 'inf -1' '0 nan'; do
   fault 'bad/segments:1: a-1 is not followed by: recording start end' 3
 done
 segments
+sed -i '1s/0 -1/2 1/' bad/segments
+rm bad/b-1.wav
+validate 1 'bad: 2 faults' bad
+fault 'bad/segments:1: a-1 runs from 2 to 1 s' 2
+segments
 sed -i '1s/rec-a-1/rec-a-2/' bad/segments
-fault 'bad/wav.scp:1: rec-a-1 is in no good line of segments' 4
+fault 'bad/wav.scp:1: rec-a-1 is in no line of segments' 4
 
 # The byte order mark of UTF-8 is no part of the first id.
 make_folder bad

@@ -42,7 +42,7 @@ static const char *const remedies[FAULTS] = {
     [CHARACTERS] = "correct the line, or remove the id from all files (--fix removes it)",
     [UNSORTED] = "sort the file with LC_ALL=C sort (--fix does)",
     [DUPLICATE] = "keep one of the lines (--fix keeps the first)",
-    [ABSENT] = "add the line, or remove the id from all files (--fix removes it)",
+    [ABSENT] = "add the line there, or remove the id from all files (--fix removes it)",
     [UNKNOWN] = "remove the line (--fix does), or add the id there",
     [FIELDS] = "correct the line, or remove the id from all files (--fix removes it)",
     [NO_FILE] =
@@ -392,8 +392,8 @@ static bool read_seconds(const char **rest, double *seconds) {
   return end > field && !*end && isfinite(*seconds);
 }
 
-/* "recording start end"; end -1 is the recording's end. Marks the recording as used. */
-static void check_segment(struct check *check, struct data_line *line, const double *seconds, bool *used) {
+/* "recording start end"; end -1 is the recording's end. */
+static void check_segment(struct check *check, struct data_line *line, const double *seconds) {
   const struct data_file *wav = &check->lists->files[DATA_WAV];
   char recording[LINNET_KALDI_MAX_KEY + 1];
   double start = 0, end = 0;
@@ -405,9 +405,7 @@ static void check_segment(struct check *check, struct data_line *line, const dou
   }
   const struct data_line *found = data_file_find(wav, recording);
   double length = found ? seconds[found - wav->lines] : -1;
-  if (found)
-    used[found - wav->lines] = true;
-  if (!found)
+  if (!found && !data_file_names(wav, recording))
     report(check, DATA_SEGMENTS, line, UNKNOWN, "is part of %.100s, which is missing in wav.scp", recording);
   else if (start < 0 || (end >= 0 && end <= start))
     report(check, DATA_SEGMENTS, line, OUTSIDE, "runs from %g to %g s", start, end);
@@ -415,19 +413,33 @@ static void check_segment(struct check *check, struct data_line *line, const dou
     report(check, DATA_SEGMENTS, line, OUTSIDE, "runs from %g to %g s, but %.100s has %g s", start, end, recording,
            length);
   else
-    line->bad = false;
+    line->bad = !found;
+}
+
+/* Marks the recordings of which there are segments, also bad ones. */
+static void mark_used(const struct data_file *segments, const struct data_file *wav, bool *used) {
+  char recording[LINNET_KALDI_MAX_KEY + 1];
+  for (size_t i = 0; i < segments->count; i++) {
+    const struct data_line *found = NULL;
+    if (data_next_field(segments->lines[i].value, recording, sizeof recording))
+      found = data_file_find(wav, recording);
+    if (found)
+      used[found - wav->lines] = true;
+  }
 }
 
 static void check_audio(struct check *check) {
   double *seconds = check_recordings(check);
   struct data_file *segments = &check->lists->files[DATA_SEGMENTS], *wav = &check->lists->files[DATA_WAV];
   bool *used = calloc(wav->count + 1, sizeof *used);
-  for (size_t i = 0; seconds && used && i < segments->count; i++)
+  for (size_t i = 0; seconds && i < segments->count; i++)
     if (!segments->lines[i].bad)
-      check_segment(check, &segments->lines[i], seconds, used);
+      check_segment(check, &segments->lines[i], seconds);
+  if (used)
+    mark_used(segments, wav, used);
   for (size_t i = 0; used && segments->path && i < wav->count; i++)
     if (!wav->lines[i].bad && !used[i])
-      report(check, DATA_WAV, &wav->lines[i], UNKNOWN, "is in no good line of segments");
+      report(check, DATA_WAV, &wav->lines[i], UNKNOWN, "is in no line of segments");
   free(used);
   free(seconds);
 }
@@ -450,18 +462,27 @@ static void check_speaker_order(struct check *check) {
   free(lines);
 }
 
-/* Each utterance of spk2utt must have the same speaker in utt2spk. Comparing the counts shows whether one is missing.
- */
+/* The number of ids in a list. */
+static size_t count_ids(const struct data_file *file) {
+  size_t count = 0;
+  for (size_t i = 0; i < file->sorted; i++)
+    count += i == 0 || strcmp(file->order[i - 1]->key, file->order[i]->key) != 0;
+  return count;
+}
+
+/* Each utterance of spk2utt must have the same speaker in utt2spk, if its line there is good. If all have, comparing
+ * the counts shows whether one is missing. */
 static void check_spk2utt(struct check *check) {
   const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK], *spk2utt = &check->lists->files[DATA_SPK2UTT];
+  const size_t wanted = count_ids(utt2spk);
   char id[LINNET_KALDI_MAX_KEY + 1];
-  size_t named = 0, wanted = 0;
+  size_t named = 0;
   for (size_t i = 0; i < spk2utt->count; i++) {
     const struct data_line *line = &spk2utt->lines[i];
     char before[LINNET_KALDI_MAX_KEY + 1] = "";
     for (const char *at = line->value; (at = data_next_field(at, id, sizeof id)); named++) {
       const struct data_line *found = data_file_find(utt2spk, id);
-      if (!found || strcmp(found->value, line->key) != 0)
+      if (found ? strcmp(found->value, line->key) != 0 : !data_file_names(utt2spk, id))
         report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s, but utt2spk gives it %s%.100s", id,
                found ? "the speaker " : "no ", found ? found->value : "speaker");
       else if (strcmp(id, before) <= 0)
@@ -469,14 +490,14 @@ static void check_spk2utt(struct check *check) {
       memcpy(before, id, strlen(id) + 1);
     }
   }
-  for (size_t i = 0; i < utt2spk->count; i++)
-    wanted += !utt2spk->lines[i].bad;
-  if (named != wanted)
+  if (named != wanted && check->counts[DATA_SPK2UTT][SPEAKERS] == 0)
     report(check, DATA_SPK2UTT, NULL, SPEAKERS, "has %zu utterance%s, but utt2spk has %zu", named, linnet_plural(named),
            wanted);
 }
 
 /* --- the lists among each other ----------------------------------------------------------------------------------- */
+
+/* A bad line is a fault already: the lines of its id in other lists are bad, too, but no faults. */
 
 /* Reports keys of `list` that `all` lacks. */
 static void check_known(struct check *check, enum data_list list, const struct data_file *all) {
@@ -486,7 +507,8 @@ static void check_known(struct check *check, enum data_list list, const struct d
     if (line->bad || data_file_find(all, line->key))
       continue;
     line->bad = true;
-    report(check, list, line, UNKNOWN, "is missing in %s", all->name);
+    if (!data_file_names(all, line->key))
+      report(check, list, line, UNKNOWN, "is missing in %s", all->name);
   }
 }
 
@@ -495,8 +517,8 @@ static void check_complete(struct check *check, enum data_list list, const struc
   const struct data_file *file = &check->lists->files[list];
   enum data_list owner = (enum data_list)(all - check->lists->files);
   for (size_t i = 0; i < all->count; i++)
-    if (!all->lines[i].bad && !data_file_find(file, all->lines[i].key))
-      report(check, owner, &all->lines[i], ABSENT, "has no correct line in %s", file->name);
+    if (!all->lines[i].bad && !data_file_names(file, all->lines[i].key))
+      report(check, owner, &all->lines[i], ABSENT, "has no line in %s", file->name);
 }
 
 static void check_utterances(struct check *check) {

@@ -159,7 +159,8 @@ void data_lists_close(struct data_lists *lists) {
 
 /* --- looking up --------------------------------------------------------------------------------------------------- */
 
-struct data_line *data_file_find(const struct data_file *file, const char *key) {
+/* The first line in order[] whose key is not before `key`. */
+static size_t find_place(const struct data_file *file, const char *key) {
   size_t low = 0, high = file->sorted;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -168,10 +169,19 @@ struct data_line *data_file_find(const struct data_file *file, const char *key) 
     else
       high = middle;
   }
-  for (; low < file->sorted && strcmp(file->order[low]->key, key) == 0; low++)
-    if (!file->order[low]->bad)
-      return file->order[low];
+  return low;
+}
+
+struct data_line *data_file_find(const struct data_file *file, const char *key) {
+  for (size_t i = find_place(file, key); i < file->sorted && strcmp(file->order[i]->key, key) == 0; i++)
+    if (!file->order[i]->bad)
+      return file->order[i];
   return NULL;
+}
+
+bool data_file_names(const struct data_file *file, const char *key) {
+  const size_t place = find_place(file, key);
+  return place < file->sorted && strcmp(file->order[place]->key, key) == 0;
 }
 
 const struct data_file *data_lists_utterances(const struct data_lists *lists) {

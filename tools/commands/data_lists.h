@@ -63,6 +63,9 @@ char *data_lists_path(const struct data_lists *lists, const char *name);
 /* The first line with this key that is not bad; NULL: none. */
 struct data_line *data_file_find(const struct data_file *file, const char *key);
 
+/* Whether a line has this key, be it bad. */
+bool data_file_names(const struct data_file *file, const char *key);
+
 /* The list that names the utterances: the first that exists of utt2spk, segments, wav.scp, feats.scp; NULL: none. */
 const struct data_file *data_lists_utterances(const struct data_lists *lists);
 
