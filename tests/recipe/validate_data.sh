@@ -80,6 +80,13 @@ sed -i 's/ f$/ x/' bad/spk2gender
 fault 'bad/spk2gender:2: b is not followed by m or f' 2
 sed -i 1d bad/spk2gender
 fault 'bad/spk2utt:1: a has no line in spk2gender' 2
+sed -i '3s/b-1.wav/./' bad/wav.scp
+fault 'bad/wav.scp:3: b-1 .: is a folder; correct the path' 3
+cp good/feats.ark bad
+sed '2s/feats.ark/./' good/feats.scp > bad/feats.scp
+fault 'bad/feats.scp:2: a-2 .: is a folder; correct the path' 3
+sed -i '3s/b-1.wav/ |/' bad/wav.scp
+fault 'bad/wav.scp:3: b-1 has an empty command; correct the line' 3
 rm bad/b-1.wav
 fault 'bad/wav.scp:3: b-1 b-1.wav: No such file or directory; correct the path' 3
 : > bad/b-1.wav
@@ -269,6 +276,8 @@ validate 1 'no utterance is in all lists' --fix bad
 [[ ! -s bad/text && ! -e bad/.backup ]] || fail '--fix changed a folder of which no utterance would remain'
 printf 'a\0b\n' > bad/text
 validate 1 'bad/text: is binary' bad
+printf '\377\376a\0\n\0' > bad/text
+validate 1 'bad/text: is UTF-16, but should be UTF-8: convert it with iconv' bad
 rm bad/text bad/wav.scp
 validate 1 'bad/wav.scp: is missing, and so is feats.scp; add the file, or name the right folder' bad
 

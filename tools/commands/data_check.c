@@ -228,6 +228,7 @@ static bool is_channel(const char *value) {
 static const char *fault_of_value(enum data_list list, const char *value) {
   switch (list) {
   case DATA_WAV:
+    return strcmp(value, "|") == 0 ? "has an empty command" : *value ? NULL : "is not followed by a file";
   case DATA_FEATS:
   case DATA_CMVN:
   case DATA_VAD:
@@ -347,6 +348,8 @@ static double *check_recordings(struct check *check) {
     line->bad = true;
     if (!find_recording(check, line->value, path, sizeof path, &status))
       report(check, DATA_WAV, line, NO_FILE, "%.300s: %s", line->value, strerror(errno));
+    else if (S_ISDIR(status.st_mode))
+      report(check, DATA_WAV, line, NO_FILE, "%.300s: is a folder", line->value);
     else if (status.st_size == 0)
       report(check, DATA_WAV, line, NO_AUDIO, "%.300s: is empty", line->value);
     else if (check->settings->open_audio && S_ISREG(status.st_mode) && !open_recording(check, path, &seconds[i]))
@@ -374,6 +377,8 @@ static void check_script(struct check *check, enum data_list list) {
     line->bad = true;
     if (!find_file(check, name, path, sizeof path, &status))
       report(check, list, line, NO_FILE, "%.300s: %s", name, strerror(errno));
+    else if (S_ISDIR(status.st_mode))
+      report(check, list, line, NO_FILE, "%.300s: is a folder", name);
     else if (line->value[length] && offset >= (unsigned long long)status.st_size)
       report(check, list, line, NO_FILE, "%.300s: ends before byte %llu", name, offset);
     else

@@ -33,6 +33,11 @@ char *data_lists_path(const struct data_lists *lists, const char *name) {
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
+/* Whether a file begins with a byte order mark of UTF-16, as text of some programs for Windows does. */
+static bool is_utf16(const struct data_file *file) {
+  return file->bytes >= 2 && (memcmp(file->raw, "\xFF\xFE", 2) == 0 || memcmp(file->raw, "\xFE\xFF", 2) == 0);
+}
+
 /* The file's bytes with a zero at their end. */
 static bool load(struct data_file *file) {
   struct stat status;
@@ -47,10 +52,11 @@ static bool load(struct data_file *file) {
     tool_fail("%s: %s", file->path, strerror(errno));
   if (stream)
     fclose(stream);
-  if (good && memchr(file->raw, 0, file->bytes)) {
-    tool_fail("%s: is binary, but should be text", file->path);
-    return false;
-  }
+  if (good && is_utf16(file))
+    return tool_fail("%s: is UTF-16, but should be UTF-8: convert it with iconv -f UTF-16 -t UTF-8", file->path) ==
+           TOOL_OK;
+  if (good && memchr(file->raw, 0, file->bytes))
+    return tool_fail("%s: is binary, but should be text", file->path) == TOOL_OK;
   return good;
 }
 
