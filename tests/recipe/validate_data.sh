@@ -79,7 +79,14 @@ fault 'bad/spk2utt: is missing; make a new spk2utt from utt2spk (--fix does)' 4
 sed -i 's/ f$/ x/' bad/spk2gender
 fault 'bad/spk2gender:2: b is not followed by m or f' 2
 sed -i 1d bad/spk2gender
-fault 'bad/spk2utt:1: a has no line in spk2gender' 2
+fault 'bad/utt2spk:1: a-1 has speaker a, who has no line in spk2gender; add the line there' 2
+sed -i 1d bad/spk2gender
+rm bad/spk2utt
+validate 1 'bad/utt2spk:1: a-1 has speaker a, who has no line in spk2gender' bad
+validate 1 'bad: 2 faults' bad
+fault 'bad/spk2utt: is missing' 2
+sed -i '2s/ .*/ cat a-2.wav/' bad/wav.scp
+fault 'bad/wav.scp:2: a-2 cat a-2.wav: No such file or directory (a command ends with |); correct the path' 3
 sed -i '3s/b-1.wav/./' bad/wav.scp
 fault 'bad/wav.scp:3: b-1 .: is a folder; correct the path' 3
 cp good/feats.ark bad

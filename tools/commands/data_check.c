@@ -347,7 +347,8 @@ static double *check_recordings(struct check *check) {
       continue;
     line->bad = true;
     if (!find_recording(check, line->value, path, sizeof path, &status))
-      report(check, DATA_WAV, line, NO_FILE, "%.300s: %s", line->value, strerror(errno));
+      report(check, DATA_WAV, line, NO_FILE, "%.300s: %s%s", line->value, strerror(errno),
+             strpbrk(line->value, " \t") ? " (a command ends with |)" : "");
     else if (S_ISDIR(status.st_mode))
       report(check, DATA_WAV, line, NO_FILE, "%.300s: is a folder", line->value);
     else if (status.st_size == 0)
@@ -549,22 +550,36 @@ static void check_recording_lists(struct check *check) {
     }
 }
 
+/* Reports speakers of utt2spk that `list` lacks, each with one of its utterances. */
+static void check_each_speaker(struct check *check, enum data_list list) {
+  const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK], *file = &check->lists->files[list];
+  const char *last = "";
+  for (size_t i = 0; i < utt2spk->sorted; i++) {
+    const struct data_line *line = utt2spk->order[i];
+    if (line->bad || strcmp(line->value, last) == 0)
+      continue;
+    last = line->value;
+    if (!data_file_names(file, last))
+      report(check, DATA_UTT2SPK, line, ABSENT, "has speaker %.100s, who has no line in %s", last, file->name);
+  }
+}
+
 static void check_speakers(struct check *check) {
   static const enum data_list others[] = {DATA_GENDER, DATA_CMVN};
   const struct data_file *files = check->lists->files;
   if (!files[DATA_UTT2SPK].path)
     return;
   check_speaker_order(check);
-  if (!files[DATA_SPK2UTT].path) {
+  if (files[DATA_SPK2UTT].path)
+    check_spk2utt(check);
+  else
     report(check, DATA_SPK2UTT, NULL, SPEAKERS, "is missing");
-    return;
-  }
-  check_spk2utt(check);
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (files[others[i]].path) {
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    if (files[others[i]].path)
+      check_each_speaker(check, others[i]);
+    if (files[others[i]].path && files[DATA_SPK2UTT].path)
       check_known(check, others[i], &files[DATA_SPK2UTT]);
-      check_complete(check, others[i], &files[DATA_SPK2UTT]);
-    }
+  }
 }
 
 static void check_presence(struct check *check) {
