@@ -166,10 +166,12 @@ static void check_duplicates(struct check *check, enum data_list list) {
 /* Carriage returns are usually in all lines: one fault for the file. */
 static void check_line_ends(struct check *check, enum data_list list) {
   const struct data_file *file = &check->lists->files[list];
-  const char *end = file->raw + file->bytes;
   struct data_line first = {.key = ""}, last = {.key = ""};
   size_t count = 0;
-  if (file->raw && data_text_mark(file->raw) > 0)
+  if (!file->raw)
+    return;
+  const char *end = file->raw + file->bytes;
+  if (data_text_mark(file->raw) > 0)
     report(check, list, NULL, MARK, "begins with the byte order mark of UTF-8");
   for (const char *at = file->raw; at < end;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
