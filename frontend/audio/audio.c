@@ -223,10 +223,14 @@ double linnet_audio_seconds(const struct linnet_audio *audio) {
   return audio && audio->input.frames >= 0 ? (double)audio->input.frames / audio->input.rate : -1;
 }
 
-/* --- Choosing a part ------------------------------------------------------------------------------------------ */
+enum linnet_status linnet_audio_check_end(struct linnet_audio *audio) {
+  if (!audio)
+    return LINNET_ERROR_ARGUMENT;
+  linnet_poll_begin(audio->context);
+  return audio->input.kind->check_end ? audio->input.kind->check_end(audio->input.decoder) : LINNET_OK;
+}
 
-/* A recording may be a little shorter than its segments say. */
-static const double tolerated_seconds = 0.5;
+/* --- Choosing a part ------------------------------------------------------------------------------------------ */
 
 enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end) {
   if (!audio)
@@ -243,7 +247,7 @@ enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start,
     return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT,
                        "%s: lasts %.3f seconds and has no part from %.3f to %.3f seconds", audio->bytes.name,
                        linnet_audio_seconds(audio), start, end);
-  if (input->frames >= 0 && end > linnet_audio_seconds(audio) + tolerated_seconds)
+  if (input->frames >= 0 && end > linnet_audio_seconds(audio) + LINNET_AUDIO_MAX_OVERSHOOT)
     linnet_log(audio->context, LINNET_LOG_WARNING, "%s: lasts %.3f seconds; the part from %.3f to %.3f seconds is cut",
                audio->bytes.name, linnet_audio_seconds(audio), start, end);
   audio->left = end < 0 ? -1 : llround(end * input->rate) - first;

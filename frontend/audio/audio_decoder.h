@@ -81,6 +81,8 @@ struct linnet_decoder_kind {
   enum linnet_status (*read)(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got);
   /* Makes `frame` the next one to be read; false if the decoder cannot seek. */
   bool (*seek)(struct linnet_decoder *decoder, int64_t frame);
+  /* linnet_audio_check_end; NULL: nothing tells where the audio should end. */
+  enum linnet_status (*check_end)(struct linnet_decoder *decoder);
   void (*destroy)(struct linnet_decoder *decoder);
 };
 

@@ -136,7 +136,7 @@ static bool raw_seek(struct linnet_decoder *decoder, int64_t frame) {
   return true;
 }
 
-static const struct linnet_decoder_kind raw_kind = {raw_read, raw_seek, raw_destroy};
+static const struct linnet_decoder_kind raw_kind = {raw_read, raw_seek, NULL, raw_destroy};
 
 enum linnet_status linnet_decoder_open_raw(struct linnet_bytes *bytes, const struct linnet_audio_settings *settings,
                                            struct linnet_decoder_info *info) {

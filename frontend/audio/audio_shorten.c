@@ -396,7 +396,7 @@ static bool shorten_seek(struct linnet_decoder *d, int64_t frame) {
   return false;
 }
 
-static const struct linnet_decoder_kind shorten_kind = {shorten_read, shorten_seek, shorten_destroy};
+static const struct linnet_decoder_kind shorten_kind = {shorten_read, shorten_seek, NULL, shorten_destroy};
 
 static enum linnet_status start(struct linnet_decoder *d, const struct linnet_sphere *sphere) {
   read_header(d);

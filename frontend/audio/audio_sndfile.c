@@ -33,6 +33,7 @@ struct linnet_decoder {
   struct correction correction;
   SNDFILE *file;
   SF_INFO info;
+  int64_t present;  /* bytes of samples in a WAV whose header announces more */
   int64_t missing;  /* bytes that the header announces behind the end of the file */
   int64_t position; /* of the next frame */
   int64_t sought;   /* the frame of the last seek */
@@ -136,8 +137,10 @@ static void check_wav(struct linnet_decoder *decoder) {
   const int64_t at = find_data(decoder->bytes, &chunk), left = decoder->bytes->size - at - 8;
   if (at == 0)
     return;
-  if (chunk.length > 0 && chunk.length < placeholder && chunk.length > left)
+  if (chunk.length > 0 && chunk.length < placeholder && chunk.length > left) {
+    decoder->present = left;
     decoder->missing = chunk.length - left;
+  }
   if (chunk.length != 0 || left <= 0 || only_chunks(decoder->bytes, at + 8))
     return;
   const uint32_t length = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX - 1;
@@ -238,6 +241,16 @@ static void sndfile_destroy(struct linnet_decoder *decoder) {
   linnet_free(decoder->bytes->context, decoder);
 }
 
+/* libsndfile writes to variables that all threads share when it opens a file. */
+static SNDFILE *open_locked(struct linnet_decoder *decoder, SF_INFO *found) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  SF_VIRTUAL_IO input = {virtual_length, virtual_seek, virtual_read, virtual_write, virtual_tell};
+  pthread_mutex_lock(&mutex);
+  SNDFILE *file = sf_open_virtual(&input, SFM_READ, found, decoder);
+  pthread_mutex_unlock(&mutex);
+  return file;
+}
+
 static int container(const struct linnet_decoder *decoder) {
   return decoder->info.format & SF_FORMAT_TYPEMASK;
 }
@@ -273,11 +286,19 @@ static void describe_error(SNDFILE *file, char *text, size_t size) {
   snprintf(text, size, "%.*s", (int)strcspn(error, "."), error);
 }
 
+/* The length that the header of a WAV announces. */
+static double announced_seconds(const struct linnet_decoder *decoder) {
+  const double seconds = (double)decoder->info.frames / decoder->info.samplerate;
+  return seconds * (double)(decoder->present + decoder->missing) / (double)decoder->present;
+}
+
 /* Whether the file seems to be incomplete; `reason` says why. */
 static bool find_reason(const struct linnet_decoder *decoder, char *reason, size_t size) {
   const SF_INFO *info = &decoder->info;
   if (sf_error(decoder->file) != SF_ERR_NO_ERROR)
     describe_error(decoder->file, reason, size);
+  else if (decoder->missing > 0 && decoder->present > 0)
+    snprintf(reason, size, "its header announces %.2f seconds", announced_seconds(decoder));
   else if (decoder->missing > 0)
     snprintf(reason, size, "its header announces %lld more bytes", (long long)decoder->missing);
   else if (ends_early(decoder))
@@ -319,6 +340,60 @@ static enum linnet_status sndfile_read(struct linnet_decoder *decoder, float *in
   return LINNET_OK;
 }
 
+static bool has_length(const struct linnet_decoder *decoder) {
+  return decoder->info.frames > 0 && decoder->info.frames < SF_COUNT_MAX;
+}
+
+/* The length of FLAC is that in its header: whether its last frame can be decoded. The position stays. */
+static bool has_last_frame(const struct linnet_decoder *decoder) {
+  float samples[MAX_CHANNELS];
+  const sf_count_t last = decoder->info.frames - 1;
+  const bool there = sf_seek(decoder->file, last, SEEK_SET) == last && sf_readf_float(decoder->file, samples, 1) == 1;
+  return there && sf_seek(decoder->file, decoder->position, SEEK_SET) == decoder->position;
+}
+
+static bool seems_complete(const struct linnet_decoder *decoder) {
+  if (container(decoder) == SF_FORMAT_FLAC)
+    return !has_length(decoder) || has_last_frame(decoder);
+  return container(decoder) == SF_FORMAT_OGG ? !linnet_ogg_is_cut(decoder->bytes) : decoder->missing == 0;
+}
+
+/* Decodes from the start up to where the audio ends. libFLAC decodes nothing after a seek that failed, so the file is
+ * opened again. */
+static enum linnet_status find_end(struct linnet_decoder *decoder) {
+  float samples[4 * MAX_CHANNELS];
+  const sf_count_t block = 4 * MAX_CHANNELS / decoder->info.channels;
+  SF_INFO again = {0};
+  sf_close(decoder->file);
+  decoder->bytes->position = decoder->position = 0;
+  decoder->file = open_locked(decoder, &again);
+  if (!decoder->file || again.channels != decoder->info.channels)
+    return explain(decoder->bytes);
+  for (sf_count_t n; (n = sf_readf_float(decoder->file, samples, block)) > 0;) {
+    decoder->position += n;
+    LINNET_TRY(linnet_poll_check(decoder->bytes->context));
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status sndfile_check_end(struct linnet_decoder *decoder) {
+  struct linnet_bytes *bytes = decoder->bytes;
+  char reason[256];
+  LINNET_TRY(check_memory(bytes));
+  const bool complete = seems_complete(decoder);
+  LINNET_TRY(linnet_bytes_check(bytes));
+  if (complete)
+    return LINNET_OK;
+  if (container(decoder) == SF_FORMAT_FLAC || !has_length(decoder))
+    LINNET_TRY(find_end(decoder));
+  else
+    decoder->position = decoder->info.frames;
+  if (!find_reason(decoder, reason, sizeof reason))
+    snprintf(reason, sizeof reason, "its last samples cannot be decoded");
+  return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: no audio after %.2f seconds: %s: copy it again",
+                     bytes->name, (double)decoder->position / decoder->info.samplerate, reason);
+}
+
 /* In a damaged file a seek may fail and end anywhere: then decoding begins at the start. */
 static bool sndfile_seek(struct linnet_decoder *decoder, int64_t frame) {
   const bool good = sf_seek(decoder->file, frame, SEEK_SET) == frame;
@@ -329,23 +404,13 @@ static bool sndfile_seek(struct linnet_decoder *decoder, int64_t frame) {
   return good;
 }
 
-static const struct linnet_decoder_kind sndfile_kind = {sndfile_read, sndfile_seek, sndfile_destroy};
+static const struct linnet_decoder_kind sndfile_kind = {sndfile_read, sndfile_seek, sndfile_check_end, sndfile_destroy};
 
 static enum linnet_status check_info(const struct linnet_bytes *bytes, const SF_INFO *info) {
   if (info->channels >= 1 && info->channels <= MAX_CHANNELS)
     return LINNET_OK;
   return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: the header announces %d channels, which is not possible",
                      bytes->name, info->channels);
-}
-
-/* libsndfile writes to variables that all threads share when it opens a file. */
-static SNDFILE *open_locked(struct linnet_decoder *decoder, SF_INFO *found) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  SF_VIRTUAL_IO input = {virtual_length, virtual_seek, virtual_read, virtual_write, virtual_tell};
-  pthread_mutex_lock(&mutex);
-  SNDFILE *file = sf_open_virtual(&input, SFM_READ, found, decoder);
-  pthread_mutex_unlock(&mutex);
-  return file;
 }
 
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info) {
@@ -363,7 +428,7 @@ enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struc
     sndfile_destroy(decoder);
     return status;
   }
-  int64_t frames = found->frames > 0 && found->frames < SF_COUNT_MAX ? found->frames : -1;
+  int64_t frames = has_length(decoder) ? found->frames : -1;
   *info = (struct linnet_decoder_info){&sndfile_kind, decoder, found->samplerate, found->channels, frames};
   return LINNET_OK;
 }

@@ -58,6 +58,10 @@ enum { LINNET_CHANNEL_MIX = -1 };
 #define LINNET_AUDIO_MAX_PIPE_BYTES ((size_t)1 << 30)
 #define LINNET_AUDIO_MAX_RAW_CHANNELS 64
 
+/* Seconds that a part of an input may end after it: segments often end a little after their recording. They are cut
+ * there in silence, as by Kaldi's extract-segments, whose --max-overshoot has this default. */
+#define LINNET_AUDIO_MAX_OVERSHOOT 0.5
+
 struct linnet_audio_settings {
   size_t size;                          /* set by ..._default */
   double sample_rate;                   /* of the samples that linnet_audio_read returns, in Hz; default 16000 */
@@ -91,8 +95,13 @@ LINNET_API enum linnet_status linnet_audio_open_memory(struct linnet_context *co
 
 /* Restricts reading to the time from `start` to `end` seconds. A negative `end` means the end of the input. Call it
  * only before the first read. LINNET_ERROR_ARGUMENT if `start` is after the end of an input of known length. A part
- * that ends more than 0.5 s after the input is cut, with a warning to the log callback. */
+ * that ends more than LINNET_AUDIO_MAX_OVERSHOOT after the input is cut, with a warning to the log callback. */
 LINNET_API enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end);
+
+/* Looks for the end that the header of a WAV, FLAC or Ogg file announces, without decoding what is before it.
+ * LINNET_ERROR_FORMAT if the file ends early; the error names the second and, for WAV, the length in the header. After
+ * that the object can only be destroyed. Files of other formats, and raw PCM, pass. */
+LINNET_API enum linnet_status linnet_audio_check_end(struct linnet_audio *audio);
 
 /* Opening and reading can be cancelled (linnet_cancel_fn), even while they wait for a pipe. After that the object can
  * only be destroyed.

@@ -15,9 +15,6 @@
 
 #include "common/tool.h"
 
-/* Kaldi tolerates segments that end this many seconds after their recording. */
-static const double END_TOLERANCE = 0.05;
-
 enum fault {
   EMPTY_LINE,
   LINE_END,
@@ -37,24 +34,25 @@ enum fault {
   FAULTS
 };
 
-/* The remedies. */
+/* The remedies, with what --fix does of them. */
 static const char *const remedies[FAULTS] = {
-    [EMPTY_LINE] = "remove the line",
+    [EMPTY_LINE] = "remove the line (--fix does)",
     [LINE_END] = "end each line with one line feed (--fix does)",
     [MARK] = "remove these three bytes (--fix does)",
-    [CHARACTERS] = "correct the line, or remove the id from all files",
-    [UNSORTED] = "sort the file with LC_ALL=C sort",
-    [DUPLICATE] = "keep one of the lines",
-    [ABSENT] = "add the line, or remove the id from all files",
-    [UNKNOWN] = "remove the line, or add the id there",
-    [FIELDS] = "correct the line, or remove the id from all files",
-    [NO_FILE] = ("correct the path, or remove the id from all files; a relative path may start in the data folder, in "
-                 "one of the two folders above it, or in the current folder"),
+    [CHARACTERS] = "correct the line, or remove the id from all files (--fix removes it)",
+    [UNSORTED] = "sort the file with LC_ALL=C sort (--fix does)",
+    [DUPLICATE] = "keep one of the lines (--fix keeps the first)",
+    [ABSENT] = "add the line there, or remove the id from all files (--fix removes it)",
+    [UNKNOWN] = "remove the line (--fix does), or add the id there",
+    [FIELDS] = "correct the line, or remove the id from all files (--fix removes it)",
+    [NO_FILE] =
+        ("correct the path, or remove the id from all files (--fix removes it); a relative path may start in the "
+         "data folder, in one of the two folders above it, or in the current folder"),
     [NO_LIST] = "add the file, or name the right folder",
-    [NO_AUDIO] = "replace the file, or remove the id from all files",
-    [OUTSIDE] = "correct the times, or remove the id from all files",
-    [ORDER] = "begin the ids of utterances with their speakers, in all files (--fix does not)",
-    [SPEAKERS] = "make a new spk2utt from utt2spk",
+    [NO_AUDIO] = "replace the file, or remove the id from all files (--fix removes it)",
+    [OUTSIDE] = "correct the times, or remove the id from all files (--fix removes it)",
+    [ORDER] = "correct the speaker, or begin the ids with the speaker and '-' in all files (--fix does neither)",
+    [SPEAKERS] = "make a new spk2utt from utt2spk (--fix does)",
 };
 
 struct check {
@@ -62,6 +60,8 @@ struct check {
   struct data_lists *lists;
   const struct data_check_settings *settings;
   size_t counts[DATA_LISTS][FAULTS], total;
+  struct data_kinds kinds; /* of the recordings that were opened */
+  size_t commands;         /* recordings that are outputs of commands */
 };
 
 /* A fault of a line, or of the whole file (NULL). */
@@ -97,22 +97,56 @@ static void report_rest(const struct check *check) {
                    check->counts[list][fault] - check->settings->max_faults, remedies[fault]);
 }
 
+/* What is no fault, but good to know. */
+static void print_notes(struct check *check) {
+  const char *folder = check->lists->folder;
+  data_kinds_print(&check->kinds, folder);
+  if (check->commands > 0)
+    printf("%s/wav.scp: %zu recording%s of commands, which were not run; no fault\n", folder, check->commands,
+           check->commands == 1 ? " is the output" : "s are outputs");
+}
+
 /* --- every list by itself ----------------------------------------------------------------------------------------- */
+
+/* Reports the fewest lines without which the ids, or the speakers, of the others are in order. A line that stands
+ * twice in `lines`, one after the other, counts as two. `lines` is NULL if there was no memory for it. */
+static void report_misplaced(struct check *check, enum data_list list, const struct data_line **lines, size_t count,
+                             bool by_speaker) {
+  const char **names = calloc(count + 1, sizeof *names);
+  size_t *rivals = calloc(count + 1, sizeof *rivals);
+  for (size_t i = 0; names && lines && i < count; i++)
+    names[i] = by_speaker ? lines[i]->value : lines[i]->key;
+  if (!lines || !names || !rivals || !data_find_misplaced(names, count, rivals))
+    check->total += (size_t)tool_fail("%s: out of memory", check->lists->folder);
+  else
+    for (size_t i = 0; i < count; i++) {
+      const struct data_line *line = lines[i], *other = lines[rivals[i]];
+      if (line == other || (i > 0 && line == lines[i - 1]))
+        continue;
+      if (by_speaker)
+        report(check, list, line, ORDER, "has speaker %.100s, but %.100s %s it has %.100s", line->value, other->key,
+               rivals[i] < i ? "before" : "after", other->value);
+      else
+        report(check, list, line, UNSORTED, "comes %s %.100s", rivals[i] < i ? "after" : "before", other->key);
+    }
+  free(names);
+  free(rivals);
+}
 
 static void check_order(struct check *check, enum data_list list) {
   const struct data_file *file = &check->lists->files[list];
-  const char *greatest = "";
-  for (size_t i = 0; i < file->count; i++) {
+  const struct data_line **lines = calloc(file->count + 1, sizeof *lines);
+  size_t count = 0;
+  for (size_t i = 0; lines && i < file->count; i++) {
     struct data_line *line = &file->lines[i];
-    if (!*line->key) {
-      line->bad = true;
+    line->bad = !*line->key;
+    if (line->bad)
       report(check, list, line, EMPTY_LINE, "the line is empty");
-    } else if (strcmp(line->key, greatest) < 0) {
-      report(check, list, line, UNSORTED, "comes after %.100s", greatest);
-    } else {
-      greatest = line->key;
-    }
+    else
+      lines[count++] = line;
   }
+  report_misplaced(check, list, lines, count, false);
+  free(lines);
 }
 
 static void check_duplicates(struct check *check, enum data_list list) {
@@ -129,21 +163,27 @@ static void check_duplicates(struct check *check, enum data_list list) {
   }
 }
 
+/* Carriage returns are usually in all lines: one fault for the file. */
 static void check_line_ends(struct check *check, enum data_list list) {
   const struct data_file *file = &check->lists->files[list];
+  struct data_line first = {.key = ""}, last = {.key = ""};
+  size_t count = 0;
+  if (!file->raw)
+    return;
   const char *end = file->raw + file->bytes;
-  size_t number = 1;
-  if (file->raw && data_text_mark(file->raw) > 0)
+  if (data_text_mark(file->raw) > 0)
     report(check, list, NULL, MARK, "begins with the byte order mark of UTF-8");
-  for (const char *at = file->raw; at < end; number++) {
+  for (const char *at = file->raw; at < end;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
-    const struct data_line line = {.key = "", .number = number};
-    if (memchr(at, '\r', (size_t)((newline ? newline : end) - at)))
-      report(check, list, &line, LINE_END, "has a carriage return");
-    if (!newline)
-      report(check, list, &line, LINE_END, "the last line has no line feed");
+    last.number++;
+    if (memchr(at, '\r', (size_t)((newline ? newline : end) - at)) && count++ == 0)
+      first = last;
     at = newline ? newline + 1 : end;
   }
+  if (count > 0)
+    report(check, list, &first, LINE_END, "carriage returns in %zu of %zu lines, this one first", count, last.number);
+  if (file->bytes > 0 && end[-1] != '\n')
+    report(check, list, &last, LINE_END, "the last line has no line feed");
 }
 
 static void check_transcripts(struct check *check, enum data_list list) {
@@ -190,6 +230,7 @@ static bool is_channel(const char *value) {
 static const char *fault_of_value(enum data_list list, const char *value) {
   switch (list) {
   case DATA_WAV:
+    return strcmp(value, "|") == 0 ? "has an empty command" : *value ? NULL : "is not followed by a file";
   case DATA_FEATS:
   case DATA_CMVN:
   case DATA_VAD:
@@ -270,7 +311,8 @@ static bool find_recording(const struct check *check, const char *value, char *p
   return found && (size_t)snprintf(path + end, size - end, "%s", value + length) < size - end;
 }
 
-/* Opens a recording and returns its length in seconds; negative: unknown, but there are samples. */
+/* Opens a recording and returns its length in seconds; negative: unknown, but there are samples. False if it cannot be
+ * read, or ends before the length in its header. */
 static bool open_recording(struct check *check, const char *path, double *seconds) {
   struct linnet_audio *audio = NULL;
   float sample;
@@ -281,6 +323,10 @@ static bool open_recording(struct check *check, const char *path, double *second
   *seconds = linnet_audio_seconds(audio);
   if (*seconds < 0)
     status = linnet_audio_read(audio, &sample, 1, &count);
+  if (status == LINNET_OK)
+    status = linnet_audio_check_end(audio);
+  if (status == LINNET_OK)
+    data_kinds_add(&check->kinds, linnet_audio_input_rate(audio), linnet_audio_num_input_channels(audio));
   if (status == LINNET_END)
     *seconds = 0;
   linnet_audio_destroy(audio);
@@ -297,11 +343,16 @@ static double *check_recordings(struct check *check) {
     struct data_line *line = &wav->lines[i];
     size_t length = strlen(line->value);
     seconds[i] = -1;
-    if (line->bad || line->value[length - 1] == '|')
+    const bool is_command = !line->bad && line->value[length - 1] == '|';
+    check->commands += is_command;
+    if (line->bad || is_command)
       continue;
     line->bad = true;
     if (!find_recording(check, line->value, path, sizeof path, &status))
-      report(check, DATA_WAV, line, NO_FILE, "%.300s: %s", line->value, strerror(errno));
+      report(check, DATA_WAV, line, NO_FILE, "%.300s: %s%s", line->value, strerror(errno),
+             strpbrk(line->value, " \t") ? " (a command ends with |)" : "");
+    else if (S_ISDIR(status.st_mode))
+      report(check, DATA_WAV, line, NO_FILE, "%.300s: is a folder", line->value);
     else if (status.st_size == 0)
       report(check, DATA_WAV, line, NO_AUDIO, "%.300s: is empty", line->value);
     else if (check->settings->open_audio && S_ISREG(status.st_mode) && !open_recording(check, path, &seconds[i]))
@@ -329,6 +380,8 @@ static void check_script(struct check *check, enum data_list list) {
     line->bad = true;
     if (!find_file(check, name, path, sizeof path, &status))
       report(check, list, line, NO_FILE, "%.300s: %s", name, strerror(errno));
+    else if (S_ISDIR(status.st_mode))
+      report(check, list, line, NO_FILE, "%.300s: is a folder", name);
     else if (line->value[length] && offset >= (unsigned long long)status.st_size)
       report(check, list, line, NO_FILE, "%.300s: ends before byte %llu", name, offset);
     else
@@ -347,8 +400,8 @@ static bool read_seconds(const char **rest, double *seconds) {
   return end > field && !*end && isfinite(*seconds);
 }
 
-/* "recording start end"; end -1 is the recording's end. Marks the recording as used. */
-static void check_segment(struct check *check, struct data_line *line, const double *seconds, bool *used) {
+/* "recording start end"; end -1 is the recording's end. */
+static void check_segment(struct check *check, struct data_line *line, const double *seconds) {
   const struct data_file *wav = &check->lists->files[DATA_WAV];
   char recording[LINNET_KALDI_MAX_KEY + 1];
   double start = 0, end = 0;
@@ -360,78 +413,99 @@ static void check_segment(struct check *check, struct data_line *line, const dou
   }
   const struct data_line *found = data_file_find(wav, recording);
   double length = found ? seconds[found - wav->lines] : -1;
-  if (found)
-    used[found - wav->lines] = true;
-  if (!found)
+  if (!found && !data_file_names(wav, recording))
     report(check, DATA_SEGMENTS, line, UNKNOWN, "is part of %.100s, which is missing in wav.scp", recording);
   else if (start < 0 || (end >= 0 && end <= start))
     report(check, DATA_SEGMENTS, line, OUTSIDE, "runs from %g to %g s", start, end);
-  else if (length >= 0 && (start >= length || end > length + END_TOLERANCE))
+  else if (length >= 0 && (start >= length || end > length + LINNET_AUDIO_MAX_OVERSHOOT))
     report(check, DATA_SEGMENTS, line, OUTSIDE, "runs from %g to %g s, but %.100s has %g s", start, end, recording,
            length);
   else
-    line->bad = false;
+    line->bad = !found;
+}
+
+/* Marks the recordings of which there are segments, also bad ones. */
+static void mark_used(const struct data_file *segments, const struct data_file *wav, bool *used) {
+  char recording[LINNET_KALDI_MAX_KEY + 1];
+  for (size_t i = 0; i < segments->count; i++) {
+    const struct data_line *found = NULL;
+    if (data_next_field(segments->lines[i].value, recording, sizeof recording))
+      found = data_file_find(wav, recording);
+    if (found)
+      used[found - wav->lines] = true;
+  }
 }
 
 static void check_audio(struct check *check) {
   double *seconds = check_recordings(check);
   struct data_file *segments = &check->lists->files[DATA_SEGMENTS], *wav = &check->lists->files[DATA_WAV];
   bool *used = calloc(wav->count + 1, sizeof *used);
-  for (size_t i = 0; seconds && used && i < segments->count; i++)
+  for (size_t i = 0; seconds && i < segments->count; i++)
     if (!segments->lines[i].bad)
-      check_segment(check, &segments->lines[i], seconds, used);
+      check_segment(check, &segments->lines[i], seconds);
+  if (used)
+    mark_used(segments, wav, used);
   for (size_t i = 0; used && segments->path && i < wav->count; i++)
     if (!wav->lines[i].bad && !used[i])
-      report(check, DATA_WAV, &wav->lines[i], UNKNOWN, "is in no good line of segments");
+      report(check, DATA_WAV, &wav->lines[i], UNKNOWN, "is in no line of segments");
   free(used);
   free(seconds);
 }
 
 /* --- speakers ----------------------------------------------------------------------------------------------------- */
 
-/* If the list is sorted by utterance, its speakers must be sorted too: Kaldi's programs read both in parallel. */
+/* If the list is sorted by utterance, its speakers must be sorted too: Kaldi's programs read both in parallel. Lines
+ * whose ids begin with the speaker are more likely to be right. */
 static void check_speaker_order(struct check *check) {
   const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK];
-  const char *greatest = "";
-  for (size_t i = 0; i < utt2spk->sorted; i++) {
+  const struct data_line **lines = calloc(2 * utt2spk->sorted + 1, sizeof *lines);
+  size_t count = 0;
+  for (size_t i = 0; lines && i < utt2spk->sorted; i++) {
     const struct data_line *line = utt2spk->order[i];
-    if (line->bad)
-      continue;
-    if (strcmp(line->value, greatest) < 0)
-      report(check, DATA_UTT2SPK, line, ORDER, "has speaker %.100s, but an id before it has %.100s", line->value,
-             greatest);
-    else
-      greatest = line->value;
+    const bool likely = strncmp(line->key, line->value, strlen(line->value)) == 0;
+    for (int copy = 0; !line->bad && copy <= likely; copy++)
+      lines[count++] = line;
   }
+  report_misplaced(check, DATA_UTT2SPK, lines, count, true);
+  free(lines);
 }
 
-/* Each utterance of spk2utt must have the same speaker in utt2spk. Comparing the counts shows whether one is missing.
- */
+/* The number of ids in a list. */
+static size_t count_ids(const struct data_file *file) {
+  size_t count = 0;
+  for (size_t i = 0; i < file->sorted; i++)
+    count += i == 0 || strcmp(file->order[i - 1]->key, file->order[i]->key) != 0;
+  return count;
+}
+
+/* Each utterance of spk2utt must have the same speaker in utt2spk, if its line there is good. If all have, comparing
+ * the counts shows whether one is missing. */
 static void check_spk2utt(struct check *check) {
   const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK], *spk2utt = &check->lists->files[DATA_SPK2UTT];
+  const size_t wanted = count_ids(utt2spk);
   char id[LINNET_KALDI_MAX_KEY + 1];
-  size_t named = 0, wanted = 0;
+  size_t named = 0;
   for (size_t i = 0; i < spk2utt->count; i++) {
     const struct data_line *line = &spk2utt->lines[i];
     char before[LINNET_KALDI_MAX_KEY + 1] = "";
     for (const char *at = line->value; (at = data_next_field(at, id, sizeof id)); named++) {
       const struct data_line *found = data_file_find(utt2spk, id);
-      if (!found || strcmp(found->value, line->key) != 0)
+      if (found ? strcmp(found->value, line->key) != 0 : !data_file_names(utt2spk, id))
         report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s, but utt2spk gives it %s%.100s", id,
                found ? "the speaker " : "no ", found ? found->value : "speaker");
-      else if (strcmp(id, before) < 0)
+      else if (strcmp(id, before) <= 0)
         report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s after %.100s", id, before);
       memcpy(before, id, strlen(id) + 1);
     }
   }
-  for (size_t i = 0; i < utt2spk->count; i++)
-    wanted += !utt2spk->lines[i].bad;
-  if (named != wanted)
+  if (named != wanted && check->counts[DATA_SPK2UTT][SPEAKERS] == 0)
     report(check, DATA_SPK2UTT, NULL, SPEAKERS, "has %zu utterance%s, but utt2spk has %zu", named, linnet_plural(named),
            wanted);
 }
 
 /* --- the lists among each other ----------------------------------------------------------------------------------- */
+
+/* A bad line is a fault already: the lines of its id in other lists are bad, too, but no faults. */
 
 /* Reports keys of `list` that `all` lacks. */
 static void check_known(struct check *check, enum data_list list, const struct data_file *all) {
@@ -441,7 +515,8 @@ static void check_known(struct check *check, enum data_list list, const struct d
     if (line->bad || data_file_find(all, line->key))
       continue;
     line->bad = true;
-    report(check, list, line, UNKNOWN, "is missing in %s", all->name);
+    if (!data_file_names(all, line->key))
+      report(check, list, line, UNKNOWN, "is missing in %s", all->name);
   }
 }
 
@@ -450,8 +525,8 @@ static void check_complete(struct check *check, enum data_list list, const struc
   const struct data_file *file = &check->lists->files[list];
   enum data_list owner = (enum data_list)(all - check->lists->files);
   for (size_t i = 0; i < all->count; i++)
-    if (!all->lines[i].bad && !data_file_find(file, all->lines[i].key))
-      report(check, owner, &all->lines[i], ABSENT, "has no correct line in %s", file->name);
+    if (!all->lines[i].bad && !data_file_names(file, all->lines[i].key))
+      report(check, owner, &all->lines[i], ABSENT, "has no line in %s", file->name);
 }
 
 static void check_utterances(struct check *check) {
@@ -477,22 +552,36 @@ static void check_recording_lists(struct check *check) {
     }
 }
 
+/* Reports speakers of utt2spk that `list` lacks, each with one of its utterances. */
+static void check_each_speaker(struct check *check, enum data_list list) {
+  const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK], *file = &check->lists->files[list];
+  const char *last = "";
+  for (size_t i = 0; i < utt2spk->sorted; i++) {
+    const struct data_line *line = utt2spk->order[i];
+    if (line->bad || strcmp(line->value, last) == 0)
+      continue;
+    last = line->value;
+    if (!data_file_names(file, last))
+      report(check, DATA_UTT2SPK, line, ABSENT, "has speaker %.100s, who has no line in %s", last, file->name);
+  }
+}
+
 static void check_speakers(struct check *check) {
   static const enum data_list others[] = {DATA_GENDER, DATA_CMVN};
   const struct data_file *files = check->lists->files;
   if (!files[DATA_UTT2SPK].path)
     return;
   check_speaker_order(check);
-  if (!files[DATA_SPK2UTT].path) {
+  if (files[DATA_SPK2UTT].path)
+    check_spk2utt(check);
+  else
     report(check, DATA_SPK2UTT, NULL, SPEAKERS, "is missing");
-    return;
-  }
-  check_spk2utt(check);
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (files[others[i]].path) {
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    if (files[others[i]].path)
+      check_each_speaker(check, others[i]);
+    if (files[others[i]].path && files[DATA_SPK2UTT].path)
       check_known(check, others[i], &files[DATA_SPK2UTT]);
-      check_complete(check, others[i], &files[DATA_SPK2UTT]);
-    }
+  }
 }
 
 static void check_presence(struct check *check) {
@@ -529,5 +618,6 @@ size_t data_check(struct linnet_context *context, struct data_lists *lists,
   check_recording_lists(&check);
   check_speakers(&check);
   report_rest(&check);
+  print_notes(&check);
   return check.total;
 }

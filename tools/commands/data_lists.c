@@ -33,6 +33,11 @@ char *data_lists_path(const struct data_lists *lists, const char *name) {
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
+/* Whether a file begins with a byte order mark of UTF-16, as text of some programs for Windows does. */
+static bool is_utf16(const struct data_file *file) {
+  return file->bytes >= 2 && (memcmp(file->raw, "\xFF\xFE", 2) == 0 || memcmp(file->raw, "\xFE\xFF", 2) == 0);
+}
+
 /* The file's bytes with a zero at their end. */
 static bool load(struct data_file *file) {
   struct stat status;
@@ -47,10 +52,11 @@ static bool load(struct data_file *file) {
     tool_fail("%s: %s", file->path, strerror(errno));
   if (stream)
     fclose(stream);
-  if (good && memchr(file->raw, 0, file->bytes)) {
-    tool_fail("%s: is binary, but should be text", file->path);
-    return false;
-  }
+  if (good && is_utf16(file))
+    return tool_fail("%s: is UTF-16, but should be UTF-8: convert it with iconv -f UTF-16 -t UTF-8", file->path) ==
+           TOOL_OK;
+  if (good && memchr(file->raw, 0, file->bytes))
+    return tool_fail("%s: is binary, but should be text", file->path) == TOOL_OK;
   return good;
 }
 
@@ -159,7 +165,8 @@ void data_lists_close(struct data_lists *lists) {
 
 /* --- looking up --------------------------------------------------------------------------------------------------- */
 
-struct data_line *data_file_find(const struct data_file *file, const char *key) {
+/* The first line in order[] whose key is not before `key`. */
+static size_t find_place(const struct data_file *file, const char *key) {
   size_t low = 0, high = file->sorted;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -168,10 +175,19 @@ struct data_line *data_file_find(const struct data_file *file, const char *key) 
     else
       high = middle;
   }
-  for (; low < file->sorted && strcmp(file->order[low]->key, key) == 0; low++)
-    if (!file->order[low]->bad)
-      return file->order[low];
+  return low;
+}
+
+struct data_line *data_file_find(const struct data_file *file, const char *key) {
+  for (size_t i = find_place(file, key); i < file->sorted && strcmp(file->order[i]->key, key) == 0; i++)
+    if (!file->order[i]->bad)
+      return file->order[i];
   return NULL;
+}
+
+bool data_file_names(const struct data_file *file, const char *key) {
+  const size_t place = find_place(file, key);
+  return place < file->sorted && strcmp(file->order[place]->key, key) == 0;
 }
 
 const struct data_file *data_lists_utterances(const struct data_lists *lists) {

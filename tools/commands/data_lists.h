@@ -63,6 +63,9 @@ char *data_lists_path(const struct data_lists *lists, const char *name);
 /* The first line with this key that is not bad; NULL: none. */
 struct data_line *data_file_find(const struct data_file *file, const char *key);
 
+/* Whether a line has this key, be it bad. */
+bool data_file_names(const struct data_file *file, const char *key);
+
 /* The list that names the utterances: the first that exists of utt2spk, segments, wav.scp, feats.scp; NULL: none. */
 const struct data_file *data_lists_utterances(const struct data_lists *lists);
 
@@ -80,6 +83,31 @@ const char *data_text_fault(const char *text);
 
 /* The first word of a text that Kaldi reserves for itself; NULL: none. */
 const char *data_text_reserved(const char *text);
+
+/* --- order (data_order.c) ----------------------------------------------------------------------------------------- */
+
+/* Finds the fewest names without which the others are in order. rivals[i] is then another name that name i should not
+ * be before or after, and i itself if name i is in its place. False without memory. */
+bool data_find_misplaced(const char *const *names, size_t count, size_t *rivals);
+
+/* --- kinds of audio (data_kinds.c) -------------------------------------------------------------------------------- */
+
+enum { DATA_MAX_KINDS = 8 };
+
+/* Initialise it with zeros. */
+struct data_kinds {
+  struct data_kind {
+    double rate;
+    size_t channels, recordings;
+  } kinds[DATA_MAX_KINDS];
+  size_t count, others; /* kinds, and recordings of kinds that found no room */
+};
+
+/* Counts a recording. */
+void data_kinds_add(struct data_kinds *kinds, double rate, size_t channels);
+
+/* Prints a line if there is more than one kind. */
+void data_kinds_print(struct data_kinds *kinds, const char *folder);
 
 /* --- checks (data_check.c) ---------------------------------------------------------------------------------------- */
 

@@ -32,6 +32,7 @@ static void read_some(const uint8_t *data, size_t size, const struct linnet_audi
     for (size_t j = 0; j < count; j++)
       demand(isfinite(samples[j]));
   }
+  (void)linnet_audio_check_end(audio);
   linnet_audio_destroy(audio);
 }
 

@@ -222,6 +222,7 @@ static void refuse_audio(void) {
   REFUSES(linnet_augment_room(NULL, &room, key, 16000, floats, 1));
   REFUSES(linnet_augment_room(f.context, NULL, key, 16000, floats, 1));
   REFUSES(linnet_cmvn_accumulate_frames(NULL, LINNET_CMVN_ALL_FRAMES, floats, 1));
+  REFUSES(linnet_audio_check_end(NULL));
   REFUSES(linnet_audio_open(NULL, "x", NULL, (void *)&out));
   REFUSES(linnet_audio_open(f.context, NULL, NULL, (void *)&out));
   REFUSES(linnet_audio_open(f.context, "x", NULL, NULL));

@@ -96,7 +96,7 @@ static int incomplete;
 
 static void count_warnings(void *user, enum linnet_log_level level, const char *message) {
   (void)user;
-  incomplete += level == LINNET_LOG_WARNING && strstr(message, "announces 2000 more bytes") != NULL;
+  incomplete += level == LINNET_LOG_WARNING && strstr(message, "announces 0.25 seconds") != NULL;
 }
 
 static void test_incomplete_wav(const float *signal) {
@@ -143,6 +143,20 @@ static void keep_warning(void *user, enum linnet_log_level level, const char *me
     snprintf(last_warning, sizeof last_warning, "%s", message);
 }
 
+/* linnet_audio_check_end of the first `size` bytes gives an error with `expected`; "": none. */
+static void check_announced(const char *name, const struct file *file, size_t size, const char *expected) {
+  struct linnet_audio *audio = NULL;
+  int saved = silence();
+  enum linnet_status status = linnet_audio_open_memory(context, file->data, size, NULL, &audio);
+  if (status == LINNET_OK)
+    status = linnet_audio_check_end(audio);
+  restore(saved);
+  CHECK(status == (*expected ? LINNET_ERROR_FORMAT : LINNET_OK) &&
+            (!*expected || strstr(linnet_context_error(context), expected)),
+        "%s of %zu bytes: status %d, %s", name, size, (int)status, linnet_context_error(context));
+  linnet_audio_destroy(audio);
+}
+
 /* What decodes of the first `size` bytes is read, with a warning that contains `expected` ("": none). */
 static void check_end(const char *name, const struct file *file, size_t size, const char *expected) {
   struct linnet_context_settings settings;
@@ -173,12 +187,16 @@ static void check_end(const char *name, const struct file *file, size_t size, co
 static void test_early_ends(void) {
   const size_t frames = 30 * SECOND;
   static const struct {
-    const char *name, *warning;
+    const char *name, *warning, *end;
     int format;
-  } kinds[] = {{"FLAC", "flac decoder lost sync: is the file complete?", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
-               {"Vorbis", "its last page is cut: is the file complete?", SF_FORMAT_OGG | SF_FORMAT_VORBIS},
-               {"Opus", "its last page is cut: is the file complete?", SF_FORMAT_OGG | SF_FORMAT_OPUS},
-               {"MP3", "its header announces 30.", SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III}};
+  } kinds[] = {
+      {"WAV", "its header announces 30.00 seconds", "no audio after 15.00 seconds", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
+      {"ADPCM", "its header announces 30.0", "no audio after 15.00 seconds", SF_FORMAT_WAV | SF_FORMAT_IMA_ADPCM},
+      {"FLAC", "flac decoder lost sync: is the file complete?", "no audio after 14.",
+       SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
+      {"Vorbis", "its last page is cut: is the file complete?", "no audio after 1", SF_FORMAT_OGG | SF_FORMAT_VORBIS},
+      {"Opus", "its last page is cut: is the file complete?", "no audio after 1", SF_FORMAT_OGG | SF_FORMAT_OPUS},
+      {"MP3", "its header announces 30.", "", SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III}};
   float *signal = make_signal(frames);
   struct test_random random = {3};
   for (size_t i = 0; i < frames; i++) /* noise: many bytes per second */
@@ -189,7 +207,10 @@ static void test_early_ends(void) {
       continue;
     check_end(kinds[i].name, &file, (size_t)file.size, "");
     check_end(kinds[i].name, &file, (size_t)file.size / 2, kinds[i].warning);
-    if ((kinds[i].format & SF_FORMAT_TYPEMASK) != SF_FORMAT_FLAC) { /* the file twice */
+    check_announced(kinds[i].name, &file, (size_t)file.size, "");
+    check_announced(kinds[i].name, &file, (size_t)file.size / 2, kinds[i].end);
+    const int container = kinds[i].format & SF_FORMAT_TYPEMASK;
+    if (container == SF_FORMAT_OGG || container == SF_FORMAT_MPEG) { /* the file twice */
       struct file both = {.data = malloc(2 * (size_t)file.size), .size = 2 * file.size};
       memcpy(both.data, file.data, (size_t)file.size);
       memcpy(both.data + file.size, file.data, (size_t)file.size);
@@ -377,6 +398,7 @@ static void check_part(const char *name, const struct file *file, double start, 
   REQUIRE(linnet_audio_open_memory(context, file->data, (size_t)file->size, NULL, &audio) == LINNET_OK, "%s",
           linnet_context_error(context));
   CHECK(linnet_audio_select(audio, start, end) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_audio_check_end(audio) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_audio_read_all(audio, &samples, &n) == LINNET_OK && n == count, "%s %g to %g s: %zu samples of %zu",
         name, start, end, n, count);
   for (size_t i = 0; i < n && i < count; i++)
