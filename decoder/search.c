@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "decoder/grammar/grammar.h"
 #include "decoder/output/spans.h"
+#include "decoder/words/hotwords.h"
 
 enum { DEFAULT_BEAM = 50, MAX_SYMBOLS = 1 << 24 };
 
@@ -102,45 +104,63 @@ static enum linnet_status load_word_model(struct linnet_search *s, const struct 
                      tokens - 2);
 }
 
-static enum linnet_status load_grammar(struct linnet_search *s, const struct linnet_source *source) {
-  LINNET_TRY(source->data ? linnet_grammar_load_memory(s->context, source->data, source->bytes,
-                                                       linnet_source_name(source), s->vocabulary.lexicon, &s->grammar)
-                          : linnet_grammar_load(s->context, source->path, s->vocabulary.lexicon, &s->grammar));
-  s->model = linnet_grammar_language_model(s->grammar);
-  linnet_grammar_lookahead(s->grammar, s->lookahead);
-  return LINNET_OK;
+static enum linnet_status allocate_lookahead(struct linnet_search *s, size_t tokens) {
+  s->words.lookahead = s->lookahead = linnet_calloc(s->context, tokens, sizeof *s->lookahead);
+  return s->lookahead ? LINNET_OK : linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %zu words", tokens);
 }
 
-/* Both n-grams and grammar give a language model and the lookahead. */
-static enum linnet_status load_language(struct linnet_search *s, const struct linnet_search_settings *settings) {
-  const bool grammar = linnet_source_given(&settings->grammar);
+static enum linnet_status load_language_model(struct linnet_search *s, const struct linnet_search_settings *settings) {
   const size_t tokens = linnet_lexicon_num_words(s->vocabulary.lexicon) + 2;
-  if (!grammar && !linnet_source_given(&settings->language_model))
-    return LINNET_OK;
   const char **names = linnet_calloc(s->context, tokens, sizeof *names);
-  s->lookahead = linnet_calloc(s->context, tokens, sizeof *s->lookahead);
-  enum linnet_status status = names && s->lookahead
-                                  ? LINNET_OK
-                                  : linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %zu words", tokens);
+  if (!names)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %zu words", tokens);
+  enum linnet_status status = allocate_lookahead(s, tokens);
   if (status == LINNET_OK)
-    status = grammar ? load_grammar(s, &settings->grammar) : load_word_model(s, settings, names, tokens);
+    status = load_word_model(s, settings, names, tokens);
   linnet_free(s->context, names);
   s->words.model = s->model;
-  s->words.lookahead = s->lookahead;
-  return status == LINNET_OK ? status : linnet_fail_setting(s->context, grammar ? "grammar" : "language_model", status);
+  return status == LINNET_OK ? status : linnet_fail_setting(s->context, "language_model", status);
 }
 
 /* --- the rest of a search for words ----------------------------------------------------------------------------- */
 
-static enum linnet_status load_hotwords(struct linnet_search *s, const struct linnet_source *source) {
-  if (!linnet_source_given(source))
-    return LINNET_OK;
+static enum linnet_status load_grammar(struct linnet_search *s, const struct linnet_source *source,
+                                       struct linnet_guesser *guesser) {
   enum linnet_status status =
-      source->data ? linnet_hotwords_load_memory(s->context, source->data, source->bytes, linnet_source_name(source),
-                                                 s->vocabulary.lexicon, &s->hotwords)
-                   : linnet_hotwords_load(s->context, source->path, s->vocabulary.lexicon, &s->hotwords);
+      linnet_grammar_open(s->context, source, linnet_source_name(source), s->vocabulary.lexicon, guesser, &s->grammar);
+  if (status != LINNET_OK)
+    return linnet_fail_setting(s->context, "grammar", status);
+  s->words.model = s->model = linnet_grammar_language_model(s->grammar);
+  return LINNET_OK;
+}
+
+static enum linnet_status load_hotwords(struct linnet_search *s, const struct linnet_source *source,
+                                        struct linnet_guesser *guesser) {
+  enum linnet_status status = linnet_hotwords_open(s->context, source, linnet_source_name(source),
+                                                   s->vocabulary.lexicon, guesser, &s->hotwords);
   s->words.hotwords = s->hotwords;
   return status == LINNET_OK ? status : linnet_fail_setting(s->context, "hotwords", status);
+}
+
+/* Both may add words to the lexicon. The grammar comes last, because it counts them. */
+static enum linnet_status load_phrases(struct linnet_search *s, const struct linnet_search_settings *settings) {
+  struct linnet_guesser guesser = {.context = s->context, .lexicon = s->vocabulary.lexicon, .model = &settings->g2p};
+  enum linnet_status status = LINNET_OK;
+  if (linnet_source_given(&settings->hotwords))
+    status = load_hotwords(s, &settings->hotwords, &guesser);
+  if (status == LINNET_OK && linnet_source_given(&settings->grammar))
+    status = load_grammar(s, &settings->grammar, &guesser);
+  linnet_guesser_close(&guesser);
+  return status;
+}
+
+/* Grammar or language model give the lookahead. */
+static enum linnet_status load_language(struct linnet_search *s, const struct linnet_search_settings *settings) {
+  if (!s->grammar)
+    return linnet_source_given(&settings->language_model) ? load_language_model(s, settings) : LINNET_OK;
+  LINNET_TRY(allocate_lookahead(s, linnet_lexicon_num_words(s->vocabulary.lexicon) + 2));
+  linnet_grammar_lookahead(s->grammar, s->lookahead);
+  return LINNET_OK;
 }
 
 static enum linnet_status find_silences(struct linnet_search *s, const struct linnet_search_settings *settings) {
@@ -177,8 +197,8 @@ static enum linnet_status open_words(struct linnet_search *s, const struct linne
   if (status != LINNET_OK)
     return linnet_fail_setting(s->context, "lexicon", status);
   LINNET_TRY(find_silences(s, settings));
+  LINNET_TRY(load_phrases(s, settings));
   LINNET_TRY(load_language(s, settings));
-  LINNET_TRY(load_hotwords(s, &settings->hotwords));
   return linnet_word_search_create(s->context, s->vocabulary.lexicon, s->num_symbols, &s->words, &s->first);
 }
 

@@ -127,7 +127,7 @@ enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_st
 
 /* The settings of a recognizer in a JSON file (recognizer.h). */
 
-enum { LINNET_RECOGNIZER_PATHS = 8, LINNET_RECOGNIZER_SILENCES = 64 };
+enum { LINNET_RECOGNIZER_PATHS = 9, LINNET_RECOGNIZER_SILENCES = 64 };
 
 struct linnet_recognizer_file {
   struct linnet_context *context;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "decoder/g2p/g2p.h"
 #include "decoder/output/spans.h"
 
 void(linnet_text_aligner_settings_default)(struct linnet_text_aligner_settings *settings, size_t size) {
@@ -20,21 +21,13 @@ static enum linnet_status load_rules(struct linnet_text_aligner *a, const struct
   return linnet_text_normalizer_load(a->context, source->path, &a->normalizer);
 }
 
-static enum linnet_status load_g2p(struct linnet_text_aligner *a, const struct linnet_source *source) {
-  if (!linnet_source_given(source))
-    return LINNET_OK;
-  return source->data
-             ? linnet_g2p_load_memory(a->context, source->data, source->bytes, linnet_source_name(source), &a->g2p)
-             : linnet_g2p_load(a->context, source->path, &a->g2p);
-}
-
 static enum linnet_status open_aligner(struct linnet_text_aligner *a, const char *const *names, size_t num_symbols,
                                        const struct linnet_text_aligner_settings *settings) {
   LINNET_TRY(linnet_emission_delay_check(a->context, settings->emission_delay));
   a->emission_delay = settings->emission_delay;
   LINNET_TRY(linnet_vocabulary_open(&a->vocabulary, a->context, names, num_symbols, &settings->lexicon));
   LINNET_TRY(load_rules(a, &settings->rules));
-  return load_g2p(a, &settings->g2p);
+  return linnet_source_given(&settings->g2p) ? linnet_g2p_load_source(a->context, &settings->g2p, &a->g2p) : LINNET_OK;
 }
 
 enum linnet_status linnet_text_aligner_create(struct linnet_context *context, const char *const *names,

@@ -54,6 +54,13 @@ enum linnet_status linnet_text_open(struct linnet_context *context, const char *
   return status;
 }
 
+enum linnet_status linnet_text_open_source(struct linnet_context *context, const struct linnet_source *source,
+                                           const char *name, size_t max_bytes, struct linnet_text *text) {
+  if (source->path && !source->data)
+    return linnet_text_open(context, source->path, max_bytes, text);
+  return linnet_text_open_memory(context, source->data, source->bytes, name, max_bytes, text);
+}
+
 static const char separators[] = " \t\r\v\f";
 
 bool linnet_text_next_line(struct linnet_text *text) {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/base.h"
+#include "base/settings.h"
 
 /* Zero-initialise; release with linnet_text_close. Tokens point into `buffer` and live as long as it. */
 struct linnet_text {
@@ -21,6 +21,10 @@ struct linnet_text {
 enum linnet_status linnet_text_open(struct linnet_context *context, const char *path, size_t max_bytes,
                                     struct linnet_text *text);
 enum linnet_status linnet_text_open_memory(struct linnet_context *context, const void *data, size_t bytes,
+                                           const char *name, size_t max_bytes, struct linnet_text *text);
+
+/* One of both, as a setting says; `name` is that of memory. */
+enum linnet_status linnet_text_open_source(struct linnet_context *context, const struct linnet_source *source,
                                            const char *name, size_t max_bytes, struct linnet_text *text);
 
 /* Moves to the next line that is not blank; false at the end. */

@@ -9,6 +9,8 @@
 #define LINNET_G2P_INTERNAL_H
 
 #include <linnet/g2p.h>
+#include <linnet/lexicon.h>
+#include <linnet/source.h>
 
 #include "decoder/base/names.h"
 #include "decoder/ngram/ngram_model.h"
@@ -68,6 +70,18 @@ bool linnet_g2p_next_letter(const char **word, char letter[5]);
 /* The plain letters, in either case, that replace a letter which the model lacks: "e" for an E with an accent, "'" for
  * a curly apostrophe. NULL if there are none. */
 const char *linnet_g2p_plain_letters(const char *letter);
+
+/* Loads the model that a setting names. */
+enum linnet_status linnet_g2p_load_source(struct linnet_context *context, const struct linnet_source *source,
+                                          struct linnet_g2p **g2p);
+
+/* Guesses pronunciations of a word as labels of `symbols`, whose names have stress digits or not. put(user, ...) gets
+ * them, the most probable first; a failure of it ends the call. There are none for a word with letters that the model
+ * lacks, because a guess would skip these letters, and none for a word that is too long. */
+enum { LINNET_G2P_GUESSES = 3 };
+typedef enum linnet_status (*linnet_guess_fn)(void *user, const int *labels, size_t count, double probability);
+enum linnet_status linnet_g2p_guess(const struct linnet_g2p *g2p, struct linnet_context *context, const char *word,
+                                    const struct linnet_symbols *symbols, linnet_guess_fn put, void *user);
 
 /* The checksum of the file format: FNV-1a of 64 bits. */
 uint64_t linnet_g2p_checksum(const void *data, size_t bytes);

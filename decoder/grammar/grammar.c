@@ -48,7 +48,8 @@ void linnet_expression_append(struct linnet_grammar_source *source, uint32_t who
 
 enum linnet_status linnet_expression_word(struct linnet_grammar_source *source, const char *word, size_t line,
                                           uint32_t *expression) {
-  size_t index = linnet_lexicon_find(source->lexicon, word);
+  size_t index;
+  LINNET_TRY(linnet_guesser_find(source->guesser, source->lexicon, word, &index));
   if (index == LINNET_NOT_FOUND)
     return linnet_fail(source->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: '%.100s' is not in the lexicon %.100s: " LINNET_LEXICON_REMEDY, source->name, line,
@@ -209,14 +210,17 @@ static enum linnet_status parse(struct linnet_grammar_source *source, struct lin
   return LINNET_OK;
 }
 
-/* `opened` is the status of opening the text. */
-static enum linnet_status finish(struct linnet_context *context, enum linnet_status status, struct linnet_text *text,
-                                 const struct linnet_lexicon *lexicon, struct linnet_grammar **grammar) {
-  struct linnet_grammar_source source = {.context = context, .name = text->name, .lexicon = lexicon};
+enum linnet_status linnet_grammar_open(struct linnet_context *context, const struct linnet_source *file,
+                                       const char *name, const struct linnet_lexicon *lexicon,
+                                       struct linnet_guesser *guesser, struct linnet_grammar **grammar) {
+  struct linnet_text text = {.context = context, .name = name};
+  struct linnet_grammar_source source = {.context = context, .name = name, .lexicon = lexicon, .guesser = guesser};
   struct linnet_grammar *g = NULL;
+  *grammar = NULL;
   source.rule_names.context = context;
+  enum linnet_status status = linnet_text_open_source(context, file, name, MAX_BYTES, &text);
   if (status == LINNET_OK)
-    status = parse(&source, text);
+    status = parse(&source, &text);
   if (status == LINNET_OK) {
     g = linnet_calloc(context, 1, sizeof *g);
     status = g ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a grammar");
@@ -233,7 +237,7 @@ static enum linnet_status finish(struct linnet_context *context, enum linnet_sta
     status = linnet_automaton_create(&source, &g->automaton);
   }
   release_source(&source);
-  linnet_text_close(text);
+  linnet_text_close(&text);
   if (status == LINNET_OK)
     *grammar = g;
   else
@@ -241,29 +245,25 @@ static enum linnet_status finish(struct linnet_context *context, enum linnet_sta
   return status;
 }
 
-static enum linnet_status start(struct linnet_context *context, const void *source,
-                                const struct linnet_lexicon *lexicon, struct linnet_grammar **grammar) {
-  if (grammar)
-    *grammar = NULL;
-  if (!context || !source || !lexicon || !grammar)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_grammar_load: an argument is NULL");
-  return LINNET_OK;
-}
-
 enum linnet_status linnet_grammar_load(struct linnet_context *context, const char *path,
                                        const struct linnet_lexicon *lexicon, struct linnet_grammar **grammar) {
-  struct linnet_text text = {.context = context, .name = path};
-  LINNET_TRY(start(context, path, lexicon, grammar));
-  return finish(context, linnet_text_open(context, path, MAX_BYTES, &text), &text, lexicon, grammar);
+  const struct linnet_source source = {.path = path};
+  if (grammar)
+    *grammar = NULL;
+  if (!context || !path || !lexicon || !grammar)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_grammar_load: an argument is NULL");
+  return linnet_grammar_open(context, &source, path, lexicon, NULL, grammar);
 }
 
 enum linnet_status linnet_grammar_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                               const char *name, const struct linnet_lexicon *lexicon,
                                               struct linnet_grammar **grammar) {
-  struct linnet_text text = {.context = context, .name = name};
-  LINNET_TRY(start(context, data || bytes == 0 ? name : NULL, lexicon, grammar));
-  return finish(context, linnet_text_open_memory(context, data, bytes, name, MAX_BYTES, &text), &text, lexicon,
-                grammar);
+  const struct linnet_source source = {.data = data, .bytes = bytes};
+  if (grammar)
+    *grammar = NULL;
+  if (!context || (!data && bytes > 0) || !name || !lexicon || !grammar)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_grammar_load_memory: an argument is NULL");
+  return linnet_grammar_open(context, &source, name, lexicon, NULL, grammar);
 }
 
 void linnet_grammar_destroy(struct linnet_grammar *grammar) {

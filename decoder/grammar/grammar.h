@@ -6,6 +6,7 @@
 
 #include "decoder/base/names.h"
 #include "decoder/base/text_file.h"
+#include "decoder/words/guesser.h"
 
 #define LINNET_NO_EXPRESSION UINT32_MAX
 
@@ -37,6 +38,7 @@ struct linnet_grammar_source {
   struct linnet_context *context;
   const char *name; /* for messages */
   const struct linnet_lexicon *lexicon;
+  struct linnet_guesser *guesser; /* or NULL */
   struct linnet_expression *expressions;
   size_t count, capacity;
   struct linnet_names rule_names;
@@ -44,6 +46,12 @@ struct linnet_grammar_source {
   size_t rule_capacity;
   uint32_t root;
 };
+
+/* linnet_grammar_load and linnet_grammar_load_memory. The guesser guesses the words that its lexicon, which must be
+ * `lexicon`, lacks; NULL: they are errors. */
+enum linnet_status linnet_grammar_open(struct linnet_context *context, const struct linnet_source *file,
+                                       const char *name, const struct linnet_lexicon *lexicon,
+                                       struct linnet_guesser *guesser, struct linnet_grammar **grammar);
 
 /* A new expression, LINNET_NO_EXPRESSION without memory; and a function that appends a part to one. */
 uint32_t linnet_expression_add(struct linnet_grammar_source *source, enum linnet_expression_kind kind, uint32_t value,

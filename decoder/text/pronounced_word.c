@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "decoder/base/text_file.h"
+#include "decoder/g2p/g2p.h"
 #include "decoder/text/pronounced_text.h"
 
-/* Maximum numbers: guesses per word, and combinations of pronunciations of several words. */
-enum { GUESSES = 3, COMBINATIONS = 8, MAX_WORDS = LINNET_SPOKEN_MAX_BYTES / 2 };
+/* Maximum number of combinations of pronunciations of several words. */
+enum { COMBINATIONS = 8, MAX_WORDS = LINNET_SPOKEN_MAX_BYTES / 2 };
 
 /* A spoken word, from the lexicon or guessed. */
 struct spoken_word {
@@ -20,56 +21,12 @@ static const struct linnet_symbols *phones_of(const struct linnet_pronouncer *p)
   return p->settings->phones ? p->settings->phones : linnet_lexicon_phones(p->settings->lexicon);
 }
 
-/* The label of a phone; 0 for the blank and for phones that are not among the symbols. */
-static int label_of(const struct linnet_symbols *symbols, const char *phone) {
-  size_t index = linnet_symbols_find(symbols, phone);
-  return index == LINNET_NOT_FOUND ? 0 : (int)index;
-}
-
-/* The label of a phone, with its stress digit or without; -1 if the symbols do not have it. */
-static int find_label(const struct linnet_symbols *symbols, const char *phone) {
-  char plain[16];
-  size_t length = linnet_strip_stress(phone, strlen(phone));
-  int label = label_of(symbols, phone);
-  if (label <= 0 && phone[length] && length < sizeof plain) {
-    memcpy(plain, phone, length);
-    plain[length] = '\0';
-    label = label_of(symbols, plain);
-  }
-  return label > 0 ? label : -1;
-}
-
-static enum linnet_status put_guess(struct linnet_pronouncer *p, const char *word, const char *const *phones,
-                                    size_t count) {
+static enum linnet_status put_guess(void *user, const int *labels, size_t count, double probability) {
+  struct linnet_pronouncer *p = user;
   size_t first = p->pool.label_count;
-  for (size_t i = 0; i < count; i++) {
-    int label = find_label(phones_of(p), phones[i]);
-    if (label < 0)
-      return linnet_fail(p->context, LINNET_ERROR_FORMAT,
-                         "the guess of '%.100s' has phone '%.20s', which is not among the symbols: use a model of "
-                         "pronunciations with the phones of the acoustic model",
-                         word, phones[i]);
-    LINNET_TRY(linnet_label_pool_put(p->context, &p->pool, &label, 1));
-  }
+  (void)probability;
+  LINNET_TRY(linnet_label_pool_put(p->context, &p->pool, labels, count));
   return linnet_label_pool_close(p->context, &p->pool, first);
-}
-
-/* A word with letters that the model lacks gets no guess, because the guess would skip these letters. */
-static enum linnet_status put_guesses(struct linnet_pronouncer *p, const char *word) {
-  struct linnet_g2p_result *result;
-  enum linnet_status status = linnet_g2p_pronounce(p->settings->g2p, p->context, word, GUESSES, &result);
-  if (status == LINNET_ERROR_LIMIT)
-    return LINNET_OK;
-  LINNET_TRY(status);
-  size_t guesses = linnet_g2p_result_num_ignored(result) == 0 ? linnet_g2p_result_num_pronunciations(result) : 0;
-  for (size_t i = 0; i < guesses && status == LINNET_OK; i++) {
-    size_t count;
-    const char *const *phones = linnet_g2p_result_phones(result, i, &count);
-    if (count > 0)
-      status = put_guess(p, word, phones, count);
-  }
-  linnet_g2p_result_destroy(result);
-  return status;
 }
 
 /* The index of the guess of a word; each word is guessed once. */
@@ -83,7 +40,7 @@ static enum linnet_status guess(struct linnet_pronouncer *p, const char *word, s
     return linnet_fail(p->context, LINNET_ERROR_MEMORY, "out of memory for %zu guesses", p->guessed.count);
   p->guesses = grown;
   p->guesses[*index] = (struct linnet_guess){p->pool.range_count, 0};
-  LINNET_TRY(put_guesses(p, word));
+  LINNET_TRY(linnet_g2p_guess(p->settings->g2p, p->context, word, phones_of(p), put_guess, p));
   p->guesses[*index].count = p->pool.range_count - p->guesses[*index].first;
   return LINNET_OK;
 }

@@ -10,7 +10,7 @@
 #include "decoder/words/label_tree.h"
 #include "decoder/words/symbols.h"
 
-enum { MAX_BYTES = 1 << 26, MAX_WORDS = 64, MISSING_BYTES = 160 /* of a message */ };
+enum { MAX_BYTES = 1 << 26, MAX_WORDS = 64 };
 
 static const double default_weight = 10, max_weight = 100;
 
@@ -24,10 +24,9 @@ struct linnet_hotwords {
   struct linnet_context *context;
   const struct linnet_lexicon *lexicon; /* while it is read */
   struct linnet_text text;
-  struct {
-    size_t count, line;       /* of different words; the line of the first */
-    char list[MISSING_BYTES]; /* 'A', 'B' ... */
-  } missing;                  /* in the lexicon */
+  struct linnet_guesser *guesser;  /* the same, or NULL */
+  struct linnet_word_list missing; /* in the lexicon */
+  size_t first_missing;            /* line of the first of them */
   struct phrase *phrases;
   size_t count, capacity;
   int *tokens; /* of all phrases */
@@ -45,34 +44,21 @@ static enum linnet_status out_of_memory(const struct linnet_hotwords *h) {
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* Adds a word to the list of missing ones, unless it is there or the list is full. */
-static void note_missing(struct linnet_hotwords *h, const char *word) {
-  const size_t length = strlen(h->missing.list);
-  char quoted[MISSING_BYTES];
-  snprintf(quoted, sizeof quoted, "'%.100s'", word);
-  if (strstr(h->missing.list, quoted))
-    return;
-  if (h->missing.count++ == 0)
-    h->missing.line = h->text.line;
-  if (length + strlen(", ") + strlen(quoted) + sizeof "..." <= MISSING_BYTES)
-    snprintf(h->missing.list + length, MISSING_BYTES - length, "%s%s", length > 0 ? ", " : "", quoted);
-  else if (length > 0 && h->missing.list[length - 1] != '.')
-    memcpy(h->missing.list + length, "...", sizeof "...");
-}
-
 static enum linnet_status judge_missing(const struct linnet_hotwords *h) {
   const size_t count = h->missing.count;
   if (count == 0)
     return LINNET_OK;
   return linnet_fail(h->context, LINNET_ERROR_FORMAT, "%s:%zu: %s %s not in the lexicon %.100s: " LINNET_LEXICON_REMEDY,
-                     h->text.name, h->missing.line, h->missing.list, count == 1 ? "is" : "are",
+                     h->text.name, h->first_missing, h->missing.text, count == 1 ? "is" : "are",
                      linnet_lexicon_name(h->lexicon));
 }
 
 static enum linnet_status add_token(struct linnet_hotwords *h, struct phrase *phrase, const char *word) {
-  size_t index = linnet_lexicon_find(h->lexicon, word);
+  size_t index;
+  LINNET_TRY(linnet_guesser_find(h->guesser, h->lexicon, word, &index));
   if (index == LINNET_NOT_FOUND) {
-    note_missing(h, word);
+    h->first_missing = h->missing.count == 0 ? h->text.line : h->first_missing;
+    linnet_word_list_add(&h->missing, word);
     index = 0; /* the list is refused at its end */
   }
   if (phrase->count == MAX_WORDS)
@@ -200,34 +186,38 @@ static enum linnet_status finish(struct linnet_hotwords *h, enum linnet_status s
   return status;
 }
 
-static enum linnet_status start(struct linnet_context *context, const void *source,
-                                const struct linnet_lexicon *lexicon, struct linnet_hotwords **hotwords,
-                                struct linnet_hotwords **h) {
-  if (hotwords)
-    *hotwords = NULL;
-  if (!context || !source || !lexicon || !hotwords)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_hotwords_load: an argument is NULL");
-  *h = linnet_calloc(context, 1, sizeof **h);
-  if (!*h)
+enum linnet_status linnet_hotwords_open(struct linnet_context *context, const struct linnet_source *source,
+                                        const char *name, const struct linnet_lexicon *lexicon,
+                                        struct linnet_guesser *guesser, struct linnet_hotwords **hotwords) {
+  struct linnet_hotwords *h = linnet_calloc(context, 1, sizeof *h);
+  *hotwords = NULL;
+  if (!h)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for hotwords");
-  (*h)->context = (*h)->text.context = context;
-  (*h)->lexicon = lexicon;
-  return LINNET_OK;
+  h->context = h->text.context = context;
+  h->lexicon = lexicon;
+  h->guesser = guesser;
+  return finish(h, linnet_text_open_source(context, source, name, MAX_BYTES, &h->text), hotwords);
 }
 
 enum linnet_status linnet_hotwords_load(struct linnet_context *context, const char *path,
                                         const struct linnet_lexicon *lexicon, struct linnet_hotwords **hotwords) {
-  struct linnet_hotwords *h = NULL;
-  LINNET_TRY(start(context, path, lexicon, hotwords, &h));
-  return finish(h, linnet_text_open(context, path, MAX_BYTES, &h->text), hotwords);
+  const struct linnet_source source = {.path = path};
+  if (hotwords)
+    *hotwords = NULL;
+  if (!context || !path || !lexicon || !hotwords)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_hotwords_load: an argument is NULL");
+  return linnet_hotwords_open(context, &source, path, lexicon, NULL, hotwords);
 }
 
 enum linnet_status linnet_hotwords_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                const char *name, const struct linnet_lexicon *lexicon,
                                                struct linnet_hotwords **hotwords) {
-  struct linnet_hotwords *h = NULL;
-  LINNET_TRY(start(context, data || bytes == 0 ? name : NULL, lexicon, hotwords, &h));
-  return finish(h, linnet_text_open_memory(context, data, bytes, name, MAX_BYTES, &h->text), hotwords);
+  const struct linnet_source source = {.data = data, .bytes = bytes};
+  if (hotwords)
+    *hotwords = NULL;
+  if (!context || (!data && bytes > 0) || !name || !lexicon || !hotwords)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_hotwords_load_memory: an argument is NULL");
+  return linnet_hotwords_open(context, &source, name, lexicon, NULL, hotwords);
 }
 
 void linnet_hotwords_destroy(struct linnet_hotwords *hotwords) {

@@ -5,7 +5,13 @@
 
 #include <linnet/hotwords.h>
 
-#include "base/base.h"
+#include "decoder/words/guesser.h"
+
+/* linnet_hotwords_load and linnet_hotwords_load_memory. The guesser guesses the words that its lexicon, which must be
+ * `lexicon`, lacks; NULL: they are errors. */
+enum linnet_status linnet_hotwords_open(struct linnet_context *context, const struct linnet_source *source,
+                                        const char *name, const struct linnet_lexicon *lexicon,
+                                        struct linnet_guesser *guesser, struct linnet_hotwords **hotwords);
 
 /* The state before the first word; the state after one more word, and the change of the score. */
 #define LINNET_HOTWORDS_START 0u

@@ -1,4 +1,5 @@
 /* Pronunciation lexicons: look-ups, and reading as CMUdict and Kaldi write them. */
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -27,6 +28,10 @@ struct linnet_lexicon {
   float *probabilities;                 /* of the pronunciations; NULL: the file has none */
   size_t *begin;
   int *labels;
+  size_t num_labels;
+  struct {
+    size_t pronunciations, probabilities, begin, labels;
+  } room; /* elements of these arrays */
 };
 
 void(linnet_lexicon_settings_default)(struct linnet_lexicon_settings *settings, size_t size) {
@@ -127,19 +132,87 @@ enum linnet_status linnet_lexicon_pronounce(const struct linnet_lexicon *lexicon
   return *length <= capacity ? LINNET_OK : LINNET_ERROR_LIMIT;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- entries ------------------------------------------------------------------------------------------------------ */
 
-enum { MAX_BYTES = 1 << 26, MAX_VARIANTS = 1000 };
-
-/* A line of the file while it is read. */
+/* A pronunciation, and its line of the file. */
 struct entry {
   size_t line;
-  size_t first, count; /* of labels: indices into `written` */
-  size_t next;         /* the next entry of the same word, NONE at the end */
+  size_t first, count; /* of labels */
+  size_t next;         /* the next entry of the same word while the file is read, NONE at the end */
   float probability;
 };
 
 static const size_t NONE = (size_t)-1;
+
+static bool same_labels(const int *labels, size_t a, size_t b, size_t count) {
+  return memcmp(labels + a, labels + b, count * sizeof *labels) == 0;
+}
+
+/* The first of the pronunciations [begin, end) that is equal to this one, `end` if none is: two may become equal when
+ * stress is dropped. */
+static size_t find_equal(const struct linnet_lexicon *lexicon, size_t begin, size_t end, const struct entry *entry) {
+  for (; begin < end; begin++) {
+    const struct pronunciation *p = &lexicon->pronunciations[begin];
+    if (p->count == entry->count && same_labels(lexicon->labels, p->first, entry->first, entry->count))
+      break;
+  }
+  return begin;
+}
+
+/* Adds an entry to the pronunciations of the word that begin at `begin`; *count is the number of all so far. Equal
+ * pronunciations become one, with the sum of their probabilities. */
+static void put_entry(struct linnet_lexicon *lexicon, size_t begin, const struct entry *entry, size_t *count) {
+  size_t at = find_equal(lexicon, begin, *count, entry);
+  if (at < *count && lexicon->probabilities)
+    lexicon->probabilities[at] = fminf(lexicon->probabilities[at] + entry->probability, 1);
+  if (at < *count)
+    return;
+  lexicon->pronunciations[at] = (struct pronunciation){entry->first, entry->count};
+  if (lexicon->probabilities)
+    lexicon->probabilities[at] = entry->probability;
+  ++*count;
+}
+
+/* Makes room for one more word with one more pronunciation of `num_labels` labels. */
+static bool make_room(struct linnet_lexicon *lexicon, size_t num_labels) {
+  const size_t words = lexicon->words.count, pronunciations = lexicon->begin[words];
+  void *grown;
+#define GROW(array, needed)                                                                                            \
+  ((grown = linnet_grow(lexicon->context, lexicon->array, &lexicon->room.array, needed, sizeof *lexicon->array)) &&    \
+   ((lexicon->array = grown), true))
+  return GROW(begin, words + 2) && GROW(pronunciations, pronunciations + 1) &&
+         (!lexicon->probabilities || GROW(probabilities, pronunciations + 1)) &&
+         GROW(labels, lexicon->num_labels + num_labels);
+#undef GROW
+}
+
+enum linnet_status linnet_lexicon_add(struct linnet_lexicon *lexicon, const char *word, const int *labels, size_t count,
+                                      float probability, size_t *index) {
+  char folded[MAX_WORD + 1];
+  const size_t length = strlen(word);
+  bool fresh;
+  if (length > MAX_WORD)
+    return linnet_fail(lexicon->context, LINNET_ERROR_LIMIT, "a word has %zu bytes; it must have at most %d", length,
+                       MAX_WORD);
+  memcpy(folded, word, length + 1);
+  if (lexicon->fold_case)
+    fold(folded);
+  if (!make_room(lexicon, count))
+    return linnet_fail(lexicon->context, LINNET_ERROR_MEMORY, "%s: out of memory for one more word", lexicon->name);
+  LINNET_TRY(linnet_names_add(&lexicon->words, folded, length, index, &fresh));
+  assert(*index + 1 == lexicon->words.count);
+  if (fresh)
+    lexicon->begin[*index + 1] = lexicon->begin[*index];
+  const struct entry entry = {.first = lexicon->num_labels, .count = count, .probability = probability};
+  memcpy(lexicon->labels + entry.first, labels, count * sizeof *labels);
+  lexicon->num_labels += count;
+  put_entry(lexicon, lexicon->begin[*index], &entry, &lexicon->begin[*index + 1]);
+  return LINNET_OK;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+enum { MAX_BYTES = 1 << 26, MAX_VARIANTS = 1000 };
 
 /* The entries of one word. */
 struct chain {
@@ -157,7 +230,6 @@ struct builder {
   size_t entry_count, entry_capacity;
   struct chain *chains; /* one per word */
   size_t chain_capacity;
-  size_t label_count, label_capacity;
   size_t duplicates, first_duplicate; /* number of duplicate entries, and the line of the first one */
   bool probable;                      /* each word has a probability after it, as the first one has */
 };
@@ -206,11 +278,12 @@ static enum linnet_status add_phone(struct builder *b, const char *phone) {
   LINNET_TRY(linnet_names_add(&b->written, phone, strlen(phone), &index, &fresh));
   if (fresh)
     LINNET_TRY(check_phone(b, phone));
-  int *grown = linnet_grow(b->context, b->lexicon->labels, &b->label_capacity, b->label_count + 1, sizeof *grown);
+  int *grown =
+      linnet_grow(b->context, b->lexicon->labels, &b->lexicon->room.labels, b->lexicon->num_labels + 1, sizeof *grown);
   if (!grown)
     return out_of_memory(b);
   b->lexicon->labels = grown;
-  b->lexicon->labels[b->label_count++] = (int)index;
+  b->lexicon->labels[b->lexicon->num_labels++] = (int)index;
   return LINNET_OK;
 }
 
@@ -245,11 +318,11 @@ static enum linnet_status read_probability(struct builder *b, const char *word, 
 /* The phones to the end of the line, or to a comment. */
 static enum linnet_status add_phones(struct builder *b, const char *word, struct entry *entry) {
   const char *phone;
-  *entry = (struct entry){.line = b->text.line, .first = b->label_count, .next = NONE};
+  *entry = (struct entry){.line = b->text.line, .first = b->lexicon->num_labels, .next = NONE};
   LINNET_TRY(read_probability(b, word, &phone, &entry->probability));
   for (; phone && *phone != '#'; phone = linnet_text_token(&b->text))
     LINNET_TRY(add_phone(b, phone));
-  entry->count = b->label_count - entry->first;
+  entry->count = b->lexicon->num_labels - entry->first;
   if (entry->count == 0)
     return linnet_fail(b->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: word '%.100s' has no phones: write them after it, or remove the line", b->text.name,
@@ -275,10 +348,6 @@ static enum linnet_status add_word(struct builder *b, char *word, size_t *index)
   if (fresh)
     b->chains[*index] = (struct chain){NONE, NONE, 0};
   return LINNET_OK;
-}
-
-static bool same_labels(const int *labels, size_t a, size_t b, size_t count) {
-  return memcmp(labels + a, labels + b, count * sizeof *labels) == 0;
 }
 
 /* An earlier entry of the word with the same phones, NONE if there is none. */
@@ -329,7 +398,7 @@ static enum linnet_status read_line(struct builder *b) {
   struct chain *chain = &b->chains[index];
   size_t earlier = find_duplicate(b, chain, &entry);
   if (earlier != NONE) {
-    b->label_count = entry.first;
+    b->lexicon->num_labels = entry.first;
     return note_duplicate(b, word, earlier);
   }
   if (chain->length == MAX_VARIANTS)
@@ -373,35 +442,10 @@ static enum linnet_status relabel(struct builder *b) {
     name[length] = '\0';
     final[i] = (int)linnet_symbols_find(b->lexicon->phones, name);
   }
-  for (size_t i = 0; i < b->label_count; i++)
+  for (size_t i = 0; i < b->lexicon->num_labels; i++)
     b->lexicon->labels[i] = final[b->lexicon->labels[i]];
   linnet_free(b->context, final);
   return LINNET_OK;
-}
-
-/* The first of the pronunciations [begin, end) that is equal to this one, `end` if none is: two may become equal when
- * stress is dropped. */
-static size_t find_equal(const struct linnet_lexicon *lexicon, size_t begin, size_t end, const struct entry *entry) {
-  for (; begin < end; begin++) {
-    const struct pronunciation *p = &lexicon->pronunciations[begin];
-    if (p->count == entry->count && same_labels(lexicon->labels, p->first, entry->first, entry->count))
-      break;
-  }
-  return begin;
-}
-
-/* Adds an entry to the pronunciations of the word that begin at `begin`; *count is the number of all so far. Equal
- * pronunciations become one, with the sum of their probabilities. */
-static void put_entry(struct linnet_lexicon *lexicon, size_t begin, const struct entry *entry, size_t *count) {
-  size_t at = find_equal(lexicon, begin, *count, entry);
-  if (at < *count && lexicon->probabilities)
-    lexicon->probabilities[at] = fminf(lexicon->probabilities[at] + entry->probability, 1);
-  if (at < *count)
-    return;
-  lexicon->pronunciations[at] = (struct pronunciation){entry->first, entry->count};
-  if (lexicon->probabilities)
-    lexicon->probabilities[at] = entry->probability;
-  ++*count;
 }
 
 static enum linnet_status order_by_word(struct builder *b) {
@@ -412,6 +456,8 @@ static enum linnet_status order_by_word(struct builder *b) {
     lexicon->probabilities = linnet_alloc(b->context, b->entry_count, sizeof *lexicon->probabilities);
   if (!lexicon->pronunciations || !lexicon->begin || (b->probable && !lexicon->probabilities))
     return out_of_memory(b);
+  lexicon->room.pronunciations = lexicon->room.probabilities = b->entry_count;
+  lexicon->room.begin = lexicon->words.count + 1;
   size_t count = 0;
   for (size_t word = 0; word < lexicon->words.count; word++) {
     lexicon->begin[word] = count;

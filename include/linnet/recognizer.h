@@ -100,7 +100,7 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *   {"model": "english.safetensors",                    required; the others may be absent
  *    "search": "words",                                 "greedy", "symbols" or "words"
  *    "lexicon": "cmudict.dict", "language_model": "words.bin", "grammar": "commands.jsgf", "hotwords": "names.txt",
- *    "silences": ["SIL"], "num_alternatives": 5, "beam": 50, "top_symbols": 0, "symbol_threshold": 8,
+ *    "g2p": "g2p.bin", "silences": ["SIL"], "num_alternatives": 5, "beam": 50, "top_symbols": 0, "symbol_threshold": 8,
  *    "score_threshold": 20, "language_model_weight": 0.8, "insertion_bonus": 0, "word_bonus": 0.5,
  *    "unknown_penalty": 5, "unknown_bonus": 2, "pronunciation_weight": 1, "priors": "priors.txt", "prior_scale": 0.5,
  *    "blank_penalty": 0.5, "emission_delay": 0.03, "max_silence": 0.6, "edge_silence": 0.3,

@@ -80,6 +80,8 @@ struct linnet_search_settings {
                                  searches have priors for this purpose */
   float emission_delay;       /* for every kind: seconds by which the posteriors have symbols later than the audio, 0
                                  (default) to 10. Times of results are earlier by it */
+  struct linnet_source g2p;   /* guesses the pronunciations of words of `grammar` and `hotwords` that the lexicon lacks
+                                 (g2p.h), and logs a warning; default: such words are errors */
 };
 
 LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings, size_t size);

@@ -315,7 +315,7 @@ write_settings() {
 	read -r _ weight bonus scale <"$exp/words/tuning"
 	cat >"$ship/recognizer.json" <<-END
 		{"model": "phones.safetensors", "search": "words", "lexicon": "${shared}lexicon.txt",
-		 "language_model": "${shared}words.bin", "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam,
+		 "language_model": "${shared}words.bin", "g2p": "${shared}g2p.bin", "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam,
 		 "score_threshold": $threshold, "priors": "priors.txt", "prior_scale": $scale, "blank_penalty": $blank_penalty$special${1:-}}
 	END
 }

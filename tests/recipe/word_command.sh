@@ -73,6 +73,26 @@ printf 'two four\nfour two\n' > phrases
 decoded 'a list of phrases' 'u1 TWO FOUR' --grammar phrases
 printf '#JSGF V1.0;\npublic <s> = (too | two two) for+;\n' > grammar
 decoded 'JSGF' 'u1 TOO FOR' --grammar grammar
+
+# --- words that the lexicon lacks are guessed
+printf '%s\n' 'TU T UW' 'FO F AO' 'TUFO T UW F AO' 'FOTU F AO T UW' 'TUTU T UW T UW' 'FOFO F AO F AO' > spelled
+"$linnet" g2p --train spelled --order 2 --output small.g2p 2> err || fail "g2p: $(cat err)"
+printf 'tu fo 9\nfotu\n' > names
+decoded 'guessed hotwords' 'u1 TU FO' --hotwords names --g2p small.g2p
+grep -q "warning: guessed pronunciations of 3 words that are not in lexicon: 'tu', 'fo', 'fotu'" err ||
+  fail "no warning: $(cat err)"
+decoded 'guessed hotwords, a language model' 'u1 TU FO' --hotwords names --g2p small.g2p --lm lm.arpa
+printf 'tutu\ntu for\n' > phrases
+decoded 'guessed words of a grammar' 'u1 TU FOR' --grammar phrases --g2p small.g2p
+decoded 'hotwords and a grammar' 'u1 TU FOR' --grammar phrases --hotwords names --g2p small.g2p
+printf 'to two\nfour\n' > phrases
+decoded 'nothing to guess' 'u1 TO FOUR' --hotwords phrases --g2p small.g2p --grammar <(printf 'to four\n')
+! grep -q guessed err || fail "a warning without guesses: $(cat err)"
+sed 's/ / 0.5 /; s/^FOR(2).*/FOR 0.5 F/' lexicon > lexiconp
+cp lexicon plain && cp lexiconp lexicon
+printf 'tu fo 9\n' > names
+decoded 'guessed hotwords, a lexicon with probabilities' 'u1 TU FO' --hotwords names --g2p small.g2p
+cp plain lexicon
 printf 'F  F\n' > only
 LINNET_LEXICON=only "$linnet" decode --symbols symbols --words --unknown-penalty 0.5 --silence SIL ark:post.txt > hyp \
   2> /dev/null
@@ -113,6 +133,14 @@ check 1 "bad:2: phone 'AH' is unknown" decode --symbols symbols --words --lexico
 printf 'to\nnine\n' > bad
 check 1 "--grammar: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --grammar bad post.txt
 check 1 "--hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad post.txt
+check 1 "--hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad --g2p small.g2p post.txt
+check 1 'nowhere.g2p' "${decode[@]}" --hotwords bad --g2p nowhere.g2p post.txt
+check 2 '--g2p: needs --words' decode --symbols symbols --g2p small.g2p post.txt
+printf 'X K S\n' > other
+"$linnet" g2p --train other --order 1 --output other.g2p 2> err || fail "g2p: $(cat err)"
+printf 'x\n' > bad
+check 1 "the guess of 'x' has phone 'K', which is not among the symbols" "${decode[@]}" --hotwords bad \
+  --g2p other.g2p post.txt
 printf '#JSGF V1.0;\npublic <a> = to <b>;\n<b> = for <b>;\n' > bad
 check 1 'grammar: bad:3: rule <b> refers to itself' "${decode[@]}" --grammar bad post.txt
 check 1 'nowhere' "${decode[@]}" --grammar nowhere post.txt

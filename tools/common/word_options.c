@@ -11,7 +11,7 @@ enum { MAX_SILENCES = 1024 };
 
 static struct {
   int words;
-  char *lexicon, *hotwords, *grammar, *silence;
+  char *lexicon, *hotwords, *grammar, *g2p, *silence;
   double word_bonus, unknown_penalty, unknown_bonus, pronunciation_weight;
 } options = {.word_bonus = TOOL_NOT_GIVEN,
              .unknown_penalty = TOOL_NOT_GIVEN,
@@ -29,6 +29,10 @@ struct poptOption word_options_table[] = {
      "find only sentences of this grammar: JSGF, or one phrase per line (default: any sentence)", "FILE"},
     {"hotwords", 0, TOOL_INPUT, &options.hotwords, 0,
      "words and phrases to prefer, lines 'WORD[ WORD...] [weight]' (default: none)", "FILE"},
+    {"g2p", 0, TOOL_INPUT, &options.g2p, 0,
+     "guess the pronunciations of hotwords and words of the grammar that the lexicon lacks, with this model of 'linnet "
+     "g2p' (default: that of the recognizer; without one, such a word is an error)",
+     "FILE"},
     {"word-bonus", 0, POPT_ARG_DOUBLE, &options.word_bonus, 0, "add X to the score for each word (default 0)", "X"},
     {"unknown-penalty", 0, POPT_ARG_DOUBLE, &options.unknown_penalty, 0,
      "also find unknown words, and subtract X for each of their symbols (default inf: find none)", "X"},
@@ -45,7 +49,10 @@ void word_options_without_recognizer(void) {
     const char *name, *help;
   } texts[] = {{"words", "search for words of a lexicon (default: for symbols)"},
                {"lexicon", "pronunciations, as in CMUdict or Kaldi's lexicon.txt or lexiconp.txt (default: "
-                           "$LINNET_LEXICON)"}};
+                           "$LINNET_LEXICON)"},
+               {"g2p",
+                "guess the pronunciations of hotwords and words of the grammar that the lexicon lacks, with this "
+                "model of 'linnet g2p' (default: such a word is an error)"}};
   for (struct poptOption *option = word_options_table; option->longName; option++)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
       if (strcmp(option->longName, texts[i].name) == 0)
@@ -66,6 +73,7 @@ const char *word_options_source(const char *key) {
                  {"lexicon", "$LINNET_LEXICON", lexicon_from_variable},
                  {"grammar", "--grammar", options.grammar != NULL},
                  {"hotwords", "--hotwords", options.hotwords != NULL},
+                 {"g2p", "--g2p", options.g2p != NULL},
                  {"silences", "--silence", options.silence != NULL}};
   for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
     if (sources[i].given && strcmp(sources[i].key, key) == 0)
@@ -85,6 +93,8 @@ static const char *option_of_words(void) {
     return "--grammar";
   if (options.hotwords)
     return "--hotwords";
+  if (options.g2p)
+    return "--g2p";
   if (options.silence)
     return "--silence";
   if (options.unknown_penalty != TOOL_NOT_GIVEN)
@@ -163,6 +173,8 @@ void word_options_read(struct linnet_search_settings *settings) {
   }
   if (options.hotwords)
     settings->hotwords = (struct linnet_source){.path = options.hotwords};
+  if (options.g2p)
+    settings->g2p = (struct linnet_source){.path = options.g2p};
   if (options.word_bonus != TOOL_NOT_GIVEN)
     settings->word_bonus = (float)options.word_bonus;
   if (options.unknown_penalty != TOOL_NOT_GIVEN)

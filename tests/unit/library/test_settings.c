@@ -406,7 +406,8 @@ static const struct structure {
       AT(prior_scale),
       AT(pronunciation_weight),
       AT(blank_penalty),
-      AT(emission_delay)}},
+      AT(emission_delay),
+      AT(g2p)}},
 #undef S
 #define S linnet_text_aligner_settings
     {NULL,

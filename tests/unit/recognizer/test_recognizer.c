@@ -195,7 +195,8 @@ static void test_same(const char *json, size_t bytes, bool closed) {
 static void test_members(void) {
   static const char json[] =
       "{\"model\": \"m\", \"search\": \"symbols\", \"lexicon\": \"l\", \"language_model\": \"/n\", \"grammar\": \"g\", "
-      "\"hotwords\": \"h\", \"silences\": [\"X\", \"Y\"], \"num_alternatives\": 2, \"beam\": 3, \"top_symbols\": 4, "
+      "\"hotwords\": \"h\", \"g2p\": \"q\", \"silences\": [\"X\", \"Y\"], \"num_alternatives\": 2, \"beam\": 3, "
+      "\"top_symbols\": 4, "
       "\"symbol_threshold\": 5, \"score_threshold\": 6, \"language_model_weight\": 7, \"insertion_bonus\": 8, "
       "\"word_bonus\": 9, \"unknown_penalty\": 10, \"priors\": \"p\", \"prior_scale\": 11, \"max_silence\": 12, "
       "\"blank_penalty\": 13, \"emission_delay\": 14, \"edge_silence\": 0, \"word_confidence\": "
@@ -206,7 +207,8 @@ static void test_members(void) {
   const struct linnet_search_settings *s = file.settings.search;
   CHECK(strcmp(file.settings.model.path, "some/m") == 0 && strcmp(s->language_model.path, "/n") == 0, "paths");
   CHECK(strcmp(s->lexicon.path, "some/l") == 0 && strcmp(s->grammar.path, "some/g") == 0 &&
-            strcmp(s->hotwords.path, "some/h") == 0 && strcmp(s->priors.path, "some/p") == 0,
+            strcmp(s->hotwords.path, "some/h") == 0 && strcmp(s->g2p.path, "some/q") == 0 &&
+            strcmp(s->priors.path, "some/p") == 0,
         "paths");
   CHECK(s->kind == LINNET_SEARCH_SYMBOLS && s->num_alternatives == 2 && s->beam == 3 && s->top_symbols == 4, "counts");
   CHECK(s->symbol_threshold == 5 && s->score_threshold == 6 && s->language_model_weight == 7 && s->insertion_bonus == 8,

@@ -2,6 +2,7 @@
 #include <linnet/lexicon.h>
 
 #include "allocators.h"
+#include "decoder/words/symbols.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -408,6 +409,32 @@ static void test_probabilities(struct linnet_context *context) {
   check_bad_lexicon(context, "A 0.5 AH\nB 0.5x B\n", LINNET_ERROR_FORMAT, "lexicon:2: word 'B' has no probability");
 }
 
+/* Words that a search adds: none of the others changes. */
+static void test_added(struct linnet_context *context) {
+  static const int guesses[3][3] = {{1, 2, 3}, {3}, {1, 2, 3}};
+  static const size_t counts[] = {3, 1, 3};
+  struct linnet_lexicon *l;
+  size_t index = 0, count = 0;
+  REQUIRE(linnet_lexicon_load(context, write_file("A 0.5 AH\nA 0.25 B\nC 1.0 C\n"), NULL, NULL, &l) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  for (int word = 0; word < 40; word++) {
+    char name[8];
+    snprintf(name, sizeof name, "new%d", word);
+    for (int k = 0; k < 3; k++)
+      REQUIRE(linnet_lexicon_add(l, name, guesses[k], counts[k], 0.25f, &index) == LINNET_OK, "%s", name);
+    CHECK(index == (size_t)word + 2 && linnet_lexicon_find(l, name) == index &&
+              linnet_lexicon_num_variants(l, index) == 2,
+          "%s: index %zu", name, index);
+  }
+  CHECK(linnet_lexicon_num_words(l) == 42 && linnet_lexicon_find(l, "NEW7") == 9, "words");
+  const int *labels = linnet_lexicon_pronunciation(l, 9, 0, &count);
+  CHECK(count == 3 && memcmp(labels, guesses[0], sizeof guesses[0]) == 0, "%zu labels", count);
+  CHECK(linnet_lexicon_probability(l, 9, 0) == 0.5f && linnet_lexicon_probability(l, 9, 1) == 0.25f, "probabilities");
+  labels = linnet_lexicon_pronunciation(l, 0, 1, &count);
+  CHECK(linnet_lexicon_num_variants(l, 0) == 2 && count == 1 && labels[0] == 2, "the words of the file");
+  linnet_lexicon_destroy(l);
+}
+
 static void test_long_names(struct linnet_context *context) {
   static char text[8192];
   static const size_t starts[] = {0, 2}; /* a long word, a long phone */
@@ -532,6 +559,7 @@ int main(void) {
   test_pronounce(context);
   test_bad_lexicons(context);
   test_probabilities(context);
+  test_added(context);
   test_long_names(context);
   test_many_variants(context);
   test_random_bytes(context);

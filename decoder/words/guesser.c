@@ -1,0 +1,66 @@
+/* Finds words in a lexicon, and adds guessed ones to it. */
+#include "decoder/words/guesser.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decoder/g2p/g2p.h"
+#include "decoder/words/symbols.h"
+
+void linnet_word_list_add(struct linnet_word_list *list, const char *word) {
+  const size_t length = strlen(list->text);
+  char quoted[LINNET_WORD_LIST_BYTES];
+  snprintf(quoted, sizeof quoted, "'%.100s'", word);
+  if (strstr(list->text, quoted))
+    return;
+  list->count++;
+  if (length + strlen(", ") + strlen(quoted) + sizeof "..." <= LINNET_WORD_LIST_BYTES)
+    snprintf(list->text + length, LINNET_WORD_LIST_BYTES - length, "%s%s", length > 0 ? ", " : "", quoted);
+  else if (length > 0 && list->text[length - 1] != '.')
+    memcpy(list->text + length, "...", sizeof "...");
+}
+
+/* A word whose guesses are being added. */
+struct guess {
+  struct linnet_lexicon *lexicon;
+  const char *word;
+  size_t index;
+  double best; /* probability of the first guess */
+};
+
+/* Probabilities are relative to that of the best guess, as those of Kaldi's lexicons are. */
+static enum linnet_status add_guess(void *user, const int *labels, size_t count, double probability) {
+  struct guess *guess = user;
+  if (guess->index == LINNET_NOT_FOUND)
+    guess->best = probability;
+  const float relative = fmaxf((float)(probability / guess->best), FLT_MIN);
+  return linnet_lexicon_add(guess->lexicon, guess->word, labels, count, relative, &guess->index);
+}
+
+enum linnet_status linnet_guesser_find(struct linnet_guesser *guesser, const struct linnet_lexicon *lexicon,
+                                       const char *word, size_t *index) {
+  *index = linnet_lexicon_find(lexicon, word);
+  if (*index != LINNET_NOT_FOUND || !guesser || !linnet_source_given(guesser->model))
+    return LINNET_OK;
+  enum linnet_status status =
+      guesser->g2p ? LINNET_OK : linnet_g2p_load_source(guesser->context, guesser->model, &guesser->g2p);
+  struct guess guess = {guesser->lexicon, word, LINNET_NOT_FOUND, 1};
+  if (status == LINNET_OK)
+    status = linnet_g2p_guess(guesser->g2p, guesser->context, word, linnet_lexicon_phones(lexicon), add_guess, &guess);
+  if (status != LINNET_OK)
+    return linnet_fail_setting(guesser->context, "g2p", status);
+  *index = guess.index;
+  if (guess.index != LINNET_NOT_FOUND)
+    linnet_word_list_add(&guesser->guessed, word);
+  return LINNET_OK;
+}
+
+void linnet_guesser_close(struct linnet_guesser *guesser) {
+  const size_t count = guesser->guessed.count;
+  if (count > 0)
+    linnet_log(guesser->context, LINNET_LOG_WARNING, "guessed pronunciations of %zu word%s that are not in %s: %s",
+               count, count == 1 ? "" : "s", linnet_lexicon_name(guesser->lexicon), guesser->guessed.text);
+  linnet_g2p_destroy(guesser->g2p);
+}
