@@ -26,7 +26,7 @@ check 2 'must be phone or word' "$linnet" score --unit letter a b
 check 2 'need --utt2spk' "$linnet" score --by-speaker a b
 check 2 'must be 0 to' "$linnet" score --bootstrap -1 a b
 check 2 'only one of' "$linnet" score - -
-check 1 'no-such-file: No such file' "$linnet" score no-such-file b
+check 1 'no-such-file: cannot be read: No such file' "$linnet" score no-such-file b
 
 printf 'u1 AH0 B IH1\nu2 c "d\nu3 e\n' > ref
 printf 'u3 e x\nu1 AH B IX\n' > hyp
@@ -93,6 +93,26 @@ AH0 B IH1 (s1-u1)
 c "d (s_2-u2)
 e (s1-u3)
 END
+
+# Other formats are refused, with the remedy.
+mkdir formats
+cd formats
+cp ../ref ../hyp .
+printf ';; a comment\nf1 1 s1 0.00 2.50 <o,f0> hello\nf1 1 s1 2.50 3.00 <o,f0>\nf2 1 s2 0.1 1 <o,m> world wide\n' > ref.stm
+check 1 "ref.stm: is NIST's STM" "$linnet" score ref.stm hyp
+check 1 "ref.stm: is NIST's STM" "$linnet" score ref ref.stm
+check 1 "standard input: is NIST's STM" bash -c '"$1" score ref - < ref.stm' bash "$linnet"
+
+# convert FROM TO: runs the line of the documents that makes text of a format.
+convert() {
+  bash -c "$(grep "^[a-z].* $1 > $2\$" "$here/../../docs/training.md")" && sort -o "$2" "$2"
+}
+convert ref.stm ref
+is ref << 'END'
+f1 hello
+f2 world wide
+END
+cd ..
 
 # Output goes through a link and does not replace it; no other files remain.
 ln -s target link

@@ -1,0 +1,117 @@
+/* Recognises formats of transcripts by their shape, which must fit all lines, and say how they become text. */
+#include "score_formats.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/tool.h"
+
+static const char separators[] = " \t\r\v\f";
+
+/* --- lines -------------------------------------------------------------------------------------------------------- */
+
+enum { MAX_FIELDS = 8 };
+
+struct field {
+  const char *text; /* without NUL at its end */
+  size_t length;
+};
+
+/* A line that is neither blank nor a comment of NIST's formats. */
+struct line {
+  struct field fields[MAX_FIELDS]; /* the first ones; the others are empty */
+  size_t count;                    /* of all fields */
+};
+
+static struct line divide(const char *text, const char *end) {
+  struct line line = {.count = 0};
+  while (text < end) {
+    text += strspn(text, separators);
+    if (text >= end)
+      break;
+    size_t length = strcspn(text, " \t\r\v\f\n");
+    if (line.count < MAX_FIELDS)
+      line.fields[line.count] = (struct field){text, length};
+    line.count++;
+    text += length;
+  }
+  return line;
+}
+
+/* Moves *text behind the next line that holds something; false at the end. */
+static bool next_line(const char **text, struct line *line) {
+  while (**text) {
+    const char *start = *text, *end = start + strcspn(start, "\n");
+    *text = *end ? end + 1 : end;
+    if (strncmp(start, ";;", 2) == 0)
+      continue;
+    *line = divide(start, end);
+    if (line->count > 0)
+      return true;
+  }
+  return false;
+}
+
+static bool is_number(const struct field *field) {
+  size_t digits = 0, points = 0;
+  for (size_t i = 0; i < field->length; i++) {
+    digits += field->text[i] >= '0' && field->text[i] <= '9';
+    points += field->text[i] == '.';
+  }
+  return digits > 0 && points <= 1 && digits + points == field->length;
+}
+
+static bool has_point(const struct field *field) {
+  return memchr(field->text, '.', field->length) != NULL;
+}
+
+static bool same(const struct field *a, const struct field *b) {
+  return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
+}
+
+/* --- formats ------------------------------------------------------------------------------------------------------ */
+
+static bool fits_stm(const struct line *line) {
+  const struct field *begin = &line->fields[3], *end = &line->fields[4];
+  return line->count >= 5 && is_number(begin) && is_number(end) && strtod(begin->text, NULL) < strtod(end->text, NULL);
+}
+
+static bool proves_stm(const struct line *line, const struct line *before) {
+  const struct field *label = &line->fields[5];
+  return has_point(&line->fields[3]) || has_point(&line->fields[4]) ||
+         (label->length > 1 && label->text[0] == '<' && label->text[label->length - 1] == '>') ||
+         same(&line->fields[0], &before->fields[0]);
+}
+
+/* Lines of a format. Numbers may be words, so that some line must also have what no text has. */
+static const struct format {
+  bool (*fits)(const struct line *line);                              /* each line */
+  bool (*proves)(const struct line *line, const struct line *before); /* one of them; the first has an empty before */
+  const char *is, *remedy;
+} formats[] = {{fits_stm, proves_stm, "NIST's STM, lines 'FILE CHANNEL SPEAKER BEGIN END <LABEL> WORD ...'",
+                "docs/training.md, Scoring, has an awk line that makes text of it"}};
+
+static bool is_format(const struct format *format, const char *text) {
+  struct line line, before = {.count = 0};
+  bool proved = false;
+  while (next_line(&text, &line)) {
+    if (!format->fits(&line))
+      return false;
+    proved = proved || format->proves(&line, &before);
+    before = line;
+  }
+  return proved;
+}
+
+bool score_formats_check(const char *name, const char *text) {
+  if (strncmp(text, "\xEF\xBB\xBF", 3) == 0)
+    text += 3;
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    if (is_format(&formats[i], text)) {
+      tool_fail("%s: is %s, but linnet score reads lines 'ID TOKEN TOKEN ...': %s", name, formats[i].is,
+                formats[i].remedy);
+      return false;
+    }
+  return true;
+}
