@@ -102,6 +102,12 @@ printf ';; a comment\nf1 1 s1 0.00 2.50 <o,f0> hello\nf1 1 s1 2.50 3.00 <o,f0>\n
 check 1 "ref.stm: is NIST's STM" "$linnet" score ref.stm hyp
 check 1 "ref.stm: is NIST's STM" "$linnet" score ref ref.stm
 check 1 "standard input: is NIST's STM" bash -c '"$1" score ref - < ref.stm' bash "$linnet"
+printf 'u1 1 0.100 0.050 AH 0.91\nu1 1 0.150 0.100 B 1.0\nu3 A 0 0.2 e NA\n' > hyp.ctm
+check 1 'hyp.ctm: is CTM' "$linnet" score ref hyp.ctm
+check 1 'linnet transcribe --format text' "$linnet" score ref hyp.ctm
+check 1 'hyp.ctm: is CTM' "$linnet" score hyp.ctm hyp
+printf 'u1 one 1 2 5\nu2 2 3 4 5 6\n' > digits # no times
+check 0 '%PER 0.00' "$linnet" score digits digits
 
 # convert FROM TO: runs the line of the documents that makes text of a format.
 convert() {
@@ -111,6 +117,11 @@ convert ref.stm ref
 is ref << 'END'
 f1 hello
 f2 world wide
+END
+convert hyp.ctm hyp
+is hyp << 'END'
+u1 AH B
+u3 e
 END
 cd ..
 

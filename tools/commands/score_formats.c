@@ -84,13 +84,26 @@ static bool proves_stm(const struct line *line, const struct line *before) {
          same(&line->fields[0], &before->fields[0]);
 }
 
+/* The confidence may be missing, or NA. */
+static bool fits_ctm(const struct line *line) {
+  return line->count >= 5 && line->count <= 8 && is_number(&line->fields[2]) && is_number(&line->fields[3]) &&
+         (line->count == 5 || is_number(&line->fields[5]) || memcmp(line->fields[5].text, "NA", 2) == 0);
+}
+
+static bool proves_ctm(const struct line *line, const struct line *before) {
+  return has_point(&line->fields[2]) || has_point(&line->fields[3]) || same(&line->fields[0], &before->fields[0]);
+}
+
 /* Lines of a format. Numbers may be words, so that some line must also have what no text has. */
 static const struct format {
   bool (*fits)(const struct line *line);                              /* each line */
   bool (*proves)(const struct line *line, const struct line *before); /* one of them; the first has an empty before */
   const char *is, *remedy;
-} formats[] = {{fits_stm, proves_stm, "NIST's STM, lines 'FILE CHANNEL SPEAKER BEGIN END <LABEL> WORD ...'",
-                "docs/training.md, Scoring, has an awk line that makes text of it"}};
+} formats[] = {
+    {fits_stm, proves_stm, "NIST's STM, lines 'FILE CHANNEL SPEAKER BEGIN END <LABEL> WORD ...'",
+     "docs/training.md, Scoring, has an awk line that makes text of it"},
+    {fits_ctm, proves_ctm, "CTM, lines 'ID CHANNEL BEGIN DURATION TOKEN'",
+     "write text instead (linnet transcribe --format text), or make it by the awk line in docs/training.md, Scoring"}};
 
 static bool is_format(const struct format *format, const char *text) {
   struct line line, before = {.count = 0};
