@@ -108,15 +108,26 @@ check 1 'linnet transcribe --format text' "$linnet" score ref hyp.ctm
 check 1 'hyp.ctm: is CTM' "$linnet" score hyp.ctm hyp
 printf 'u1 one 1 2 5\nu2 2 3 4 5 6\n' > digits # no times
 check 0 '%PER 0.00' "$linnet" score digits digits
+printf 'a b (s1-u1)\n(s2-u2)\n' > ref.trn
+check 1 "ref.trn: is sclite's trn" "$linnet" score ref.trn ref.trn
+printf 'u1 a (noise)\nu2 (noise)\n' > noises
+check 0 '%PER 0.00' "$linnet" score noises noises
+printf '{"utterance":"u1","seconds":1}\n' > hyp.json
+check 1 'hyp.json: is JSON' "$linnet" score ref hyp.json
 
 # convert FROM TO: runs the line of the documents that makes text of a format.
 convert() {
-  bash -c "$(grep "^[a-z].* $1 > $2\$" "$here/../../docs/training.md")" && sort -o "$2" "$2"
+  bash -c "$(grep "^[a-z].* $1 > $2\$" "$here/../../docs/training.md")" && sed -i 's/ *$//' "$2" && sort -o "$2" "$2"
 }
 convert ref.stm ref
 is ref << 'END'
 f1 hello
 f2 world wide
+END
+convert ref.trn ref
+is ref << 'END'
+s1-u1 a b
+s2-u2
 END
 convert hyp.ctm hyp
 is hyp << 'END'

@@ -21,7 +21,8 @@ struct field {
 /* A line that is neither blank nor a comment of NIST's formats. */
 struct line {
   struct field fields[MAX_FIELDS]; /* the first ones; the others are empty */
-  size_t count;                    /* of all fields */
+  struct field last;
+  size_t count; /* of all fields */
 };
 
 static struct line divide(const char *text, const char *end) {
@@ -33,6 +34,7 @@ static struct line divide(const char *text, const char *end) {
     size_t length = strcspn(text, " \t\r\v\f\n");
     if (line.count < MAX_FIELDS)
       line.fields[line.count] = (struct field){text, length};
+    line.last = (struct field){text, length};
     line.count++;
     text += length;
   }
@@ -94,16 +96,33 @@ static bool proves_ctm(const struct line *line, const struct line *before) {
   return has_point(&line->fields[2]) || has_point(&line->fields[3]) || same(&line->fields[0], &before->fields[0]);
 }
 
+/* A word in parentheses may be a noise or an optional word, but it has no digit, as ids have. */
+static bool fits_trn(const struct line *line) {
+  const struct field *id = &line->last;
+  size_t digits = 0;
+  for (size_t i = 0; i < id->length; i++)
+    digits += id->text[i] >= '0' && id->text[i] <= '9';
+  return digits > 0 && id->text[0] == '(' && id->text[id->length - 1] == ')';
+}
+
+static bool fits_json(const struct line *line) {
+  return line->fields[0].text[0] == '{' && line->fields[0].text[1] == '"';
+}
+
 /* Lines of a format. Numbers may be words, so that some line must also have what no text has. */
 static const struct format {
-  bool (*fits)(const struct line *line);                              /* each line */
-  bool (*proves)(const struct line *line, const struct line *before); /* one of them; the first has an empty before */
+  bool (*fits)(const struct line *line); /* each line */
+  /* One of them; the first has an empty line before it. NULL: needs no proof. */
+  bool (*proves)(const struct line *line, const struct line *before);
   const char *is, *remedy;
 } formats[] = {
     {fits_stm, proves_stm, "NIST's STM, lines 'FILE CHANNEL SPEAKER BEGIN END <LABEL> WORD ...'",
      "docs/training.md, Scoring, has an awk line that makes text of it"},
     {fits_ctm, proves_ctm, "CTM, lines 'ID CHANNEL BEGIN DURATION TOKEN'",
-     "write text instead (linnet transcribe --format text), or make it by the awk line in docs/training.md, Scoring"}};
+     "write text instead (linnet transcribe --format text), or make it by the awk line in docs/training.md, Scoring"},
+    {fits_trn, NULL, "sclite's trn, lines 'TOKEN TOKEN ... (ID)'",
+     "put the id first: awk '{id = $NF; $NF = \"\"; print substr(id, 2, length(id) - 2), $0}'"},
+    {fits_json, NULL, "JSON", "write text instead (linnet transcribe --format text)"}};
 
 static bool is_format(const struct format *format, const char *text) {
   struct line line, before = {.count = 0};
@@ -111,7 +130,7 @@ static bool is_format(const struct format *format, const char *text) {
   while (next_line(&text, &line)) {
     if (!format->fits(&line))
       return false;
-    proved = proved || format->proves(&line, &before);
+    proved = proved || !format->proves || format->proves(&line, &before);
     before = line;
   }
   return proved;
