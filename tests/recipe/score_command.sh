@@ -57,6 +57,22 @@ check 0 '%PER 83.33' bash -c '"$1" score ref - < hyp' bash "$linnet"
 check 0 '"percent": 83.33333333' "$linnet" score --json ref hyp
 check 0 '"missing": ["u2"]' "$linnet" score --json ref hyp
 
+# Empty references: some of them are fine, even in every second sample; all of them have no rate.
+printf 'u1 a b\nu2\n' > half
+printf 'u1 a b\nu2 x\n' > half_hyp
+printf 'u1\nu2\n' > none
+check 0 '%PER 50.00 [ 1 / 2, 1 ins, 0 del, 0 sub ]' "$linnet" score half half_hyp
+check 0 '95 % interval 0.00 to 50.00' "$linnet" score half half_hyp
+check 0 'difference -50.00, 95 % interval -50.00 to +0.00' "$linnet" score --compare half half half_hyp
+check 1 '%PER n/a [ 3 / 0, 3 ins, 0 del, 0 sub ]' "$linnet" score none half_hyp
+check 1 'none: no utterance has a word, so there is no error rate' "$linnet" score --unit word none none
+check 1 'that --map and --ignore leave' "$linnet" score --ignore 'a b' half half
+check 1 '"percent": null, "errors": 3' "$linnet" score --json --compare half none half_hyp
+check 1 'no error rate' "$linnet" score /dev/null /dev/null
+printf 'u1 s1\nu2 s2\n' > two_speakers
+check 0 '' "$linnet" score half half_hyp --utt2spk two_speakers --per-speaker half_speakers
+check 0 "$(printf 's2\t1\t0\t0\t0\t1\t0\tn/a\t100.00')" cat half_speakers
+
 "$linnet" score ref hyp --utt2spk utt2spk --per-utt per_utt --per-speaker per_speaker --confusions confusions \
   --trn files > first
 "$linnet" score ref hyp --utt2spk utt2spk > second

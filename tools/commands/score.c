@@ -196,9 +196,10 @@ static enum linnet_bootstrap_unit bootstrap_unit(void) {
 }
 
 static bool compute_interval(const struct linnet_context *context, struct report *report) {
-  report->interval_known = options.bootstrap > 0 && linnet_scorer_num_utterances(report->scorer) > 0;
-  return !report->interval_known ||
-         succeeded(context, linnet_scorer_bootstrap(report->scorer, bootstrap_unit(), (size_t)options.bootstrap,
+  if (options.bootstrap == 0)
+    return true;
+  report->interval_known = true;
+  return succeeded(context, linnet_scorer_bootstrap(report->scorer, bootstrap_unit(), (size_t)options.bootstrap,
                                                     (uint64_t)options.seed, &report->interval));
 }
 
@@ -215,16 +216,29 @@ static bool compare(struct linnet_context *context, const char *reference, struc
   return good;
 }
 
+/* What follows from the counts: interval, comparison, outputs. Without reference tokens there are counts alone, and
+ * false is returned. */
+static bool evaluate(struct linnet_context *context, const char *reference, struct report *report) {
+  if (linnet_scorer_sum(report->scorer).score.num_reference > 0) {
+    report->other = options.compare;
+    return compute_interval(context, report) && (!options.compare || compare(context, reference, report)) &&
+           write_all(report);
+  }
+  if (write_all(report))
+    tool_fail("%s: no utterance has a %s%s, so there is no error rate", reference, report->unit,
+              options.map || options.ignore ? " that --map and --ignore leave" : "");
+  return false;
+}
+
 static int score(struct linnet_context *context, const char *reference, const char *hypothesis) {
   bool words = options.unit && strcmp(options.unit, "word") == 0;
   struct report report = {.rate = words ? "WER" : "PER",
+                          .unit = words ? "word" : "phone",
                           .by_speaker = options.by_speaker,
                           .resamples = options.bootstrap,
-                          .seed = options.seed,
-                          .other = options.compare};
+                          .seed = options.seed};
   const bool good = make_scorer(context, &report.scorer) &&
-                    fill_scorer(context, reference, hypothesis, report.scorer) && compute_interval(context, &report) &&
-                    (!options.compare || compare(context, reference, &report)) && write_all(&report);
+                    fill_scorer(context, reference, hypothesis, report.scorer) && evaluate(context, reference, &report);
   linnet_scorer_destroy(report.scorer);
   return tool_interrupted() ? TOOL_INTERRUPTED : good ? TOOL_OK : TOOL_FAILURE;
 }

@@ -11,6 +11,7 @@
 struct report {
   struct linnet_scorer *scorer;
   const char *rate; /* "PER" or "WER" */
+  const char *unit; /* "phone" or "word" */
   bool by_speaker;  /* of the bootstrap: unit of sampling, number of samples, seed */
   long resamples, seed;
   bool interval_known;
