@@ -46,6 +46,15 @@ check 0 'better: %PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score --co
 check 0 'difference -50.00, 95 % interval' "$linnet" score --compare better ref hyp
 check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --compare hyp ref hyp
 check 0 '"difference": 0, ' "$linnet" score -s -m map --ignore 'c,x' --compare hyp --json ref hyp
+# One speaker, or one utterance, has no interval.
+sed 's/s-2/s1/' utt2spk > one_speaker
+check 0 '--by-speaker: all utterances are of one speaker' "$linnet" score --by-speaker --utt2spk one_speaker ref hyp
+check 0 '(bootstrap over utterances, 1000' "$linnet" score --by-speaker --utt2spk one_speaker ref hyp
+check 0 '"unit": "utterance"' "$linnet" score --by-speaker --utt2spk one_speaker --json ref hyp
+printf 'u1 AH0 B\n' > one
+check 0 '%PER 0.00' "$linnet" score --compare one one one
+! grep interval out || fail 'one utterance has an interval'
+check 0 '"difference": 0, "low": null' "$linnet" score --json --compare one one one
 check 2 'needs the samples of --bootstrap' "$linnet" score --compare better --bootstrap 0 ref hyp
 check 2 'REF and HYP2 cannot be standard input' "$linnet" score --compare better - hyp
 check 1 "the first is 'u9'" "$linnet" score ref extra

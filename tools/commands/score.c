@@ -191,16 +191,26 @@ static bool write_all(const struct report *report) {
          write_table(report, "-", options.json ? report_write_json : report_write_summary);
 }
 
-static enum linnet_bootstrap_unit bootstrap_unit(void) {
-  return options.by_speaker ? LINNET_BOOTSTRAP_SPEAKER : LINNET_BOOTSTRAP_UTTERANCE;
+/* Resamples of one unit are all the same. */
+static void choose_unit(struct report *report) {
+  report->by_speaker = options.by_speaker && linnet_scorer_num_speakers(report->scorer) > 1;
+  if (options.by_speaker && !report->by_speaker)
+    tool_warn("--by-speaker: all utterances are of one speaker, so the interval is over utterances");
+}
+
+static enum linnet_bootstrap_unit bootstrap_unit(const struct report *report) {
+  return report->by_speaker ? LINNET_BOOTSTRAP_SPEAKER : LINNET_BOOTSTRAP_UTTERANCE;
 }
 
 static bool compute_interval(const struct linnet_context *context, struct report *report) {
-  if (options.bootstrap == 0)
+  if (options.bootstrap == 0 || linnet_scorer_num_utterances(report->scorer) < 2)
     return true;
-  report->interval_known = true;
-  return succeeded(context, linnet_scorer_bootstrap(report->scorer, bootstrap_unit(), (size_t)options.bootstrap,
-                                                    (uint64_t)options.seed, &report->interval));
+  choose_unit(report);
+  if (!succeeded(context, linnet_scorer_bootstrap(report->scorer, bootstrap_unit(report), (size_t)options.bootstrap,
+                                                  (uint64_t)options.seed, &report->interval)))
+    return false;
+  report->interval_known = isfinite(report->interval.low);
+  return true;
 }
 
 /* Scores the hypotheses of --compare. */
@@ -208,8 +218,9 @@ static bool compare(struct linnet_context *context, const char *reference, struc
   struct linnet_scorer *other = NULL;
   bool good = make_scorer(context, &other) && fill_scorer(context, reference, options.compare, other);
   if (good)
-    good = succeeded(context, linnet_scorer_compare(report->scorer, other, bootstrap_unit(), (size_t)options.bootstrap,
-                                                    (uint64_t)options.seed, &report->comparison));
+    good = succeeded(context,
+                     linnet_scorer_compare(report->scorer, other, bootstrap_unit(report), (size_t)options.bootstrap,
+                                           (uint64_t)options.seed, &report->comparison));
   if (good)
     report->other_score = linnet_scorer_sum(other).score;
   linnet_scorer_destroy(other);
@@ -234,7 +245,6 @@ static int score(struct linnet_context *context, const char *reference, const ch
   bool words = options.unit && strcmp(options.unit, "word") == 0;
   struct report report = {.rate = words ? "WER" : "PER",
                           .unit = words ? "word" : "phone",
-                          .by_speaker = options.by_speaker,
                           .resamples = options.bootstrap,
                           .seed = options.seed};
   const bool good = make_scorer(context, &report.scorer) &&

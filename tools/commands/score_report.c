@@ -170,8 +170,11 @@ static void write_comparison(const struct report *report, FILE *stream) {
   char line[LINNET_SCORE_LINE];
   linnet_score_line(&report->other_score, report->rate, line, sizeof line);
   fprintf(stream, "%s: %s\n", report->other, line);
-  fprintf(stream, "difference %+.2f, 95 %% interval %+.2f to %+.2f, probability of improvement %.3f\n", c->difference,
-          c->interval.low, c->interval.high, c->probability);
+  fprintf(stream, "difference %+.2f", c->difference);
+  if (report->interval_known)
+    fprintf(stream, ", 95 %% interval %+.2f to %+.2f, probability of improvement %.3f", c->interval.low,
+            c->interval.high, c->probability);
+  putc('\n', stream);
 }
 
 bool report_write_summary(const struct report *report, FILE *stream) {
@@ -207,10 +210,10 @@ static void write_json_comparison(const struct report *report, FILE *stream) {
   tool_write_json_string(stream, report->other);
   write_number(stream, "percent", percent_of(&report->other_score));
   write_number(stream, "difference", c->difference);
-  write_number(stream, "low", c->interval.low);
-  write_number(stream, "high", c->interval.high);
-  write_number(stream, "standard_error", c->interval.standard_error);
-  write_number(stream, "probability", c->probability);
+  write_number(stream, "low", report->interval_known ? c->interval.low : NAN);
+  write_number(stream, "high", report->interval_known ? c->interval.high : NAN);
+  write_number(stream, "standard_error", report->interval_known ? c->interval.standard_error : NAN);
+  write_number(stream, "probability", report->interval_known ? c->probability : NAN);
   putc('}', stream);
 }
 
