@@ -58,6 +58,17 @@ check 0 '"difference": 0, "low": null' "$linnet" score --json --compare one one 
 check 2 'needs the samples of --bootstrap' "$linnet" score --compare better --bootstrap 0 ref hyp
 check 2 'REF and HYP2 cannot be standard input' "$linnet" score --compare better - hyp
 check 1 "the first is 'u9'" "$linnet" score ref extra
+printf 'u3-1 e\nu3-2 e x\nu1-1 AH0 B IH1\nu1-2 AH0 B\n' > nbest
+printf 'data/u3.wav\te\ndata/u1.wav\tAH0 B IH1\n' > paths
+check 1 "nbest: the ids, such as 'u3-1', are ranks of n-best lists" "$linnet" score --allow-extra ref nbest
+check 1 "awk 'sub(/-1\$/, \"\", \$1)'" "$linnet" score ref nbest
+check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score --oracle nbest ref nbest
+check 1 'standard input: the ids' bash -c '"$1" score ref - < nbest' bash "$linnet"
+check 1 "paths: the ids, such as 'data/u3.wav', are paths" "$linnet" score --allow-extra ref paths
+awk 'sub(/-1$/, "", $1)' nbest > best
+check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score ref best
+awk '{sub(".*/", "", $1); sub("[.][^.]*$", "", $1)} 1' paths > best
+check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score ref best
 check 0 'Scored 3 utterances, 3 not present in hyp.' "$linnet" score --allow-extra ref extra
 check 1 'twice:2: utterance' "$linnet" score ref twice
 check 1 'nowhere/x: cannot write' "$linnet" score --per-utt nowhere/x ref hyp

@@ -66,11 +66,15 @@ static bool succeeded(const struct linnet_context *context, enum linnet_status s
   return status == LINNET_OK;
 }
 
+static const char *name_of(const char *path) {
+  return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 /* Reads a file once, because it may be a pipe. */
 static bool load_transcripts(struct linnet_context *context, const char *path,
                              struct linnet_transcripts **transcripts) {
   size_t bytes;
-  const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+  const char *name = name_of(path);
   char *data = tool_read_file(path, MAX_BYTES, &bytes);
   const bool good = data && score_formats_check(name, data) &&
                     succeeded(context, linnet_transcripts_load_memory(context, data, bytes, name, transcripts));
@@ -129,7 +133,8 @@ static bool add_lattices(struct linnet_context *context, struct linnet_scorer *s
 static bool add_transcripts(struct linnet_context *context, struct linnet_scorer *scorer,
                             const struct sources *sources) {
   struct linnet_transcripts *hypothesis = NULL;
-  bool good = load_transcripts(context, sources->path, &hypothesis);
+  bool good = load_transcripts(context, sources->path, &hypothesis) &&
+              (options.oracle || score_formats_check_ids(name_of(sources->path), sources->reference, hypothesis));
   if (good)
     good = succeeded(context, (options.oracle ? linnet_scorer_add_nbest : linnet_scorer_add_transcripts)(
                                   scorer, sources->reference, hypothesis, sources->speakers));

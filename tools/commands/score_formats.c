@@ -1,4 +1,5 @@
-/* Recognises formats of transcripts by their shape, which must fit all lines, and say how they become text. */
+/* Recognises formats of transcripts by their shape, which must fit all lines, and ids by the references that they are
+ * made of; says how they become text, or ids. */
 #include "score_formats.h"
 
 #include <stddef.h>
@@ -145,5 +146,67 @@ bool score_formats_check(const char *name, const char *text) {
                 formats[i].remedy);
       return false;
     }
+  return true;
+}
+
+/* --- ids ---------------------------------------------------------------------------------------------------------- */
+
+/* Cuts the rank off ID-RANK. */
+static bool cut_rank(char **id) {
+  char *dash = strrchr(*id, '-');
+  if (!dash || dash[1] == '0' || !dash[1] || dash[1 + strspn(dash + 1, "0123456789")])
+    return false;
+  *dash = '\0';
+  return true;
+}
+
+/* Cuts the folder and the extension off a path. */
+static bool cut_path(char **id) {
+  char *slash = strrchr(*id, '/');
+  if (slash)
+    *id = slash + 1;
+  char *dot = strrchr(*id, '.');
+  if (dot)
+    *dot = '\0';
+  return slash || dot;
+}
+
+static const struct naming {
+  bool (*cut)(char **id);
+  const char *are, *remedy;
+} namings[] = {{cut_rank, "are ranks of n-best lists, ID-1, ID-2 ...",
+                "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
+               {cut_path, "are paths of files",
+                "make ids of them: awk '{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1)} 1'"}};
+
+/* Whether a hypothesis has the id of a reference, which `cut` makes of it if it is not NULL. */
+static bool has_reference(const struct linnet_transcripts *reference, const char *id, bool (*cut)(char **id)) {
+  char copy[1024], *name = copy;
+  if (!cut)
+    return linnet_transcripts_find(reference, id) != LINNET_NOT_FOUND;
+  snprintf(copy, sizeof copy, "%s", id);
+  return cut(&name) && linnet_transcripts_find(reference, name) != LINNET_NOT_FOUND;
+}
+
+/* The first hypothesis that has the id of a reference; NULL: none has. */
+static const char *first_with_reference(const struct linnet_transcripts *reference,
+                                        const struct linnet_transcripts *hypothesis, bool (*cut)(char **id)) {
+  for (size_t i = 0; i < linnet_transcripts_num_utterances(hypothesis); i++)
+    if (has_reference(reference, linnet_transcripts_id(hypothesis, i), cut))
+      return linnet_transcripts_id(hypothesis, i);
+  return NULL;
+}
+
+bool score_formats_check_ids(const char *name, const struct linnet_transcripts *reference,
+                             const struct linnet_transcripts *hypothesis) {
+  if (first_with_reference(reference, hypothesis, NULL))
+    return true;
+  for (size_t i = 0; i < sizeof namings / sizeof *namings; i++) {
+    const char *first = first_with_reference(reference, hypothesis, namings[i].cut);
+    if (first) {
+      tool_fail("%s: the ids, such as '%s', %s: %s", name, first, namings[i].are, namings[i].remedy);
+      return false;
+    }
+  }
   return true;
 }
