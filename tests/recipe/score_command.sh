@@ -46,6 +46,20 @@ check 0 'better: %PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score --co
 check 0 'difference -50.00, 95 % interval' "$linnet" score --compare better ref hyp
 check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --compare hyp ref hyp
 check 0 '"difference": 0, ' "$linnet" score -s -m map --ignore 'c,x' --compare hyp --json ref hyp
+# Tokens that differ in case only.
+printf 'u1 HELLO World AGAIN\nu2 YES\n' > upper
+printf 'u1 hello world AGAIN\nu2 no\n' > lower
+check 0 'without upper and lower case the error rate would be 25.00 instead of 75.00 %' "$linnet" score upper lower
+check 0 '%PER 75.00' "$linnet" score upper lower
+for name in upper lower; do
+  awk '{id = $1; $1 = ""; print id tolower($0)}' $name > $name.lower
+done
+check 0 '%PER 25.00 [ 1 / 4, 0 ins, 0 del, 1 sub ]' "$linnet" score upper.lower lower.lower
+! grep 'lower case' out || fail 'a warning about case without reason'
+printf 'u1 A B C D E F G H I K L\n' > upper
+printf 'u1 a b c d e f g h i l\n' > lower # a deletion before the end shifts the others
+check 0 'would be 9.09 instead of 100.00 %' "$linnet" score upper lower
+
 # One speaker, or one utterance, has no interval.
 sed 's/s-2/s1/' utt2spk > one_speaker
 check 0 '--by-speaker: all utterances are of one speaker' "$linnet" score --by-speaker --utt2spk one_speaker ref hyp

@@ -6,6 +6,7 @@
 #include "base/numbers.h"
 #include "common/separate.h"
 #include "common/tool.h"
+#include "score_case.h"
 #include "score_formats.h"
 #include "score_report.h"
 
@@ -237,8 +238,8 @@ static bool compare(struct linnet_context *context, const char *reference, struc
 static bool evaluate(struct linnet_context *context, const char *reference, struct report *report) {
   if (linnet_scorer_sum(report->scorer).score.num_reference > 0) {
     report->other = options.compare;
-    return compute_interval(context, report) && (!options.compare || compare(context, reference, report)) &&
-           write_all(report);
+    return score_case_check(context, report->scorer) && compute_interval(context, report) &&
+           (!options.compare || compare(context, reference, report)) && write_all(report);
   }
   if (write_all(report))
     tool_fail("%s: no utterance has a %s%s, so there is no error rate", reference, report->unit,
