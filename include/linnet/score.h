@@ -25,7 +25,8 @@
 extern "C" {
 #endif
 
-/* Counts of an alignment with the minimum number of errors (Levenshtein) between a reference and a hypothesis. */
+/* Counts of the alignment between a reference and a hypothesis with the minimum cost (see linnet_score_add). The
+ * minimum number of errors (Levenshtein), as Kaldi's compute-wer counts, may be slightly lower. */
 struct linnet_score {
   size_t num_reference; /* tokens in the reference; num_reference - num_substitutions - num_deletions are correct */
   size_t num_substitutions, num_insertions, num_deletions;
