@@ -60,6 +60,18 @@ printf 'u1 A B C D E F G H I K L\n' > upper
 printf 'u1 a b c d e f g h i l\n' > lower # a deletion before the end shifts the others
 check 0 'would be 9.09 instead of 100.00 %' "$linnet" score upper lower
 
+# The marks of sclite.
+printf 'u1 a { b / c } (%%hesitation) d\n' > marks
+printf 'u1 a b d\n' > plain
+check 0 'alternatives { a / b }' "$linnet" score marks plain
+check 0 "'(%hesitation)' and other tokens in parentheses" "$linnet" score marks plain
+check 0 'alternatives' "$linnet" score --ignore '(%hesitation)' marks plain
+! grep parentheses out || fail 'a warning about dropped words'
+check 0 '%PER 0.00' "$linnet" score marks marks
+! grep warning out || fail 'a warning without errors'
+eval "$(grep "^sed .* marks.ref > ref$" "$here/../../docs/training.md" | sed 's/marks.ref > ref/marks > chosen/')"
+check 0 '%PER 0.00 [ 0 / 3,' "$linnet" score --ignore '(%hesitation)' chosen plain
+
 # One speaker, or one utterance, has no interval.
 sed 's/s-2/s1/' utt2spk > one_speaker
 check 0 '--by-speaker: all utterances are of one speaker' "$linnet" score --by-speaker --utt2spk one_speaker ref hyp

@@ -6,9 +6,9 @@
 #include "base/numbers.h"
 #include "common/separate.h"
 #include "common/tool.h"
-#include "score_case.h"
 #include "score_formats.h"
 #include "score_report.h"
+#include "score_warnings.h"
 
 enum { MAX_BYTES = 1 << 28 };
 
@@ -238,7 +238,7 @@ static bool compare(struct linnet_context *context, const char *reference, struc
 static bool evaluate(struct linnet_context *context, const char *reference, struct report *report) {
   if (linnet_scorer_sum(report->scorer).score.num_reference > 0) {
     report->other = options.compare;
-    return score_case_check(context, report->scorer) && compute_interval(context, report) &&
+    return score_warnings_print(context, report->scorer) && compute_interval(context, report) &&
            (!options.compare || compare(context, reference, report)) && write_all(report);
   }
   if (write_all(report))

@@ -1,11 +1,13 @@
-/* Scores again in lower case, if there is reason to: texts in different cases have 100 % errors. */
-#include "score_case.h"
+/* Warnings of `linnet score`: of texts in different cases, which have 100 % errors, and of marks that are not words. */
+#include "score_warnings.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/tool.h"
+
+/* --- case --------------------------------------------------------------------------------------------------------- */
 
 /* The tokens of an utterance in lower case. */
 struct lowered {
@@ -86,26 +88,58 @@ static void judge(const struct linnet_score *score, const struct linnet_score *l
               without, percent);
 }
 
-bool score_case_check(struct linnet_context *context, struct linnet_scorer *scorer) {
-  const struct linnet_confusion *list;
-  size_t count;
+/* Aligns all utterances again. */
+static enum linnet_status compare_lowered(struct linnet_context *context, const struct linnet_scorer *scorer) {
   struct linnet_scorer *other = NULL;
-  const struct linnet_score score = linnet_scorer_sum(scorer).score;
-  enum linnet_status status = linnet_scorer_confusions(scorer, &list, &count);
-  if (status == LINNET_OK && !is_suspicious(list, count, score.num_substitutions))
-    return true;
-  if (status == LINNET_OK)
-    status = linnet_scorer_create(context, NULL, &other);
+  enum linnet_status status = linnet_scorer_create(context, NULL, &other);
   if (status == LINNET_OK)
     status = add_lowered(scorer, other);
   if (status == LINNET_OK) {
-    const struct linnet_score lowered = linnet_scorer_sum(other).score;
+    const struct linnet_score score = linnet_scorer_sum(scorer).score, lowered = linnet_scorer_sum(other).score;
     judge(&score, &lowered);
-  } else if (status == LINNET_ERROR_MEMORY) {
-    tool_fail("out of memory for scoring without case");
-  } else {
-    tool_fail_context(context);
   }
   linnet_scorer_destroy(other);
+  return status;
+}
+
+/* --- marks -------------------------------------------------------------------------------------------------------- */
+
+static bool is_optional(const char *token) {
+  const size_t length = strlen(token);
+  return length > 2 && token[0] == '(' && token[length - 1] == ')';
+}
+
+/* Looks for "{ a / b }" and "(a)" among reference tokens that are not in hypotheses. */
+static void check_marks(const struct linnet_confusion *list, size_t count) {
+  size_t opened = 0, divided = 0, closed = 0;
+  const char *optional = NULL;
+  for (size_t i = 0; i < count; i++) {
+    const char *token = list[i].pair.reference ? list[i].pair.reference : "";
+    opened += strcmp(token, "{") == 0;
+    divided += strcmp(token, "/") == 0;
+    closed += strcmp(token, "}") == 0;
+    if (!optional && is_optional(token))
+      optional = token;
+  }
+  if (opened > 0 && divided > 0 && closed > 0)
+    tool_warn("the references have alternatives { a / b }, whose tokens all count as words: choose one of them "
+              "(docs/training.md, Scoring)");
+  if (optional)
+    tool_warn("'%s' and other tokens in parentheses, which are optional in sclite, count as words: --ignore drops them",
+              optional);
+}
+
+bool score_warnings_print(struct linnet_context *context, struct linnet_scorer *scorer) {
+  const struct linnet_confusion *list;
+  size_t count;
+  enum linnet_status status = linnet_scorer_confusions(scorer, &list, &count);
+  if (status == LINNET_OK)
+    check_marks(list, count);
+  if (status == LINNET_OK && is_suspicious(list, count, linnet_scorer_sum(scorer).score.num_substitutions))
+    status = compare_lowered(context, scorer);
+  if (status == LINNET_ERROR_MEMORY)
+    tool_fail("out of memory for scoring without case");
+  else if (status != LINNET_OK)
+    tool_fail_context(context);
   return status == LINNET_OK;
 }
