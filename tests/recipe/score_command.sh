@@ -90,6 +90,11 @@ check 1 "nbest: the ids, such as 'u3-1', are ranks of n-best lists" "$linnet" sc
 check 1 "awk 'sub(/-1\$/, \"\", \$1)'" "$linnet" score ref nbest
 check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score --oracle nbest ref nbest
 check 1 'standard input: the ids' bash -c '"$1" score ref - < nbest' bash "$linnet"
+printf 'd/u3.wav-1\te\nd/u3.wav-2\tx\nd/u1.wav-1\tAH0 B IH1\n' > nbest_paths
+check 1 "such as 'd/u3.wav-1', are ranks of n-best lists of files" "$linnet" score ref nbest_paths
+awk 'sub("[.][^.]*-1$", "", $1) {sub(".*/", "", $1); print}' nbest_paths > best
+check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score ref best
+check 1 'does each line begin with an id' "$linnet" score ref extra
 check 1 "paths: the ids, such as 'data/u3.wav', are paths" "$linnet" score --allow-extra ref paths
 awk 'sub(/-1$/, "", $1)' nbest > best
 check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score ref best

@@ -171,13 +171,20 @@ static bool cut_path(char **id) {
   return slash || dot;
 }
 
+static bool cut_rank_and_path(char **id) {
+  return cut_rank(id) && cut_path(id);
+}
+
 static const struct naming {
   bool (*cut)(char **id);
   const char *are, *remedy;
-} namings[] = {{cut_rank, "are ranks of n-best lists, ID-1, ID-2 ...",
-                "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
-               {cut_path, "are paths of files",
-                "make ids of them: awk '{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1)} 1'"}};
+} namings[] = {
+    {cut_rank, "are ranks of n-best lists, ID-1, ID-2 ...",
+     "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
+    {cut_rank_and_path, "are ranks of n-best lists of files, PATH-1, PATH-2 ...",
+     "make ids of the first of each, with awk 'sub(\"[.][^.]*-1$\", \"\", $1) {sub(\".*/\", \"\", $1); print}'"},
+    {cut_path, "are paths of files",
+     "make ids of them: awk '{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1)} 1'"}};
 
 /* Whether a hypothesis has the id of a reference, which `cut` makes of it if it is not NULL. */
 static bool has_reference(const struct linnet_transcripts *reference, const char *id, bool (*cut)(char **id)) {
