@@ -51,6 +51,7 @@ printf 'u1 HELLO World AGAIN\nu2 YES\n' > upper
 printf 'u1 hello world AGAIN\nu2 no\n' > lower
 check 0 'without upper and lower case the error rate would be 25.00 instead of 75.00 %' "$linnet" score upper lower
 check 0 '%PER 75.00' "$linnet" score upper lower
+check 0 'warning: lower: without upper and lower case' "$linnet" score --compare lower upper upper
 for name in upper lower; do
   awk '{id = $1; $1 = ""; print id tolower($0)}' $name > $name.lower
 done
@@ -63,7 +64,7 @@ check 0 'would be 9.09 instead of 100.00 %' "$linnet" score upper lower
 # The marks of sclite.
 printf 'u1 a { b / c } (%%hesitation) d\n' > marks
 printf 'u1 a b d\n' > plain
-check 0 'alternatives { a / b }' "$linnet" score marks plain
+check 0 'marks: has alternatives { a / b }' "$linnet" score marks plain
 check 0 "'(%hesitation)' and other tokens in parentheses" "$linnet" score marks plain
 check 0 'alternatives' "$linnet" score --ignore '(%hesitation)' marks plain
 ! grep parentheses out || fail 'a warning about dropped words'

@@ -222,7 +222,8 @@ static bool compute_interval(const struct linnet_context *context, struct report
 /* Scores the hypotheses of --compare. */
 static bool compare(struct linnet_context *context, const char *reference, struct report *report) {
   struct linnet_scorer *other = NULL;
-  bool good = make_scorer(context, &other) && fill_scorer(context, reference, options.compare, other);
+  bool good = make_scorer(context, &other) && fill_scorer(context, reference, options.compare, other) &&
+              score_warnings_print(context, other, NULL, options.compare);
   if (good)
     good = succeeded(context,
                      linnet_scorer_compare(report->scorer, other, bootstrap_unit(report), (size_t)options.bootstrap,
@@ -235,14 +236,16 @@ static bool compare(struct linnet_context *context, const char *reference, struc
 
 /* What follows from the counts: interval, comparison, outputs. Without reference tokens there are counts alone, and
  * false is returned. */
-static bool evaluate(struct linnet_context *context, const char *reference, struct report *report) {
+static bool evaluate(struct linnet_context *context, const char *reference, const char *hypothesis,
+                     struct report *report) {
   if (linnet_scorer_sum(report->scorer).score.num_reference > 0) {
     report->other = options.compare;
-    return score_warnings_print(context, report->scorer) && compute_interval(context, report) &&
-           (!options.compare || compare(context, reference, report)) && write_all(report);
+    return score_warnings_print(context, report->scorer, name_of(reference), name_of(hypothesis)) &&
+           compute_interval(context, report) && (!options.compare || compare(context, reference, report)) &&
+           write_all(report);
   }
   if (write_all(report))
-    tool_fail("%s: no utterance has a %s%s, so there is no error rate", reference, report->unit,
+    tool_fail("%s: no utterance has a %s%s, so there is no error rate", name_of(reference), report->unit,
               options.map || options.ignore ? " that --map and --ignore leave" : "");
   return false;
 }
@@ -254,7 +257,8 @@ static int score(struct linnet_context *context, const char *reference, const ch
                           .resamples = options.bootstrap,
                           .seed = options.seed};
   const bool good = make_scorer(context, &report.scorer) &&
-                    fill_scorer(context, reference, hypothesis, report.scorer) && evaluate(context, reference, &report);
+                    fill_scorer(context, reference, hypothesis, report.scorer) &&
+                    evaluate(context, reference, hypothesis, &report);
   linnet_scorer_destroy(report.scorer);
   return tool_interrupted() ? TOOL_INTERRUPTED : good ? TOOL_OK : TOOL_FAILURE;
 }

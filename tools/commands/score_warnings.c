@@ -80,23 +80,25 @@ static bool is_suspicious(const struct linnet_confusion *list, size_t count, siz
   return cases > 0 && 10 * cases >= substitutions;
 }
 
-static void judge(const struct linnet_score *score, const struct linnet_score *lowered) {
+static void judge(const char *name, const struct linnet_score *score, const struct linnet_score *lowered) {
   const double percent = linnet_score_percent(score), without = linnet_score_percent(lowered);
   if (3 * without < 2 * percent)
-    tool_warn("without upper and lower case the error rate would be %.2f instead of %.2f %%: if case does not matter, "
-              "write both files in lower case, with awk '{id = $1; $1 = \"\"; print id tolower($0)}'",
-              without, percent);
+    tool_warn(
+        "%s: without upper and lower case the error rate would be %.2f instead of %.2f %%: if case does not "
+        "matter, write it and the references in lower case, with awk '{id = $1; $1 = \"\"; print id tolower($0)}'",
+        name, without, percent);
 }
 
 /* Aligns all utterances again. */
-static enum linnet_status compare_lowered(struct linnet_context *context, const struct linnet_scorer *scorer) {
+static enum linnet_status compare_lowered(struct linnet_context *context, const struct linnet_scorer *scorer,
+                                          const char *name) {
   struct linnet_scorer *other = NULL;
   enum linnet_status status = linnet_scorer_create(context, NULL, &other);
   if (status == LINNET_OK)
     status = add_lowered(scorer, other);
   if (status == LINNET_OK) {
     const struct linnet_score score = linnet_scorer_sum(scorer).score, lowered = linnet_scorer_sum(other).score;
-    judge(&score, &lowered);
+    judge(name, &score, &lowered);
   }
   linnet_scorer_destroy(other);
   return status;
@@ -110,7 +112,7 @@ static bool is_optional(const char *token) {
 }
 
 /* Looks for "{ a / b }" and "(a)" among reference tokens that are not in hypotheses. */
-static void check_marks(const struct linnet_confusion *list, size_t count) {
+static void check_marks(const char *name, const struct linnet_confusion *list, size_t count) {
   size_t opened = 0, divided = 0, closed = 0;
   const char *optional = NULL;
   for (size_t i = 0; i < count; i++) {
@@ -122,21 +124,24 @@ static void check_marks(const struct linnet_confusion *list, size_t count) {
       optional = token;
   }
   if (opened > 0 && divided > 0 && closed > 0)
-    tool_warn("the references have alternatives { a / b }, whose tokens all count as words: choose one of them "
-              "(docs/training.md, Scoring)");
+    tool_warn("%s: has alternatives { a / b }, whose tokens all count as words: choose one of them (docs/training.md, "
+              "Scoring)",
+              name);
   if (optional)
-    tool_warn("'%s' and other tokens in parentheses, which are optional in sclite, count as words: --ignore drops them",
-              optional);
+    tool_warn("%s: '%s' and other tokens in parentheses, which are optional in sclite, count as words: --ignore drops "
+              "them",
+              name, optional);
 }
 
-bool score_warnings_print(struct linnet_context *context, struct linnet_scorer *scorer) {
+bool score_warnings_print(struct linnet_context *context, struct linnet_scorer *scorer, const char *reference,
+                          const char *hypothesis) {
   const struct linnet_confusion *list;
   size_t count;
   enum linnet_status status = linnet_scorer_confusions(scorer, &list, &count);
-  if (status == LINNET_OK)
-    check_marks(list, count);
+  if (status == LINNET_OK && reference)
+    check_marks(reference, list, count);
   if (status == LINNET_OK && is_suspicious(list, count, linnet_scorer_sum(scorer).score.num_substitutions))
-    status = compare_lowered(context, scorer);
+    status = compare_lowered(context, scorer, hypothesis);
   if (status == LINNET_ERROR_MEMORY)
     tool_fail("out of memory for scoring without case");
   else if (status != LINNET_OK)
