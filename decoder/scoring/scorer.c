@@ -10,8 +10,11 @@ enum { MAX_MAP_BYTES = 1 << 24 };
 
 void linnet_score_line(const struct linnet_score *score, const char *name, char *line, size_t size) {
   size_t errors = score->num_insertions + score->num_deletions + score->num_substitutions;
-  linnet_format(line, size, "%%%s %.2f [ %zu / %zu, %zu ins, %zu del, %zu sub ]", name, linnet_score_percent(score),
-                errors, score->num_reference, score->num_insertions, score->num_deletions, score->num_substitutions);
+  char percent[32] = "n/a";
+  if (score->num_reference > 0)
+    linnet_format(percent, sizeof percent, "%.2f", linnet_score_percent(score));
+  linnet_format(line, size, "%%%s %s [ %zu / %zu, %zu ins, %zu del, %zu sub ]", name, percent, errors,
+                score->num_reference, score->num_insertions, score->num_deletions, score->num_substitutions);
 }
 
 void(linnet_scorer_settings_default)(struct linnet_scorer_settings *settings, size_t size) {
@@ -304,8 +307,9 @@ enum linnet_status linnet_scorer_judge_extra(const struct linnet_scorer *scorer,
     return LINNET_OK;
   if (!scorer->settings.allow_extra)
     return linnet_fail(scorer->context, LINNET_ERROR_FORMAT,
-                       "%zu of %zu hypothes%s no reference, the first is '%.100s': is this the right reference?", extra,
-                       count, count == 1 ? "is has" : "es have", first);
+                       "%zu of %zu hypothes%s no reference, the first is '%.100s': is this the right reference, "
+                       "and does each line begin with an id?",
+                       extra, count, count == 1 ? "is has" : "es have", first);
   linnet_log(scorer->context, LINNET_LOG_WARNING,
              "%zu hypothes%s without a reference %s ignored, the first is '%.100s'", extra, extra == 1 ? "is" : "es",
              extra == 1 ? "is" : "are", first);

@@ -83,8 +83,9 @@ static struct unit unit_of(const struct linnet_score *score) {
   return (struct unit){score->num_substitutions + score->num_insertions + score->num_deletions, score->num_reference};
 }
 
-/* The error rate, in percent, of resample `number`: units drawn with replacement. Philox gives four draws at a time. */
-static double resampled_rate(const struct unit *units, size_t count, uint64_t seed, size_t number) {
+/* The error rate, in percent, of resample `number`: units drawn with replacement; false if they have no reference
+ * tokens. Philox gives four draws at a time. */
+static bool resample(const struct unit *units, size_t count, uint64_t seed, size_t number, double *rate) {
   struct linnet_score sum = {0};
   struct linnet_philox random = {{0}};
   for (size_t i = 0; i < count; i++) {
@@ -94,7 +95,8 @@ static double resampled_rate(const struct unit *units, size_t count, uint64_t se
     sum.num_substitutions += unit->errors;
     sum.num_reference += unit->reference;
   }
-  return linnet_score_percent(&sum);
+  *rate = linnet_score_percent(&sum);
+  return sum.num_reference > 0;
 }
 
 static int compare_doubles(const void *a, const void *b) {
@@ -120,8 +122,10 @@ static double standard_deviation(const double *values, size_t count) {
   return count > 1 ? sqrt(square / (double)(count - 1)) : 0;
 }
 
-/* Sorts the values. */
+/* Sorts the values; NaN if there is none. */
 static struct linnet_interval interval_of(double *values, size_t count) {
+  if (count == 0)
+    return (struct linnet_interval){NAN, NAN, NAN};
   qsort(values, count, sizeof *values, compare_doubles);
   return (struct linnet_interval){quantile(values, count, 0.025), quantile(values, count, 0.975),
                                   standard_deviation(values, count)};
@@ -144,6 +148,8 @@ static enum linnet_status check_bootstrap(const struct linnet_scorer *scorer, en
                        resamples);
   if (scorer->ids.count == 0)
     return linnet_fail(scorer->context, LINNET_ERROR_STATE, "linnet_scorer_bootstrap: there are no utterances");
+  if (scorer->total.score.num_reference == 0)
+    return linnet_fail(scorer->context, LINNET_ERROR_STATE, "a bootstrap needs references that are not all empty");
   for (size_t i = 0; unit == LINNET_BOOTSTRAP_SPEAKER && i < scorer->ids.count; i++)
     if (scorer->utterances[i].speaker == LINNET_NOT_FOUND)
       return linnet_fail(scorer->context, LINNET_ERROR_STATE,
@@ -185,9 +191,10 @@ enum linnet_status linnet_scorer_bootstrap(struct linnet_scorer *scorer, enum li
   enum linnet_status status = open_bootstrap(scorer, resamples, &b);
   if (status == LINNET_OK) {
     b.count = list_units(scorer, unit, b.units);
+    size_t kept = 0;
     for (size_t i = 0; i < resamples; i++)
-      b.values[i] = resampled_rate(b.units, b.count, seed, i);
-    *interval = interval_of(b.values, resamples);
+      kept += resample(b.units, b.count, seed, i, &b.values[kept]);
+    *interval = interval_of(b.values, kept);
   }
   close_bootstrap(&b);
   return status;
@@ -217,13 +224,16 @@ static enum linnet_status check_same(const struct linnet_scorer *x, const struct
 /* Both rates of a resample come from the same draws: these depend on the seed, the resample and the number of units. */
 static void compare_resamples(const struct bootstrap *b, size_t resamples, uint64_t seed,
                               struct linnet_comparison *comparison) {
-  size_t better = 0;
+  size_t better = 0, kept = 0;
   for (size_t i = 0; i < resamples; i++) {
-    b->values[i] = resampled_rate(b->others, b->count, seed, i) - resampled_rate(b->units, b->count, seed, i);
-    better += b->values[i] < 0;
+    double rate, other;
+    if (!resample(b->units, b->count, seed, i, &rate) || !resample(b->others, b->count, seed, i, &other))
+      continue;
+    b->values[kept++] = other - rate;
+    better += other < rate;
   }
-  comparison->probability = (double)better / (double)resamples;
-  comparison->interval = interval_of(b->values, resamples);
+  comparison->probability = kept > 0 ? (double)better / (double)kept : NAN;
+  comparison->interval = interval_of(b->values, kept);
 }
 
 enum linnet_status linnet_scorer_compare(struct linnet_scorer *scorer, const struct linnet_scorer *other,

@@ -25,7 +25,8 @@
 extern "C" {
 #endif
 
-/* Counts of an alignment with the minimum number of errors (Levenshtein) between a reference and a hypothesis. */
+/* Counts of the alignment between a reference and a hypothesis with the minimum cost (see linnet_score_add). The
+ * minimum number of errors (Levenshtein), as Kaldi's compute-wer counts, may be slightly lower. */
 struct linnet_score {
   size_t num_reference; /* tokens in the reference; num_reference - num_substitutions - num_deletions are correct */
   size_t num_substitutions, num_insertions, num_deletions;
@@ -43,7 +44,8 @@ LINNET_API enum linnet_status linnet_score_add(struct linnet_context *context, c
 LINNET_API double linnet_score_percent(const struct linnet_score *score);
 
 /* Writes Kaldi's summary line without its newline, truncated to `size` bytes: "%NAME 12.34 [ 56 / 789, 1 ins, 2 del, 3
- * sub ]". LINNET_SCORE_LINE bytes are enough for names of up to 16 bytes. */
+ * sub ]"; "%NAME n/a [ ..." without reference tokens. LINNET_SCORE_LINE bytes are enough for names of up to 16 bytes.
+ */
 enum { LINNET_SCORE_LINE = 160 };
 LINNET_API void linnet_score_line(const struct linnet_score *score, const char *name, char *line, size_t size);
 
@@ -175,8 +177,9 @@ struct linnet_interval {
 
 /* The 95 % interval of the error rate by the bootstrap (Bisani and Ney 2004): each of `resamples` samples (1 to 10^6;
  * 1000 is usual) draws as many units as the corpus has, with replacement. Random numbers come from Philox, so that the
- * same seed and the same utterances give the same interval on every machine. For LINNET_BOOTSTRAP_SPEAKER each
- * utterance must have a speaker. */
+ * same seed and the same utterances give the same interval on every machine. Samples without reference tokens do not
+ * count (NaN if all are); LINNET_ERROR_STATE if all references are empty. For LINNET_BOOTSTRAP_SPEAKER each utterance
+ * must have a speaker. */
 LINNET_API enum linnet_status linnet_scorer_bootstrap(struct linnet_scorer *scorer, enum linnet_bootstrap_unit unit,
                                                       size_t resamples, uint64_t seed,
                                                       struct linnet_interval *interval);

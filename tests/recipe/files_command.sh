@@ -110,6 +110,7 @@ if [[ -r /dev/zero ]]; then
   check 1 'holds a NUL byte' "${estimate[@]:0:4}" --text /dev/zero --arpa x
   check 1 'not a safetensors file' info /dev/zero
   check 1 'holds a NUL byte' score /dev/zero /dev/zero
+  check 1 'has a NUL byte' align --text-file /dev/zero no-such-file.wav
   check 1 'not a supported audio format' transcribe /dev/zero
   check 1 'longer than the maximum of 5 seconds' transcribe --raw s16le --max-seconds 5 /dev/zero
   check 1 'longer than the maximum of 5 seconds' features --raw s16le --max-seconds 5 --out zero.ark /dev/zero

@@ -26,7 +26,7 @@ check 2 'must be phone or word' "$linnet" score --unit letter a b
 check 2 'need --utt2spk' "$linnet" score --by-speaker a b
 check 2 'must be 0 to' "$linnet" score --bootstrap -1 a b
 check 2 'only one of' "$linnet" score - -
-check 1 'no-such-file: No such file' "$linnet" score no-such-file b
+check 1 'no-such-file: cannot be read: No such file' "$linnet" score no-such-file b
 
 printf 'u1 AH0 B IH1\nu2 c "d\nu3 e\n' > ref
 printf 'u3 e x\nu1 AH B IX\n' > hyp
@@ -46,9 +46,61 @@ check 0 'better: %PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score --co
 check 0 'difference -50.00, 95 % interval' "$linnet" score --compare better ref hyp
 check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --compare hyp ref hyp
 check 0 '"difference": 0, ' "$linnet" score -s -m map --ignore 'c,x' --compare hyp --json ref hyp
+# Tokens that differ in case only.
+printf 'u1 HELLO World AGAIN\nu2 YES\n' > upper
+printf 'u1 hello world AGAIN\nu2 no\n' > lower
+check 0 'without upper and lower case the error rate would be 25.00 instead of 75.00 %' "$linnet" score upper lower
+check 0 '%PER 75.00' "$linnet" score upper lower
+check 0 'warning: lower: without upper and lower case' "$linnet" score --compare lower upper upper
+for name in upper lower; do
+  awk '{id = $1; $1 = ""; print id tolower($0)}' $name > $name.lower
+done
+check 0 '%PER 25.00 [ 1 / 4, 0 ins, 0 del, 1 sub ]' "$linnet" score upper.lower lower.lower
+! grep 'lower case' out || fail 'a warning about case without reason'
+printf 'u1 A B C D E F G H I K L\n' > upper
+printf 'u1 a b c d e f g h i l\n' > lower # a deletion before the end shifts the others
+check 0 'would be 9.09 instead of 100.00 %' "$linnet" score upper lower
+
+# The marks of sclite.
+printf 'u1 a { b / c } (%%hesitation) d\n' > marks
+printf 'u1 a b d\n' > plain
+check 0 'marks: has alternatives { a / b }' "$linnet" score marks plain
+check 0 "'(%hesitation)' and other tokens in parentheses" "$linnet" score marks plain
+check 0 'alternatives' "$linnet" score --ignore '(%hesitation)' marks plain
+! grep parentheses out || fail 'a warning about dropped words'
+check 0 '%PER 0.00' "$linnet" score marks marks
+! grep warning out || fail 'a warning without errors'
+eval "$(grep "^sed .* marks.ref > ref$" "$here/../../docs/training.md" | sed 's/marks.ref > ref/marks > chosen/')"
+check 0 '%PER 0.00 [ 0 / 3,' "$linnet" score --ignore '(%hesitation)' chosen plain
+
+# One speaker, or one utterance, has no interval.
+sed 's/s-2/s1/' utt2spk > one_speaker
+check 0 '--by-speaker: all utterances are of one speaker' "$linnet" score --by-speaker --utt2spk one_speaker ref hyp
+check 0 '(bootstrap over utterances, 1000' "$linnet" score --by-speaker --utt2spk one_speaker ref hyp
+check 0 '"unit": "utterance"' "$linnet" score --by-speaker --utt2spk one_speaker --json ref hyp
+printf 'u1 AH0 B\n' > one
+check 0 '%PER 0.00' "$linnet" score --compare one one one
+! grep interval out || fail 'one utterance has an interval'
+check 0 '"difference": 0, "low": null' "$linnet" score --json --compare one one one
 check 2 'needs the samples of --bootstrap' "$linnet" score --compare better --bootstrap 0 ref hyp
 check 2 'REF and HYP2 cannot be standard input' "$linnet" score --compare better - hyp
 check 1 "the first is 'u9'" "$linnet" score ref extra
+printf 'u3-1 e\nu3-2 e x\nu1-1 AH0 B IH1\nu1-2 AH0 B\n' > nbest
+printf 'data/u3.wav\te\ndata/u1.wav\tAH0 B IH1\n' > paths
+check 1 "nbest: the ids, such as 'u3-1', are ranks of n-best lists" "$linnet" score --allow-extra ref nbest
+check 1 "awk 'sub(/-1\$/, \"\", \$1)'" "$linnet" score ref nbest
+check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score --oracle nbest ref nbest
+check 1 'standard input: the ids' bash -c '"$1" score ref - < nbest' bash "$linnet"
+printf 'd/u3.wav-1\te\nd/u3.wav-2\tx\nd/u1.wav-1\tAH0 B IH1\n' > nbest_paths
+check 1 "such as 'd/u3.wav-1', are ranks of n-best lists of files" "$linnet" score ref nbest_paths
+awk 'sub("[.][^.]*-1$", "", $1) {sub(".*/", "", $1); print}' nbest_paths > best
+check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score ref best
+check 1 'does each line begin with an id' "$linnet" score ref extra
+check 1 "paths: the ids, such as 'data/u3.wav', are paths" "$linnet" score --allow-extra ref paths
+awk 'sub(/-1$/, "", $1)' nbest > best
+check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score ref best
+awk '{sub(".*/", "", $1); sub("[.][^.]*$", "", $1)} 1' paths > best
+check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score ref best
 check 0 'Scored 3 utterances, 3 not present in hyp.' "$linnet" score --allow-extra ref extra
 check 1 'twice:2: utterance' "$linnet" score ref twice
 check 1 'nowhere/x: cannot write' "$linnet" score --per-utt nowhere/x ref hyp
@@ -56,6 +108,22 @@ check 1 'cannot write' bash -c '"$1" score ref hyp > /dev/full' bash "$linnet"
 check 0 '%PER 83.33' bash -c '"$1" score ref - < hyp' bash "$linnet"
 check 0 '"percent": 83.33333333' "$linnet" score --json ref hyp
 check 0 '"missing": ["u2"]' "$linnet" score --json ref hyp
+
+# Empty references: some of them are fine, even in every second sample; all of them have no rate.
+printf 'u1 a b\nu2\n' > half
+printf 'u1 a b\nu2 x\n' > half_hyp
+printf 'u1\nu2\n' > none
+check 0 '%PER 50.00 [ 1 / 2, 1 ins, 0 del, 0 sub ]' "$linnet" score half half_hyp
+check 0 '95 % interval 0.00 to 50.00' "$linnet" score half half_hyp
+check 0 'difference -50.00, 95 % interval -50.00 to +0.00' "$linnet" score --compare half half half_hyp
+check 1 '%PER n/a [ 3 / 0, 3 ins, 0 del, 0 sub ]' "$linnet" score none half_hyp
+check 1 'none: no utterance has a word, so there is no error rate' "$linnet" score --unit word none none
+check 1 'that --map and --ignore leave' "$linnet" score --ignore 'a b' half half
+check 1 '"percent": null, "errors": 3' "$linnet" score --json --compare half none half_hyp
+check 1 'no error rate' "$linnet" score /dev/null /dev/null
+printf 'u1 s1\nu2 s2\n' > two_speakers
+check 0 '' "$linnet" score half half_hyp --utt2spk two_speakers --per-speaker half_speakers
+check 0 "$(printf 's2\t1\t0\t0\t0\t1\t0\tn/a\t100.00')" cat half_speakers
 
 "$linnet" score ref hyp --utt2spk utt2spk --per-utt per_utt --per-speaker per_speaker --confusions confusions \
   --trn files > first
@@ -93,6 +161,48 @@ AH0 B IH1 (s1-u1)
 c "d (s_2-u2)
 e (s1-u3)
 END
+
+# Other formats are refused, with the remedy.
+mkdir formats
+cd formats
+cp ../ref ../hyp .
+printf ';; a comment\nf1 1 s1 0.00 2.50 <o,f0> hello\nf1 1 s1 2.50 3.00 <o,f0>\nf2 1 s2 0.1 1 <o,m> world wide\n' > ref.stm
+check 1 "ref.stm: is NIST's STM" "$linnet" score ref.stm hyp
+check 1 "ref.stm: is NIST's STM" "$linnet" score ref ref.stm
+check 1 "standard input: is NIST's STM" bash -c '"$1" score ref - < ref.stm' bash "$linnet"
+printf 'u1 1 0.100 0.050 AH 0.91\nu1 1 0.150 0.100 B 1.0\nu3 A 0 0.2 e NA\n' > hyp.ctm
+check 1 'hyp.ctm: is CTM' "$linnet" score ref hyp.ctm
+check 1 'linnet transcribe --format text' "$linnet" score ref hyp.ctm
+check 1 'hyp.ctm: is CTM' "$linnet" score hyp.ctm hyp
+printf 'u1 one 1 2 5\nu2 2 3 4 5 6\n' > digits # no times
+check 0 '%PER 0.00' "$linnet" score digits digits
+printf 'a b (s1-u1)\n(s2-u2)\n' > ref.trn
+check 1 "ref.trn: is sclite's trn" "$linnet" score ref.trn ref.trn
+printf 'u1 a (noise)\nu2 (noise)\n' > noises
+check 0 '%PER 0.00' "$linnet" score noises noises
+printf '{"utterance":"u1","seconds":1}\n' > hyp.json
+check 1 'hyp.json: is JSON' "$linnet" score ref hyp.json
+
+# convert FROM TO: runs the line of the documents that makes text of a format.
+convert() {
+  bash -c "$(grep "^[a-z].* $1 > $2\$" "$here/../../docs/training.md")" && sed -i 's/ *$//' "$2" && sort -o "$2" "$2"
+}
+convert ref.stm ref
+is ref << 'END'
+f1 hello
+f2 world wide
+END
+convert ref.trn ref
+is ref << 'END'
+s1-u1 a b
+s2-u2
+END
+convert hyp.ctm hyp
+is hyp << 'END'
+u1 AH B
+u3 e
+END
+cd ..
 
 # Output goes through a link and does not replace it; no other files remain.
 ln -s target link

@@ -3,11 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "common/separate.h"
 #include "common/tool.h"
+#include "score_formats.h"
 #include "score_report.h"
+#include "score_warnings.h"
 
-enum { MAX_STDIN_BYTES = 1 << 28 };
+enum { MAX_BYTES = 1 << 28 };
 
 static struct options {
   char *unit, *map, *ignore, *utt2spk, *compare, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols;
@@ -57,17 +60,30 @@ static const struct poptOption table[] = {
 
 /* --- inputs ----------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status load_transcripts(struct linnet_context *context, const char *path,
-                                           struct linnet_transcripts **transcripts) {
-  if (strcmp(path, "-") != 0)
-    return linnet_transcripts_load(context, path, transcripts);
+/* Prints the error of a call that failed; true if it did not. */
+static bool succeeded(const struct linnet_context *context, enum linnet_status status) {
+  if (status != LINNET_OK)
+    tool_fail_context(context);
+  return status == LINNET_OK;
+}
+
+static const char *name_of(const char *path) {
+  return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+/* Reads a file once, because it may be a pipe. */
+static bool load_transcripts(struct linnet_context *context, const char *path,
+                             struct linnet_transcripts **transcripts) {
   size_t bytes;
-  char *data = tool_read_file(path, MAX_STDIN_BYTES, &bytes);
-  if (!data)
-    return LINNET_ERROR_IO;
-  enum linnet_status status = linnet_transcripts_load_memory(context, data, bytes, "standard input", transcripts);
+  const char *name = name_of(path);
+  char *data = tool_read_file(path, MAX_BYTES, &bytes);
+  const bool good = data && score_formats_check(name, data) &&
+                    succeeded(context, linnet_transcripts_load_memory(context, data, bytes, name, transcripts));
+  if (good)
+    tool_note("%s: transcripts of %zu utterance%s", name, linnet_transcripts_num_utterances(*transcripts),
+              linnet_plural(linnet_transcripts_num_utterances(*transcripts)));
   free(data);
-  return status;
+  return good;
 }
 
 static enum linnet_status ignore_tokens(struct linnet_context *context, struct linnet_scorer *scorer) {
@@ -81,7 +97,7 @@ static enum linnet_status ignore_tokens(struct linnet_context *context, struct l
   return status;
 }
 
-static enum linnet_status make_scorer(struct linnet_context *context, struct linnet_scorer **scorer) {
+static bool make_scorer(struct linnet_context *context, struct linnet_scorer **scorer) {
   struct linnet_scorer_settings settings;
   linnet_scorer_settings_default(&settings);
   settings.strip_stress = options.strip_stress;
@@ -91,7 +107,7 @@ static enum linnet_status make_scorer(struct linnet_context *context, struct lin
     status = linnet_scorer_load_map(*scorer, options.map);
   if (status == LINNET_OK && options.ignore)
     status = ignore_tokens(context, *scorer);
-  return status;
+  return succeeded(context, status);
 }
 
 /* The arguments of all functions that add hypotheses. */
@@ -100,8 +116,7 @@ struct sources {
   struct linnet_transcripts *reference, *speakers;
 };
 
-static enum linnet_status add_lattices(struct linnet_context *context, struct linnet_scorer *scorer,
-                                       const struct sources *sources) {
+static bool add_lattices(struct linnet_context *context, struct linnet_scorer *scorer, const struct sources *sources) {
   struct linnet_symbols *symbols = NULL;
   struct linnet_lattice_reader *reader = NULL;
   enum linnet_status status = options.symbols ? linnet_symbols_load(context, options.symbols, &symbols)
@@ -113,33 +128,32 @@ static enum linnet_status add_lattices(struct linnet_context *context, struct li
     status = linnet_scorer_add_lattices(scorer, sources->reference, reader, symbols, sources->speakers);
   linnet_lattice_reader_destroy(reader);
   linnet_symbols_destroy(symbols);
-  return status;
+  return succeeded(context, status);
 }
 
-static enum linnet_status add_transcripts(struct linnet_context *context, struct linnet_scorer *scorer,
-                                          const struct sources *sources) {
+static bool add_transcripts(struct linnet_context *context, struct linnet_scorer *scorer,
+                            const struct sources *sources) {
   struct linnet_transcripts *hypothesis = NULL;
-  enum linnet_status status = load_transcripts(context, sources->path, &hypothesis);
-  if (status == LINNET_OK)
-    status = (options.oracle ? linnet_scorer_add_nbest : linnet_scorer_add_transcripts)(scorer, sources->reference,
-                                                                                        hypothesis, sources->speakers);
+  bool good = load_transcripts(context, sources->path, &hypothesis) &&
+              (options.oracle || score_formats_check_ids(name_of(sources->path), sources->reference, hypothesis));
+  if (good)
+    good = succeeded(context, (options.oracle ? linnet_scorer_add_nbest : linnet_scorer_add_transcripts)(
+                                  scorer, sources->reference, hypothesis, sources->speakers));
   linnet_transcripts_destroy(hypothesis);
-  return status;
+  return good;
 }
 
 /* Reads the files and aligns all utterances. */
-static enum linnet_status fill_scorer(struct linnet_context *context, const char *reference_path,
-                                      const char *hypothesis_path, struct linnet_scorer *scorer) {
+static bool fill_scorer(struct linnet_context *context, const char *reference_path, const char *hypothesis_path,
+                        struct linnet_scorer *scorer) {
   struct sources sources = {.path = hypothesis_path};
-  bool lattices = options.oracle && strcmp(options.oracle, "lattice") == 0;
-  enum linnet_status status = load_transcripts(context, reference_path, &sources.reference);
-  if (status == LINNET_OK && options.utt2spk)
-    status = load_transcripts(context, options.utt2spk, &sources.speakers);
-  if (status == LINNET_OK)
-    status = (lattices ? add_lattices : add_transcripts)(context, scorer, &sources);
+  const bool lattices = options.oracle && strcmp(options.oracle, "lattice") == 0;
+  const bool good = load_transcripts(context, reference_path, &sources.reference) &&
+                    (!options.utt2spk || load_transcripts(context, options.utt2spk, &sources.speakers)) &&
+                    (lattices ? add_lattices : add_transcripts)(context, scorer, &sources);
   linnet_transcripts_destroy(sources.reference);
   linnet_transcripts_destroy(sources.speakers);
-  return status;
+  return good;
 }
 
 /* --- the command ------------------------------------------------------------------------------------------------ */
@@ -183,54 +197,70 @@ static bool write_all(const struct report *report) {
          write_table(report, "-", options.json ? report_write_json : report_write_summary);
 }
 
-static enum linnet_bootstrap_unit bootstrap_unit(void) {
-  return options.by_speaker ? LINNET_BOOTSTRAP_SPEAKER : LINNET_BOOTSTRAP_UTTERANCE;
+/* Resamples of one unit are all the same. */
+static void choose_unit(struct report *report) {
+  report->by_speaker = options.by_speaker && linnet_scorer_num_speakers(report->scorer) > 1;
+  if (options.by_speaker && !report->by_speaker)
+    tool_warn("--by-speaker: all utterances are of one speaker, so the interval is over utterances");
 }
 
-static enum linnet_status compute_interval(struct report *report) {
-  report->interval_known = options.bootstrap > 0 && linnet_scorer_num_utterances(report->scorer) > 0;
-  if (!report->interval_known)
-    return LINNET_OK;
-  return linnet_scorer_bootstrap(report->scorer, bootstrap_unit(), (size_t)options.bootstrap, (uint64_t)options.seed,
-                                 &report->interval);
+static enum linnet_bootstrap_unit bootstrap_unit(const struct report *report) {
+  return report->by_speaker ? LINNET_BOOTSTRAP_SPEAKER : LINNET_BOOTSTRAP_UTTERANCE;
+}
+
+static bool compute_interval(const struct linnet_context *context, struct report *report) {
+  if (options.bootstrap == 0 || linnet_scorer_num_utterances(report->scorer) < 2)
+    return true;
+  choose_unit(report);
+  if (!succeeded(context, linnet_scorer_bootstrap(report->scorer, bootstrap_unit(report), (size_t)options.bootstrap,
+                                                  (uint64_t)options.seed, &report->interval)))
+    return false;
+  report->interval_known = isfinite(report->interval.low);
+  return true;
 }
 
 /* Scores the hypotheses of --compare. */
-static enum linnet_status compare(struct linnet_context *context, const char *reference, struct report *report) {
+static bool compare(struct linnet_context *context, const char *reference, struct report *report) {
   struct linnet_scorer *other = NULL;
-  enum linnet_status status = make_scorer(context, &other);
-  if (status == LINNET_OK)
-    status = fill_scorer(context, reference, options.compare, other);
-  if (status == LINNET_OK)
-    status = linnet_scorer_compare(report->scorer, other, bootstrap_unit(), (size_t)options.bootstrap,
-                                   (uint64_t)options.seed, &report->comparison);
-  if (status == LINNET_OK)
+  bool good = make_scorer(context, &other) && fill_scorer(context, reference, options.compare, other) &&
+              score_warnings_print(context, other, NULL, options.compare);
+  if (good)
+    good = succeeded(context,
+                     linnet_scorer_compare(report->scorer, other, bootstrap_unit(report), (size_t)options.bootstrap,
+                                           (uint64_t)options.seed, &report->comparison));
+  if (good)
     report->other_score = linnet_scorer_sum(other).score;
   linnet_scorer_destroy(other);
-  return status;
+  return good;
+}
+
+/* What follows from the counts: interval, comparison, outputs. Without reference tokens there are counts alone, and
+ * false is returned. */
+static bool evaluate(struct linnet_context *context, const char *reference, const char *hypothesis,
+                     struct report *report) {
+  if (linnet_scorer_sum(report->scorer).score.num_reference > 0) {
+    report->other = options.compare;
+    return score_warnings_print(context, report->scorer, name_of(reference), name_of(hypothesis)) &&
+           compute_interval(context, report) && (!options.compare || compare(context, reference, report)) &&
+           write_all(report);
+  }
+  if (write_all(report))
+    tool_fail("%s: no utterance has a %s%s, so there is no error rate", name_of(reference), report->unit,
+              options.map || options.ignore ? " that --map and --ignore leave" : "");
+  return false;
 }
 
 static int score(struct linnet_context *context, const char *reference, const char *hypothesis) {
   bool words = options.unit && strcmp(options.unit, "word") == 0;
   struct report report = {.rate = words ? "WER" : "PER",
-                          .by_speaker = options.by_speaker,
+                          .unit = words ? "word" : "phone",
                           .resamples = options.bootstrap,
-                          .seed = options.seed,
-                          .other = options.compare};
-  enum linnet_status status = make_scorer(context, &report.scorer);
-  if (status == LINNET_OK)
-    status = fill_scorer(context, reference, hypothesis, report.scorer);
-  if (status == LINNET_OK)
-    status = compute_interval(&report);
-  if (status == LINNET_OK && options.compare)
-    status = compare(context, reference, &report);
-  int code = TOOL_FAILURE;
-  if (status != LINNET_OK)
-    tool_fail_context(context);
-  else if (write_all(&report))
-    code = TOOL_OK;
+                          .seed = options.seed};
+  const bool good = make_scorer(context, &report.scorer) &&
+                    fill_scorer(context, reference, hypothesis, report.scorer) &&
+                    evaluate(context, reference, hypothesis, &report);
   linnet_scorer_destroy(report.scorer);
-  return tool_interrupted() ? TOOL_INTERRUPTED : code;
+  return tool_interrupted() ? TOOL_INTERRUPTED : good ? TOOL_OK : TOOL_FAILURE;
 }
 
 /* Refuses options that contradict each other or are out of range. */

@@ -68,11 +68,21 @@ bool report_write_utterances(const struct report *report, FILE *stream) {
   return true;
 }
 
+/* NaN without reference tokens. */
+static double percent_of(const struct linnet_score *score) {
+  return score->num_reference > 0 ? linnet_score_percent(score) : NAN;
+}
+
 static void write_sum(FILE *stream, const char *name, const struct linnet_score_sum *sum) {
   const struct linnet_score *s = &sum->score;
-  fprintf(stream, "%s\t%zu\t%zu\t%zu\t%zu\t%zu\t%zu\t%.2f\t%.2f\n", name, sum->num_utterances, s->num_reference,
+  fprintf(stream, "%s\t%zu\t%zu\t%zu\t%zu\t%zu\t%zu\t", name, sum->num_utterances, s->num_reference,
           s->num_reference - s->num_substitutions - s->num_deletions, s->num_substitutions, s->num_insertions,
-          s->num_deletions, linnet_score_percent(s),
+          s->num_deletions);
+  if (s->num_reference > 0)
+    fprintf(stream, "%.2f", percent_of(s));
+  else
+    fputs("n/a", stream);
+  fprintf(stream, "\t%.2f\n",
           sum->num_utterances > 0 ? 100.0 * (double)sum->num_wrong / (double)sum->num_utterances : 0.0);
 }
 
@@ -160,8 +170,11 @@ static void write_comparison(const struct report *report, FILE *stream) {
   char line[LINNET_SCORE_LINE];
   linnet_score_line(&report->other_score, report->rate, line, sizeof line);
   fprintf(stream, "%s: %s\n", report->other, line);
-  fprintf(stream, "difference %+.2f, 95 %% interval %+.2f to %+.2f, probability of improvement %.3f\n", c->difference,
-          c->interval.low, c->interval.high, c->probability);
+  fprintf(stream, "difference %+.2f", c->difference);
+  if (report->interval_known)
+    fprintf(stream, ", 95 %% interval %+.2f to %+.2f, probability of improvement %.3f", c->interval.low,
+            c->interval.high, c->probability);
+  putc('\n', stream);
 }
 
 bool report_write_summary(const struct report *report, FILE *stream) {
@@ -195,12 +208,12 @@ static void write_json_comparison(const struct report *report, FILE *stream) {
   const struct linnet_comparison *c = &report->comparison;
   fputs(", \"compare\": {\"file\": ", stream);
   tool_write_json_string(stream, report->other);
-  write_number(stream, "percent", linnet_score_percent(&report->other_score));
+  write_number(stream, "percent", percent_of(&report->other_score));
   write_number(stream, "difference", c->difference);
-  write_number(stream, "low", c->interval.low);
-  write_number(stream, "high", c->interval.high);
-  write_number(stream, "standard_error", c->interval.standard_error);
-  write_number(stream, "probability", c->probability);
+  write_number(stream, "low", report->interval_known ? c->interval.low : NAN);
+  write_number(stream, "high", report->interval_known ? c->interval.high : NAN);
+  write_number(stream, "standard_error", report->interval_known ? c->interval.standard_error : NAN);
+  write_number(stream, "probability", report->interval_known ? c->probability : NAN);
   putc('}', stream);
 }
 
@@ -222,7 +235,7 @@ bool report_write_json(const struct report *report, FILE *stream) {
   struct linnet_score_sum sum = linnet_scorer_sum(report->scorer);
   const struct linnet_score *s = &sum.score;
   fprintf(stream, "{\"rate\": \"%s\"", report->rate);
-  write_number(stream, "percent", linnet_score_percent(s));
+  write_number(stream, "percent", percent_of(s));
   fprintf(stream, ", \"errors\": %zu, \"reference\": %zu, \"insertions\": %zu, \"deletions\": %zu", errors_of(s),
           s->num_reference, s->num_insertions, s->num_deletions);
   fprintf(stream, ", \"substitutions\": %zu, \"utterances\": %zu, \"utterances_wrong\": %zu", s->num_substitutions,

@@ -11,9 +11,10 @@
 struct report {
   struct linnet_scorer *scorer;
   const char *rate; /* "PER" or "WER" */
+  const char *unit; /* "phone" or "word" */
   bool by_speaker;  /* of the bootstrap: unit of sampling, number of samples, seed */
   long resamples, seed;
-  bool interval_known;
+  bool interval_known; /* and that of the comparison: there are several units */
   struct linnet_interval interval;
   const char *other; /* the file of --compare, or NULL */
   struct linnet_score other_score;

@@ -615,13 +615,14 @@ bool tool_flush_stdout(void) {
   return !stdout_failed;
 }
 
-/* Reads a stream to its end; NULL with errno set. */
-static char *read_all(FILE *stream, size_t max_bytes, size_t *bytes) {
+/* Reads a stream to its end, or to a NUL byte and what was read with it; NULL with errno set. */
+static char *read_text(FILE *stream, size_t max_bytes, size_t *bytes) {
   size_t size = 0, capacity = 65536;
   char *data = malloc(capacity);
   while (data) {
+    const size_t start = size;
     size += fread(data + size, 1, capacity - size - 1, stream);
-    if (size < capacity - 1)
+    if (size < capacity - 1 || memchr(data + start, '\0', size - start))
       break;
     errno = EFBIG;
     char *grown = size > max_bytes ? NULL : realloc(data, capacity *= 2);
@@ -640,7 +641,7 @@ static char *read_all(FILE *stream, size_t max_bytes, size_t *bytes) {
 char *tool_read_file(const char *path, size_t max_bytes, size_t *bytes) {
   const bool standard = strcmp(path, "-") == 0;
   FILE *stream = standard ? stdin : fopen(path, "rb");
-  char *data = stream ? read_all(stream, max_bytes, bytes) : NULL;
+  char *data = stream ? read_text(stream, max_bytes, bytes) : NULL;
   if (data)
     data[*bytes] = '\0';
   else

@@ -201,8 +201,8 @@ bool tool_flush_stdout(void);
 /* The default maximum of raw input in seconds (four hours), because a pipe may never end. */
 enum { TOOL_RAW_SECONDS = 14400 };
 
-/* Reads all of a file ("-": standard input), adds a NUL byte and gives the length without it; release with free. NULL
- * after printing why. */
+/* Reads all of a text file ("-": standard input), adds a NUL byte and gives the length without it; release with free.
+ * If the file has a NUL byte, the end may be missing: input may be endless. NULL after printing why. */
 char *tool_read_file(const char *path, size_t max_bytes, size_t *bytes);
 
 /* --- terminals (terminal.c) --------------------------------------------------------------------------------------- */

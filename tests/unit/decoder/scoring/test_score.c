@@ -171,6 +171,8 @@ static void test_percent(void) {
   CHECK(linnet_score_percent(&s) == 0, "empty");
   s.num_insertions = 1;
   CHECK(isinf(linnet_score_percent(&s)), "insertions alone");
+  linnet_score_line(&s, "WER", line, sizeof line);
+  CHECK(strcmp(line, "%WER n/a [ 1 / 0, 1 ins, 0 del, 0 sub ]") == 0, "'%s'", line);
   s = (struct linnet_score){789, 53, 1, 2};
   linnet_score_line(&s, "WER", line, sizeof line);
   CHECK(strcmp(line, "%WER 7.10 [ 56 / 789, 1 ins, 2 del, 53 sub ]") == 0, "'%s'", line);
@@ -472,6 +474,23 @@ static void test_bootstrap_edges(struct linnet_context *context) {
   linnet_scorer_destroy(scorer);
 }
 
+/* Samples that draw only the empty reference do not count. */
+static void test_bootstrap_empty(struct linnet_context *context) {
+  struct linnet_scorer *scorer = make_scorer(context, 0);
+  struct linnet_interval i;
+  struct linnet_comparison c;
+  CHECK(add(scorer, "u1", NULL, "", "x") == LINNET_OK, "add");
+  CHECK(linnet_scorer_bootstrap(scorer, LINNET_BOOTSTRAP_UTTERANCE, 10, 0, &i) == LINNET_ERROR_STATE, "all empty");
+  CHECK(add(scorer, "u2", NULL, "a b", "a b") == LINNET_OK, "add");
+  CHECK(linnet_scorer_bootstrap(scorer, LINNET_BOOTSTRAP_UTTERANCE, 1000, 0, &i) == LINNET_OK && i.low == 0 &&
+            i.high == 50 && i.standard_error > 0 && i.standard_error < 50,
+        "%g to %g, %g", i.low, i.high, i.standard_error);
+  CHECK(linnet_scorer_compare(scorer, scorer, LINNET_BOOTSTRAP_UTTERANCE, 1000, 0, &c) == LINNET_OK &&
+            c.interval.low == 0 && c.interval.high == 0 && c.probability == 0,
+        "%g to %g", c.interval.low, c.interval.high);
+  linnet_scorer_destroy(scorer);
+}
+
 /* Utterances of four tokens; every `period`-th has one error. */
 static struct linnet_scorer *periodic_corpus(struct linnet_context *context, size_t count, size_t period) {
   struct linnet_scorer *scorer = make_scorer(context, 0);
@@ -666,6 +685,7 @@ int main(void) {
   test_bootstrap(context);
   test_bootstrap_speakers(context);
   test_bootstrap_edges(context);
+  test_bootstrap_empty(context);
   test_comparison(context);
   test_oracles(context);
   test_oracle_cycle(context);

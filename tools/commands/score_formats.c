@@ -1,0 +1,219 @@
+/* Recognises formats of transcripts by their shape, which must fit all lines, and ids by the references that they are
+ * made of; says how they become text, or ids. */
+#include "score_formats.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/tool.h"
+
+static const char separators[] = " \t\r\v\f";
+
+/* --- lines -------------------------------------------------------------------------------------------------------- */
+
+enum { MAX_FIELDS = 8 };
+
+struct field {
+  const char *text; /* without NUL at its end */
+  size_t length;
+};
+
+/* A line that is neither blank nor a comment of NIST's formats. */
+struct line {
+  struct field fields[MAX_FIELDS]; /* the first ones; the others are empty */
+  struct field last;
+  size_t count; /* of all fields */
+};
+
+static struct line divide(const char *text, const char *end) {
+  struct line line = {.count = 0};
+  while (text < end) {
+    text += strspn(text, separators);
+    if (text >= end)
+      break;
+    size_t length = strcspn(text, " \t\r\v\f\n");
+    if (line.count < MAX_FIELDS)
+      line.fields[line.count] = (struct field){text, length};
+    line.last = (struct field){text, length};
+    line.count++;
+    text += length;
+  }
+  return line;
+}
+
+/* Moves *text behind the next line that holds something; false at the end. */
+static bool next_line(const char **text, struct line *line) {
+  while (**text) {
+    const char *start = *text, *end = start + strcspn(start, "\n");
+    *text = *end ? end + 1 : end;
+    if (strncmp(start, ";;", 2) == 0)
+      continue;
+    *line = divide(start, end);
+    if (line->count > 0)
+      return true;
+  }
+  return false;
+}
+
+static bool is_number(const struct field *field) {
+  size_t digits = 0, points = 0;
+  for (size_t i = 0; i < field->length; i++) {
+    digits += field->text[i] >= '0' && field->text[i] <= '9';
+    points += field->text[i] == '.';
+  }
+  return digits > 0 && points <= 1 && digits + points == field->length;
+}
+
+static bool has_point(const struct field *field) {
+  return memchr(field->text, '.', field->length) != NULL;
+}
+
+static bool same(const struct field *a, const struct field *b) {
+  return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
+}
+
+/* --- formats ------------------------------------------------------------------------------------------------------ */
+
+static bool fits_stm(const struct line *line) {
+  const struct field *begin = &line->fields[3], *end = &line->fields[4];
+  return line->count >= 5 && is_number(begin) && is_number(end) && strtod(begin->text, NULL) < strtod(end->text, NULL);
+}
+
+static bool proves_stm(const struct line *line, const struct line *before) {
+  const struct field *label = &line->fields[5];
+  return has_point(&line->fields[3]) || has_point(&line->fields[4]) ||
+         (label->length > 1 && label->text[0] == '<' && label->text[label->length - 1] == '>') ||
+         same(&line->fields[0], &before->fields[0]);
+}
+
+/* The confidence may be missing, or NA. */
+static bool fits_ctm(const struct line *line) {
+  return line->count >= 5 && line->count <= 8 && is_number(&line->fields[2]) && is_number(&line->fields[3]) &&
+         (line->count == 5 || is_number(&line->fields[5]) || memcmp(line->fields[5].text, "NA", 2) == 0);
+}
+
+static bool proves_ctm(const struct line *line, const struct line *before) {
+  return has_point(&line->fields[2]) || has_point(&line->fields[3]) || same(&line->fields[0], &before->fields[0]);
+}
+
+/* A word in parentheses may be a noise or an optional word, but it has no digit, as ids have. */
+static bool fits_trn(const struct line *line) {
+  const struct field *id = &line->last;
+  size_t digits = 0;
+  for (size_t i = 0; i < id->length; i++)
+    digits += id->text[i] >= '0' && id->text[i] <= '9';
+  return digits > 0 && id->text[0] == '(' && id->text[id->length - 1] == ')';
+}
+
+static bool fits_json(const struct line *line) {
+  return line->fields[0].text[0] == '{' && line->fields[0].text[1] == '"';
+}
+
+/* Lines of a format. Numbers may be words, so that some line must also have what no text has. */
+static const struct format {
+  bool (*fits)(const struct line *line); /* each line */
+  /* One of them; the first has an empty line before it. NULL: needs no proof. */
+  bool (*proves)(const struct line *line, const struct line *before);
+  const char *is, *remedy;
+} formats[] = {
+    {fits_stm, proves_stm, "NIST's STM, lines 'FILE CHANNEL SPEAKER BEGIN END <LABEL> WORD ...'",
+     "docs/training.md, Scoring, has an awk line that makes text of it"},
+    {fits_ctm, proves_ctm, "CTM, lines 'ID CHANNEL BEGIN DURATION TOKEN'",
+     "write text instead (linnet transcribe --format text), or make it by the awk line in docs/training.md, Scoring"},
+    {fits_trn, NULL, "sclite's trn, lines 'TOKEN TOKEN ... (ID)'",
+     "put the id first: awk '{id = $NF; $NF = \"\"; print substr(id, 2, length(id) - 2), $0}'"},
+    {fits_json, NULL, "JSON", "write text instead (linnet transcribe --format text)"}};
+
+static bool is_format(const struct format *format, const char *text) {
+  struct line line, before = {.count = 0};
+  bool proved = false;
+  while (next_line(&text, &line)) {
+    if (!format->fits(&line))
+      return false;
+    proved = proved || !format->proves || format->proves(&line, &before);
+    before = line;
+  }
+  return proved;
+}
+
+bool score_formats_check(const char *name, const char *text) {
+  if (strncmp(text, "\xEF\xBB\xBF", 3) == 0)
+    text += 3;
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    if (is_format(&formats[i], text)) {
+      tool_fail("%s: is %s, but linnet score reads lines 'ID TOKEN TOKEN ...': %s", name, formats[i].is,
+                formats[i].remedy);
+      return false;
+    }
+  return true;
+}
+
+/* --- ids ---------------------------------------------------------------------------------------------------------- */
+
+/* Cuts the rank off ID-RANK. */
+static bool cut_rank(char **id) {
+  char *dash = strrchr(*id, '-');
+  if (!dash || dash[1] == '0' || !dash[1] || dash[1 + strspn(dash + 1, "0123456789")])
+    return false;
+  *dash = '\0';
+  return true;
+}
+
+/* Cuts the folder and the extension off a path. */
+static bool cut_path(char **id) {
+  char *slash = strrchr(*id, '/');
+  if (slash)
+    *id = slash + 1;
+  char *dot = strrchr(*id, '.');
+  if (dot)
+    *dot = '\0';
+  return slash || dot;
+}
+
+static bool cut_rank_and_path(char **id) {
+  return cut_rank(id) && cut_path(id);
+}
+
+static const struct naming {
+  bool (*cut)(char **id);
+  const char *are, *remedy;
+} namings[] = {
+    {cut_rank, "are ranks of n-best lists, ID-1, ID-2 ...",
+     "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
+    {cut_rank_and_path, "are ranks of n-best lists of files, PATH-1, PATH-2 ...",
+     "make ids of the first of each, with awk 'sub(\"[.][^.]*-1$\", \"\", $1) {sub(\".*/\", \"\", $1); print}'"},
+    {cut_path, "are paths of files",
+     "make ids of them: awk '{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1)} 1'"}};
+
+/* Whether a hypothesis has the id of a reference, which `cut` makes of it if it is not NULL. */
+static bool has_reference(const struct linnet_transcripts *reference, const char *id, bool (*cut)(char **id)) {
+  char copy[1024], *name = copy;
+  if (!cut)
+    return linnet_transcripts_find(reference, id) != LINNET_NOT_FOUND;
+  snprintf(copy, sizeof copy, "%s", id);
+  return cut(&name) && linnet_transcripts_find(reference, name) != LINNET_NOT_FOUND;
+}
+
+/* The first hypothesis that has the id of a reference; NULL: none has. */
+static const char *first_with_reference(const struct linnet_transcripts *reference,
+                                        const struct linnet_transcripts *hypothesis, bool (*cut)(char **id)) {
+  for (size_t i = 0; i < linnet_transcripts_num_utterances(hypothesis); i++)
+    if (has_reference(reference, linnet_transcripts_id(hypothesis, i), cut))
+      return linnet_transcripts_id(hypothesis, i);
+  return NULL;
+}
+
+bool score_formats_check_ids(const char *name, const struct linnet_transcripts *reference,
+                             const struct linnet_transcripts *hypothesis) {
+  if (first_with_reference(reference, hypothesis, NULL))
+    return true;
+  for (size_t i = 0; i < sizeof namings / sizeof *namings; i++) {
+    const char *first = first_with_reference(reference, hypothesis, namings[i].cut);
+    if (first) {
+      tool_fail("%s: the ids, such as '%s', %s: %s", name, first, namings[i].are, namings[i].remedy);
+      return false;
+    }
+  }
+  return true;
+}
