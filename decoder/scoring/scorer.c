@@ -1,9 +1,11 @@
 /* Scoring of a corpus: utterances are aligned when they are added; tables are computed from the stored alignments. */
 #include "decoder/scoring/scorer.h"
+
 #include <string.h>
 
 #include "base/c_locale.h"
 #include "base/settings.h"
+#include "decoder/base/characters.h"
 #include "decoder/base/text_file.h"
 
 enum { MAX_MAP_BYTES = 1 << 24 };
@@ -54,6 +56,7 @@ void linnet_scorer_destroy(struct linnet_scorer *scorer) {
   linnet_names_clear(&scorer->map_from);
   linnet_names_clear(&scorer->ignored);
   linnet_free(context, scorer->map_to);
+  linnet_free(context, scorer->folded);
   linnet_free(context, scorer->utterances);
   linnet_free(context, scorer->sums);
   linnet_free(context, scorer->tokens);
@@ -70,20 +73,52 @@ static enum linnet_status check_open(const struct linnet_scorer *scorer, const c
   return linnet_fail(scorer->context, LINNET_ERROR_STATE, "%s: utterances were added already", function);
 }
 
+/* Replaces a token of *length bytes by its lower case, in the scorer's buffer, if the settings say so. */
+static enum linnet_status fold(struct linnet_scorer *scorer, const char **token, size_t *length) {
+  if (!scorer->settings.fold_case)
+    return LINNET_OK;
+  char *folded = linnet_grow(scorer->context, scorer->folded, &scorer->folded_capacity, 4 * *length + 1, 1);
+  if (!folded)
+    return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory for a token");
+  scorer->folded = folded;
+  size_t made = 0, bytes;
+  for (size_t at = 0; at < *length; at += bytes) {
+    const uint32_t code = linnet_utf8_decode(*token + at, &bytes);
+    if (code == linnet_utf8_lower(code)) {
+      memcpy(folded + made, *token + at, bytes);
+      made += bytes;
+    } else {
+      made += linnet_utf8_encode(linnet_utf8_lower(code), folded + made);
+    }
+  }
+  folded[made] = '\0';
+  *token = folded;
+  *length = made;
+  return LINNET_OK;
+}
+
+/* Adds a token in the form in which tokens are compared. */
+static enum linnet_status add_folded(struct linnet_scorer *scorer, struct linnet_names *names, const char *token,
+                                     size_t *index, bool *fresh) {
+  size_t length = strlen(token);
+  LINNET_TRY(fold(scorer, &token, &length));
+  return linnet_names_add(names, token, length, index, fresh);
+}
+
 enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *from, const char *to) {
   if (!scorer || !from)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_open(scorer, "linnet_scorer_map"));
   size_t target = LINNET_NOT_FOUND, index;
   if (to)
-    LINNET_TRY(linnet_names_add(&scorer->vocabulary, to, strlen(to), &target, NULL));
+    LINNET_TRY(add_folded(scorer, &scorer->vocabulary, to, &target, NULL));
   size_t *grown =
       linnet_grow(scorer->context, scorer->map_to, &scorer->map_capacity, scorer->map_from.count + 1, sizeof *grown);
   if (!grown)
     return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory for a map of tokens");
   scorer->map_to = grown;
   bool fresh;
-  LINNET_TRY(linnet_names_add(&scorer->map_from, from, strlen(from), &index, &fresh));
+  LINNET_TRY(add_folded(scorer, &scorer->map_from, from, &index, &fresh));
   if (!fresh && scorer->map_to[index] != target)
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "token '%.100s' is mapped to two different tokens",
                        from);
@@ -96,7 +131,7 @@ enum linnet_status linnet_scorer_ignore(struct linnet_scorer *scorer, const char
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_open(scorer, "linnet_scorer_ignore"));
   size_t index;
-  return linnet_names_add(&scorer->ignored, token, strlen(token), &index, NULL);
+  return add_folded(scorer, &scorer->ignored, token, &index, NULL);
 }
 
 static enum linnet_status load_map_line(struct linnet_scorer *scorer, struct linnet_text *text) {
@@ -130,6 +165,7 @@ enum linnet_status linnet_scorer_normalise(struct linnet_scorer *scorer, const c
   size_t length = strlen(token);
   if (scorer->settings.strip_stress)
     length = linnet_strip_stress(token, length);
+  LINNET_TRY(fold(scorer, &token, &length));
   size_t mapped = linnet_names_find(&scorer->map_from, token, length);
   if (mapped != LINNET_NOT_FOUND) {
     *index = scorer->map_to[mapped];

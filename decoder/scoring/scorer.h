@@ -45,6 +45,8 @@ struct linnet_scorer {
   struct linnet_names map_from, ignored;
   size_t *map_to; /* (map_from.count): index in the vocabulary, LINNET_NOT_FOUND drops the token */
   size_t map_capacity;
+  char *folded; /* a token in lower case */
+  size_t folded_capacity;
   struct linnet_names ids, speakers;
   struct linnet_scored *utterances; /* (ids.count) */
   size_t utterance_capacity;

@@ -59,6 +59,7 @@ struct linnet_scorer_settings {
   size_t size;      /* set by ..._default */
   int strip_stress; /* drop the stress digits 0, 1, 2 at the end of tokens; default 0 */
   int allow_extra;  /* linnet_scorer_add_transcripts skips, with a warning, hypotheses without reference; default 0 */
+  int fold_case;    /* compare tokens in lower case (letters of Latin, Greek and Cyrillic alphabets); default 0 */
 };
 
 LINNET_API void linnet_scorer_settings_default(struct linnet_scorer_settings *settings, size_t size);
@@ -69,8 +70,9 @@ LINNET_API enum linnet_status linnet_scorer_create(struct linnet_context *contex
                                                    const struct linnet_scorer_settings *settings,
                                                    struct linnet_scorer **scorer);
 
-/* These set how the scorer changes the tokens of both sides before it compares them. It first strips stress, then maps
- * each token (once: it does not map the result again), then drops the ignored tokens. `to` NULL drops the token. Call
+/* These set how the scorer changes the tokens of both sides before it compares them. It first strips stress, then
+ * folds case, then maps each token (once: it does not map the result again), then drops the ignored tokens. With
+ * `fold_case`, maps and ignored tokens apply to both cases. `to` NULL drops the token. Call
  * them before the first utterance; later they fail with LINNET_ERROR_STATE. */
 LINNET_API enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *from, const char *to);
 LINNET_API enum linnet_status linnet_scorer_ignore(struct linnet_scorer *scorer, const char *token);

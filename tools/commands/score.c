@@ -14,7 +14,7 @@ enum { MAX_BYTES = 1 << 28 };
 
 static struct options {
   char *unit, *map, *ignore, *utt2spk, *compare, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols;
-  int strip_stress, allow_extra, json, by_speaker;
+  int strip_stress, ignore_case, allow_extra, json, by_speaker;
   long bootstrap, seed;
 } options = {.bootstrap = 1000};
 
@@ -25,6 +25,8 @@ static const struct poptOption table[] = {
      "replace tokens first, lines 'FROM TO', or 'FROM' to drop it (default: replace none)", "FILE"},
     {"strip-stress", 's', POPT_ARG_NONE, &options.strip_stress, 0,
      "drop stress digits, so that AH0 counts as AH (default: keep them)", NULL},
+    {"ignore-case", 'i', POPT_ARG_NONE, &options.ignore_case, 0, "compare tokens in lower case (default: case matters)",
+     NULL},
     {"ignore", 0, POPT_ARG_STRING, &options.ignore, 0,
      "drop these tokens, separated by spaces or commas (default: none)", "TOKENS"},
     {"utt2spk", 0, TOOL_INPUT, &options.utt2spk, 0,
@@ -102,6 +104,7 @@ static bool make_scorer(struct linnet_context *context, struct linnet_scorer **s
   linnet_scorer_settings_default(&settings);
   settings.strip_stress = options.strip_stress;
   settings.allow_extra = options.allow_extra;
+  settings.fold_case = options.ignore_case;
   enum linnet_status status = linnet_scorer_create(context, &settings, scorer);
   if (status == LINNET_OK && options.map)
     status = linnet_scorer_load_map(*scorer, options.map);

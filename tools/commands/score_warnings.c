@@ -9,63 +9,28 @@
 
 /* --- case --------------------------------------------------------------------------------------------------------- */
 
-/* The tokens of an utterance in lower case. */
-struct lowered {
-  struct linnet_score_pair *pairs;
-  const char **reference, **hypothesis;
-  size_t num_reference, num_hypothesis;
-  char *text; /* of all tokens */
-};
-
-/* Appends a token, if it is not NULL, whose lower case is written to *text, which moves. */
-static void append(const char **tokens, size_t *count, const char *token, char **text) {
-  if (!token)
-    return;
-  tokens[(*count)++] = *text;
-  for (; *token; token++)
-    *(*text)++ = (char)(*token >= 'A' && *token <= 'Z' ? *token - 'A' + 'a' : *token);
-  *(*text)++ = '\0';
-}
-
-/* False without memory; lowered_free in both cases. */
-static bool lower(const struct linnet_scorer *scorer, size_t index, struct lowered *l) {
-  const size_t count = linnet_scorer_utterance(scorer, index).num_pairs;
-  size_t bytes = 1;
-  *l = (struct lowered){.pairs = malloc((count + 1) * sizeof *l->pairs),
-                        .reference = malloc((count + 1) * sizeof *l->reference),
-                        .hypothesis = malloc((count + 1) * sizeof *l->hypothesis)};
-  if (!l->pairs || !l->reference || !l->hypothesis)
-    return false;
-  linnet_scorer_alignment(scorer, index, l->pairs);
-  for (size_t i = 0; i < count; i++) {
-    bytes += l->pairs[i].reference ? strlen(l->pairs[i].reference) + 1 : 0;
-    bytes += l->pairs[i].hypothesis ? strlen(l->pairs[i].hypothesis) + 1 : 0;
-  }
-  char *end = l->text = malloc(bytes);
-  for (size_t i = 0; i < count && end; i++) {
-    append(l->reference, &l->num_reference, l->pairs[i].reference, &end);
-    append(l->hypothesis, &l->num_hypothesis, l->pairs[i].hypothesis, &end);
-  }
-  return l->text != NULL;
-}
-
-static void lowered_free(struct lowered *l) {
-  free(l->pairs);
-  free(l->reference);
-  free(l->hypothesis);
-  free(l->text);
-}
-
-/* Adds all utterances to another scorer. */
-static enum linnet_status add_lowered(const struct linnet_scorer *scorer, struct linnet_scorer *other) {
+/* Adds the tokens of an utterance to another scorer. */
+static enum linnet_status add_utterance(struct linnet_context *context, const struct linnet_scorer *scorer,
+                                        size_t index, struct linnet_scorer *other) {
+  const struct linnet_scored_utterance u = linnet_scorer_utterance(scorer, index);
+  struct linnet_score_pair *pairs = malloc((u.num_pairs + 1) * sizeof *pairs);
+  const char **tokens = malloc((2 * u.num_pairs + 1) * sizeof *tokens), **hypothesis = tokens + u.num_pairs;
+  size_t num_reference = 0, num_hypothesis = 0;
   enum linnet_status status = LINNET_OK;
-  for (size_t i = 0; i < linnet_scorer_num_utterances(scorer) && status == LINNET_OK; i++) {
-    struct lowered l;
-    status = lower(scorer, i, &l) ? linnet_scorer_add(other, linnet_scorer_utterance(scorer, i).id, NULL, l.reference,
-                                                      l.num_reference, l.hypothesis, l.num_hypothesis)
-                                  : LINNET_ERROR_MEMORY;
-    lowered_free(&l);
+  if (pairs && tokens) {
+    linnet_scorer_alignment(scorer, index, pairs);
+    for (size_t i = 0; i < u.num_pairs; i++) {
+      if (pairs[i].reference)
+        tokens[num_reference++] = pairs[i].reference;
+      if (pairs[i].hypothesis)
+        hypothesis[num_hypothesis++] = pairs[i].hypothesis;
+    }
+    status = linnet_scorer_add(other, u.id, NULL, tokens, num_reference, hypothesis, num_hypothesis);
+  } else {
+    status = linnet_context_fail(context, LINNET_ERROR_MEMORY, "out of memory for the tokens of an utterance");
   }
+  free(pairs);
+  free(tokens);
   return status;
 }
 
@@ -80,25 +45,25 @@ static bool is_suspicious(const struct linnet_confusion *list, size_t count, siz
   return cases > 0 && 10 * cases >= substitutions;
 }
 
-static void judge(const char *name, const struct linnet_score *score, const struct linnet_score *lowered) {
-  const double percent = linnet_score_percent(score), without = linnet_score_percent(lowered);
+static void judge(const char *name, const struct linnet_score *score, const struct linnet_score *folded) {
+  const double percent = linnet_score_percent(score), without = linnet_score_percent(folded);
   if (3 * without < 2 * percent)
-    tool_warn(
-        "%s: without upper and lower case the error rate would be %.2f instead of %.2f %%: if case does not "
-        "matter, write it and the references in lower case, with awk '{id = $1; $1 = \"\"; print id tolower($0)}'",
-        name, without, percent);
+    tool_warn("%s: with --ignore-case the error rate would be %.2f instead of %.2f %%", name, without, percent);
 }
 
 /* Aligns all utterances again. */
-static enum linnet_status compare_lowered(struct linnet_context *context, const struct linnet_scorer *scorer,
-                                          const char *name) {
+static enum linnet_status compare_folded(struct linnet_context *context, const struct linnet_scorer *scorer,
+                                         const char *name) {
   struct linnet_scorer *other = NULL;
-  enum linnet_status status = linnet_scorer_create(context, NULL, &other);
-  if (status == LINNET_OK)
-    status = add_lowered(scorer, other);
+  struct linnet_scorer_settings settings;
+  linnet_scorer_settings_default(&settings);
+  settings.fold_case = 1;
+  enum linnet_status status = linnet_scorer_create(context, &settings, &other);
+  for (size_t i = 0; i < linnet_scorer_num_utterances(scorer) && status == LINNET_OK; i++)
+    status = add_utterance(context, scorer, i, other);
   if (status == LINNET_OK) {
-    const struct linnet_score score = linnet_scorer_sum(scorer).score, lowered = linnet_scorer_sum(other).score;
-    judge(name, &score, &lowered);
+    const struct linnet_score score = linnet_scorer_sum(scorer).score, folded = linnet_scorer_sum(other).score;
+    judge(name, &score, &folded);
   }
   linnet_scorer_destroy(other);
   return status;
@@ -141,10 +106,8 @@ bool score_warnings_print(struct linnet_context *context, struct linnet_scorer *
   if (status == LINNET_OK && reference)
     check_marks(reference, list, count);
   if (status == LINNET_OK && is_suspicious(list, count, linnet_scorer_sum(scorer).score.num_substitutions))
-    status = compare_lowered(context, scorer, hypothesis);
-  if (status == LINNET_ERROR_MEMORY)
-    tool_fail("out of memory for scoring without case");
-  else if (status != LINNET_OK)
+    status = compare_folded(context, scorer, hypothesis);
+  if (status != LINNET_OK)
     tool_fail_context(context);
   return status == LINNET_OK;
 }

@@ -375,7 +375,7 @@ static const struct structure {
      fill_scorer_settings,
      call_scorer,
      NULL,
-     {AT(strip_stress), AT(allow_extra)}},
+     {AT(strip_stress), AT(allow_extra), AT(fold_case)}},
 #undef S
 #define S linnet_search_settings
     {NULL,
