@@ -315,9 +315,10 @@ static void log_search(const struct linnet_search *s, const struct linnet_search
 enum linnet_status linnet_search_create(struct linnet_context *context, const char *const *names, size_t num_symbols,
                                         const struct linnet_search_settings *settings, struct linnet_search **search) {
   struct linnet_search_settings full;
+  if (search)
+    *search = NULL;
   if (!context || !names || !search)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_create: an argument is NULL");
-  *search = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, search, settings, &full));
   LINNET_TRY(check(context, &full, num_symbols));
   struct linnet_search *s = linnet_calloc(context, 1, sizeof *s);

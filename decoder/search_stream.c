@@ -37,6 +37,8 @@ static enum linnet_status create_decoder(struct linnet_search_stream *s) {
 
 enum linnet_status linnet_search_stream_create(struct linnet_context *context, const struct linnet_search *search,
                                                struct linnet_search_stream **stream) {
+  if (stream)
+    *stream = NULL;
   if (!context || !search || !stream)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_stream_create: an argument is NULL");
   struct linnet_search_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
@@ -241,6 +243,8 @@ static void point_to_spans(struct linnet_search_stream *s) {
 
 enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, double frame_seconds,
                                                const struct linnet_result **result) {
+  if (result)
+    *result = NULL;
   if (!s || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_search_stream_result: an argument is NULL");

@@ -48,6 +48,8 @@ static enum linnet_status create_network(struct linnet_stream *s, struct linnet_
 
 enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
                                         struct linnet_stream **stream) {
+  if (stream)
+    *stream = NULL;
   if (!context || !model || !stream)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_stream_create: an argument is NULL");
   return linnet_stream_create_in(context, model, NULL, stream);

@@ -97,9 +97,10 @@ enum linnet_status linnet_recognizer_create(struct linnet_context *context,
                                             const struct linnet_recognizer_settings *settings,
                                             struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_settings full;
+  if (recognizer)
+    *recognizer = NULL;
   if (!context || !settings || !recognizer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_create: an argument is NULL");
-  *recognizer = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, recognizer, settings, &full));
   struct linnet_recognizer *r = linnet_calloc(context, 1, sizeof *r);
   if (!r)

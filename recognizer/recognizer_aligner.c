@@ -54,9 +54,10 @@ enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context
                                                   const struct linnet_text_aligner_settings *settings,
                                                   struct linnet_text_aligner **aligner) {
   struct linnet_text_aligner_settings full;
+  if (aligner)
+    *aligner = NULL;
   if (!context || !recognizer || !aligner)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load_aligner: an argument is NULL");
-  *aligner = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, text_aligner, settings, &full));
   full.emission_delay = (float)recognizer->search->emission_delay;
   struct aligner_files *files = linnet_alloc(context, 1, sizeof *files);

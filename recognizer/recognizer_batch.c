@@ -20,9 +20,10 @@ struct linnet_recognizer_batch {
 enum linnet_status linnet_recognizer_batch_create(struct linnet_context *context,
                                                   const struct linnet_recognizer *recognizer, size_t max_rows,
                                                   struct linnet_recognizer_batch **batch) {
+  if (batch)
+    *batch = NULL;
   if (!context || !recognizer || !batch)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_batch_create: an argument is NULL");
-  *batch = NULL;
   struct linnet_recognizer_batch *b = linnet_calloc(context, 1, sizeof *b);
   if (!b)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a batch");
@@ -42,6 +43,8 @@ enum linnet_status linnet_recognizer_batch_create(struct linnet_context *context
 
 enum linnet_status linnet_recognizer_batch_open(struct linnet_recognizer_batch *b,
                                                 struct linnet_recognizer_stream **stream) {
+  if (stream)
+    *stream = NULL;
   if (!b || !stream)
     return linnet_fail(b ? b->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_batch_open: an argument is NULL");

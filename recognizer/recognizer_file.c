@@ -271,9 +271,10 @@ static enum linnet_status find_file(struct linnet_context *context, const char *
 enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, const char *path,
                                                struct linnet_recognizer_file **result) {
   char name[LINNET_PATH_BYTES];
+  if (result)
+    *result = NULL;
   if (!context || !path || !result)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_file_load: an argument is NULL");
-  *result = NULL;
   LINNET_TRY(find_file(context, path, name));
   struct linnet_recognizer_file *file = linnet_calloc(context, 1, sizeof *file);
   if (!file)
@@ -313,9 +314,10 @@ void linnet_recognizer_file_destroy(struct linnet_recognizer_file *file) {
 enum linnet_status linnet_recognizer_load(struct linnet_context *context, const char *path,
                                           struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_file *file;
+  if (recognizer)
+    *recognizer = NULL;
   if (!context || !path || !recognizer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load: an argument is NULL");
-  *recognizer = NULL;
   LINNET_TRY(linnet_recognizer_file_load(context, path, &file));
   enum linnet_status status = linnet_recognizer_create(context, &file->settings, recognizer);
   if (status != LINNET_OK)

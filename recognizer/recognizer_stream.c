@@ -290,6 +290,8 @@ static enum linnet_status feed_file(struct linnet_recognizer_stream *s, const ch
 enum linnet_status linnet_recognizer_stream_run_file(struct linnet_recognizer_stream *s, const char *path,
                                                      const struct linnet_audio_settings *audio,
                                                      const struct linnet_result **result) {
+  if (result)
+    *result = NULL;
   if (!s || !path || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_stream_run_file: an argument is NULL");
@@ -309,6 +311,8 @@ void linnet_recognizer_stream_clip(struct linnet_recognizer_stream *s, double se
 enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stream *s,
                                                    const struct linnet_result **result) {
   const struct linnet_result *found;
+  if (result)
+    *result = NULL;
   if (!s || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_stream_result: an argument is NULL");
@@ -382,6 +386,8 @@ static void set_partial_rows(struct linnet_recognizer_stream *s) {
 enum linnet_status linnet_recognizer_stream_create(struct linnet_context *context,
                                                    const struct linnet_recognizer *recognizer,
                                                    struct linnet_recognizer_stream **stream) {
+  if (stream)
+    *stream = NULL;
   if (!context || !recognizer || !stream)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_stream_create: an argument is NULL");
   return linnet_recognizer_stream_create_in(context, recognizer, NULL, stream);

@@ -34,10 +34,11 @@ enum linnet_status linnet_text_aligner_create(struct linnet_context *context, co
                                               size_t num_symbols, const struct linnet_text_aligner_settings *settings,
                                               struct linnet_text_aligner **aligner) {
   struct linnet_text_aligner_settings full;
+  if (aligner)
+    *aligner = NULL;
   if (!context || !names || !aligner || num_symbols < 1)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "linnet_text_aligner_create: an argument is NULL, or there are no symbols");
-  *aligner = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, text_aligner, settings, &full));
   struct linnet_text_aligner *a = linnet_calloc(context, 1, sizeof *a);
   if (!a)
@@ -133,6 +134,8 @@ static enum linnet_status read_phones(struct linnet_aligned_text *t, const char 
 
 static enum linnet_status create(struct linnet_context *context, const struct linnet_text_aligner *aligner,
                                  const char *text, const char *name, bool words, struct linnet_aligned_text **result) {
+  if (result)
+    *result = NULL;
   if (!context || !aligner || !text || !name || !result)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_aligned_text_create: an argument is NULL");
   struct linnet_aligned_text *t = *result = linnet_calloc(context, 1, sizeof *t);

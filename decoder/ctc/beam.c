@@ -55,9 +55,10 @@ static enum linnet_status check(struct linnet_context *context, size_t symbols, 
 
 enum linnet_status linnet_beam_create(struct linnet_context *context, size_t symbols,
                                       const struct linnet_beam_settings *settings, struct linnet_beam **beam) {
+  if (beam)
+    *beam = NULL;
   if (!beam)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: the pointer for the result is NULL");
-  *beam = NULL;
   struct linnet_beam_settings own;
   LINNET_TRY(LINNET_READ_SETTINGS(context, beam, settings, &own));
   settings = &own;

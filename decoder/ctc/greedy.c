@@ -21,9 +21,10 @@ struct linnet_greedy {
 };
 
 enum linnet_status linnet_greedy_create(struct linnet_context *context, size_t symbols, struct linnet_greedy **greedy) {
+  if (greedy)
+    *greedy = NULL;
   if (!greedy)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_greedy_create: the pointer for the result is NULL");
-  *greedy = NULL;
   if (!context || symbols < 1 || symbols > MAX_SYMBOLS)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_greedy_create: %zu symbols; there must be 1 to %d",
                        symbols, MAX_SYMBOLS);

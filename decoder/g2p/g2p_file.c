@@ -404,9 +404,10 @@ static enum linnet_status read_ngrams(struct source *s, struct linnet_g2p *g2p) 
 
 enum linnet_status linnet_g2p_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                           const char *name, struct linnet_g2p **g2p) {
+  if (g2p)
+    *g2p = NULL;
   if (!context || !g2p)
     return LINNET_ERROR_ARGUMENT;
-  *g2p = NULL;
   if (!name || (!data && bytes > 0))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_g2p_load_memory: the data or the name is NULL");
   struct source s = {.context = context, .name = name, .reader = {.data = data, .size = bytes}};
@@ -428,9 +429,10 @@ enum linnet_status linnet_g2p_load_memory(struct linnet_context *context, const 
 }
 
 enum linnet_status linnet_g2p_load(struct linnet_context *context, const char *path, struct linnet_g2p **g2p) {
+  if (g2p)
+    *g2p = NULL;
   if (!context || !g2p)
     return LINNET_ERROR_ARGUMENT;
-  *g2p = NULL;
   if (!path)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_g2p_load: the path is NULL");
   void *data = NULL;

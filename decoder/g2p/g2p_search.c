@@ -334,9 +334,10 @@ static enum linnet_status make_result(const struct search *s, size_t nbest, stru
 
 enum linnet_status linnet_g2p_pronounce(const struct linnet_g2p *g2p, struct linnet_context *context, const char *word,
                                         size_t nbest, struct linnet_g2p_result **result) {
+  if (result)
+    *result = NULL;
   if (!g2p || !context || !result)
     return LINNET_ERROR_ARGUMENT;
-  *result = NULL;
   if (!word || nbest < 1 || nbest > LINNET_G2P_MAX_NBEST)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "linnet_g2p_pronounce: the word is NULL, or the number of pronunciations is not 1 to %d",

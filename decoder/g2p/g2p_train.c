@@ -33,9 +33,10 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
 
 enum linnet_status linnet_g2p_trainer_create(struct linnet_context *context, const struct linnet_g2p_settings *settings,
                                              struct linnet_g2p_trainer **trainer) {
+  if (trainer)
+    *trainer = NULL;
   if (!context || !trainer)
     return LINNET_ERROR_ARGUMENT;
-  *trainer = NULL;
   struct linnet_g2p_settings own;
   LINNET_TRY(LINNET_READ_SETTINGS(context, g2p, settings, &own));
   LINNET_TRY(check_settings(context, &own));
@@ -250,9 +251,10 @@ static void move_names(struct g2p_data *data, struct linnet_g2p *g2p) {
 }
 
 enum linnet_status linnet_g2p_trainer_finish(struct linnet_g2p_trainer *t, struct linnet_g2p **g2p) {
+  if (g2p)
+    *g2p = NULL;
   if (!t || !g2p)
     return LINNET_ERROR_ARGUMENT;
-  *g2p = NULL;
   struct linnet_context *context = t->data.context;
   if (t->finished)
     return linnet_fail(context, LINNET_ERROR_STATE,

@@ -7,6 +7,8 @@
 #define MAX_SCORE 1e30 /* sums of these are finite */
 
 enum linnet_status linnet_lattice_create(struct linnet_context *context, struct linnet_lattice **lattice) {
+  if (lattice)
+    *lattice = NULL;
   if (!context || !lattice)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lattice_create: an argument is NULL");
   *lattice = linnet_calloc(context, 1, sizeof **lattice);

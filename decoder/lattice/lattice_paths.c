@@ -155,6 +155,8 @@ static enum linnet_status search(struct paths *p, size_t max_paths) {
 
 enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t max_paths,
                                         const struct linnet_lattice_path **paths, size_t *count) {
+  if (paths)
+    *paths = NULL;
   if (!lattice || !paths || !count)
     return linnet_fail(lattice ? lattice->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_lattice_nbest: an argument is NULL");
@@ -163,7 +165,7 @@ enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t m
   enum linnet_status status = lattice->graph.state_count > 0 ? search(&p, max_paths) : LINNET_OK;
   linnet_free(lattice->context, p.partials);
   linnet_free(lattice->context, p.heap);
-  *paths = lattice->paths;
+  *paths = status == LINNET_OK ? lattice->paths : NULL;
   *count = status == LINNET_OK ? p.path_count : 0;
   return status;
 }

@@ -44,6 +44,8 @@ static enum linnet_status keep(enum linnet_status status, struct linnet_lattice_
 
 enum linnet_status linnet_lattice_reader_open(struct linnet_context *context, const char *path,
                                               struct linnet_symbols *symbols, struct linnet_lattice_reader **reader) {
+  if (reader)
+    *reader = NULL;
   if (!path)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lattice_reader_open: an argument is NULL");
   LINNET_TRY(create(context, symbols, reader));
@@ -53,6 +55,8 @@ enum linnet_status linnet_lattice_reader_open(struct linnet_context *context, co
 enum linnet_status linnet_lattice_reader_open_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                      const char *name, struct linnet_symbols *symbols,
                                                      struct linnet_lattice_reader **reader) {
+  if (reader)
+    *reader = NULL;
   if ((!data && bytes > 0) || !name)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lattice_reader_open_memory: an argument is NULL");
   LINNET_TRY(create(context, symbols, reader));
@@ -192,6 +196,8 @@ static enum linnet_status read_lines(struct linnet_lattice_reader *r, struct lin
 
 enum linnet_status linnet_lattice_reader_next(struct linnet_lattice_reader *reader, const char **id,
                                               struct linnet_lattice *lattice) {
+  if (id)
+    *id = NULL;
   if (!reader || !id || !lattice)
     return linnet_fail(reader ? reader->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_lattice_reader_next: an argument is NULL");

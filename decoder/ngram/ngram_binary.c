@@ -186,9 +186,10 @@ static enum linnet_status load_file(struct linnet_context *context, const char *
 }
 
 enum linnet_status linnet_ngram_load(struct linnet_context *context, const char *path, struct linnet_ngram **ngram) {
+  if (ngram)
+    *ngram = NULL;
   if (!context || !ngram)
     return LINNET_ERROR_ARGUMENT;
-  *ngram = NULL;
   if (!path)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_load: the path is NULL");
   LINNET_TRY(load_file(context, path, ngram));
@@ -199,9 +200,10 @@ enum linnet_status linnet_ngram_load(struct linnet_context *context, const char 
 
 enum linnet_status linnet_ngram_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                             const char *name, struct linnet_ngram **ngram) {
+  if (ngram)
+    *ngram = NULL;
   if (!context || !ngram)
     return LINNET_ERROR_ARGUMENT;
-  *ngram = NULL;
   if (!name || (!data && bytes > 0))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_load_memory: the data or the name is NULL");
   if (is_binary(data, bytes))

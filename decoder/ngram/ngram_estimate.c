@@ -98,9 +98,10 @@ static enum linnet_status out_of_memory(const struct linnet_ngram_estimator *e) 
 enum linnet_status linnet_ngram_estimator_create(struct linnet_context *context,
                                                  const struct linnet_ngram_estimator_settings *settings,
                                                  struct linnet_ngram_estimator **estimator) {
+  if (estimator)
+    *estimator = NULL;
   if (!context || !estimator)
     return LINNET_ERROR_ARGUMENT;
-  *estimator = NULL;
   struct linnet_ngram_estimator_settings own;
   LINNET_TRY(LINNET_READ_SETTINGS(context, ngram_estimator, settings, &own));
   settings = &own;
@@ -353,9 +354,10 @@ static enum linnet_status prune(const struct linnet_ngram_estimator *e, struct l
 }
 
 enum linnet_status linnet_ngram_estimator_finish(struct linnet_ngram_estimator *e, struct linnet_ngram **ngram) {
+  if (ngram)
+    *ngram = NULL;
   if (!e || !ngram)
     return LINNET_ERROR_ARGUMENT;
-  *ngram = NULL;
   if (e->finished)
     return linnet_fail(e->context, LINNET_ERROR_STATE, "the language model was made before: create another estimator");
   e->finished = true;

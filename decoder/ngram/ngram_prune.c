@@ -222,9 +222,10 @@ enum linnet_status linnet_ngram_prune_histories(struct linnet_context *context, 
 
 enum linnet_status linnet_ngram_prune(struct linnet_context *context, const struct linnet_ngram *m, double threshold,
                                       struct linnet_ngram **pruned) {
+  if (pruned)
+    *pruned = NULL;
   if (!context || !m || !pruned)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_prune: an argument is NULL");
-  *pruned = NULL;
   if (!(threshold > 0 && threshold < 1))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "the threshold of pruning must be above 0 and below 1, such as 1e-8; it is %g", threshold);

@@ -132,9 +132,10 @@ static size_t largest_level(const struct linnet_ngram *m) {
 
 enum linnet_status linnet_ngram_quantize(struct linnet_context *context, const struct linnet_ngram *m,
                                          struct linnet_ngram **quantized) {
+  if (quantized)
+    *quantized = NULL;
   if (!context || !m || !quantized)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_quantize: an argument is NULL");
-  *quantized = NULL;
   if (m->shape.quantized)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the language model is quantized already");
   struct ngram_shape shape = m->shape;

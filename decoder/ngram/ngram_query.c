@@ -92,9 +92,10 @@ static const char *name_of_symbol(const void *tokens, size_t token) {
 enum linnet_status linnet_ngram_bind(struct linnet_context *context, const struct linnet_ngram *m,
                                      const char *const *tokens, size_t count, size_t *missing,
                                      struct linnet_ngram_binding **binding) {
+  if (binding)
+    *binding = NULL;
   if (!context || !binding || !m)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind: an argument is NULL");
-  *binding = NULL;
   bool whole = tokens || count == 0;
   for (size_t i = 1; whole && i < count; i++)
     whole = tokens[i] != NULL;
@@ -106,9 +107,10 @@ enum linnet_status linnet_ngram_bind(struct linnet_context *context, const struc
 enum linnet_status linnet_ngram_bind_symbols(struct linnet_context *context, const struct linnet_ngram *m,
                                              const struct linnet_symbols *symbols, size_t *missing,
                                              struct linnet_ngram_binding **binding) {
+  if (binding)
+    *binding = NULL;
   if (!context || !binding || !m)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind_symbols: an argument is NULL");
-  *binding = NULL;
   if (!symbols)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind_symbols: there are no symbols");
   return bind(context, m, name_of_symbol, symbols, (size_t)linnet_symbols_num_symbols(symbols), missing, binding);

@@ -343,9 +343,9 @@ enum linnet_status linnet_scorer_judge_extra(const struct linnet_scorer *scorer,
     return LINNET_OK;
   if (!scorer->settings.allow_extra)
     return linnet_fail(scorer->context, LINNET_ERROR_FORMAT,
-                       "%zu of %zu hypothes%s no reference, the first is '%.100s': is this the right reference, "
+                       "%zu of %zu hypothes%s %s no reference, the first is '%.100s': is this the right reference, "
                        "and does each line begin with an id?",
-                       extra, count, count == 1 ? "is has" : "es have", first);
+                       extra, count, count == 1 ? "is" : "es", extra == 1 ? "has" : "have", first);
   linnet_log(scorer->context, LINNET_LOG_WARNING,
              "%zu hypothes%s without a reference %s ignored, the first is '%.100s'", extra, extra == 1 ? "is" : "es",
              extra == 1 ? "is" : "are", first);

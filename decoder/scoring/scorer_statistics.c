@@ -53,6 +53,8 @@ static size_t merge(struct linnet_confusion *list, size_t count) {
 
 enum linnet_status linnet_scorer_confusions(struct linnet_scorer *scorer, const struct linnet_confusion **confusions,
                                             size_t *count) {
+  if (confusions)
+    *confusions = NULL;
   if (!scorer || !confusions || !count)
     return LINNET_ERROR_ARGUMENT;
   const struct linnet_score *total = &scorer->total.score;

@@ -309,9 +309,10 @@ size_t linnet_transcripts_find(const struct linnet_transcripts *transcripts, con
 enum linnet_status linnet_transcripts_symbols(struct linnet_context *context,
                                               const struct linnet_transcripts *transcripts,
                                               struct linnet_symbols **symbols) {
+  if (symbols)
+    *symbols = NULL;
   if (!context || !transcripts || !symbols)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_transcripts_symbols: an argument is NULL");
-  *symbols = NULL;
   struct linnet_names names = {.context = context};
   enum linnet_status status = LINNET_OK;
   for (size_t i = 0; i < transcripts->token_count && status == LINNET_OK; i++) {

@@ -143,9 +143,10 @@ static enum linnet_status open_search(struct linnet_context *context, const stru
 enum linnet_status linnet_word_search_create(struct linnet_context *context, const struct linnet_lexicon *lexicon,
                                              size_t symbols, const struct linnet_word_search_settings *settings,
                                              struct linnet_word_search **search) {
+  if (search)
+    *search = NULL;
   if (!search)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: the pointer for the result is NULL");
-  *search = NULL;
   struct linnet_word_search_settings own;
   LINNET_TRY(LINNET_READ_SETTINGS(context, word_search, settings, &own));
   LINNET_TRY(check(context, lexicon, symbols, &own));

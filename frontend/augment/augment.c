@@ -159,10 +159,11 @@ static enum linnet_status resample_all(struct linnet_resampler *resampler, const
 
 enum linnet_status linnet_augment_speed(struct linnet_context *context, const float *samples, size_t n, double speed,
                                         float **result, size_t *count) {
+  if (result)
+    *result = NULL;
   if (!context || (n > 0 && !samples) || !result || !count || !linnet_inside(speed, 0.25, 4))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "linnet_augment_speed: an argument is NULL, or the speed is not 0.25 to 4");
-  *result = NULL;
   *count = 0;
   size_t capacity = (size_t)((double)n / speed) + 16;
   float *out = linnet_alloc(context, capacity, sizeof *out);

@@ -194,9 +194,10 @@ static enum linnet_status prepare(struct linnet_fbank *fbank) {
 
 enum linnet_status linnet_fbank_create(struct linnet_context *context, const struct linnet_fbank_settings *settings,
                                        struct linnet_fbank **result) {
+  if (result)
+    *result = NULL;
   if (!context || !result)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_fbank_create: an argument is NULL");
-  *result = NULL;
   struct linnet_fbank_settings resolved;
   LINNET_TRY(LINNET_READ_SETTINGS(context, fbank, settings, &resolved));
   if (resolved.high_frequency <= 0)

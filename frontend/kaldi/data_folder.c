@@ -511,10 +511,11 @@ enum linnet_status linnet_data_folder_audio(const struct linnet_data_folder *fol
                                             size_t utterance, const struct linnet_audio_settings *settings,
                                             float **samples, size_t *count) {
   const struct utterance *u = utterance_at(folder, utterance);
+  if (samples)
+    *samples = NULL;
   if (!u || !context || !samples || !count)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "linnet_data_folder_audio: an argument is NULL, or the utterance does not exist");
-  *samples = NULL;
   *count = 0;
   const struct recording *recording = recording_at(folder, utterance);
   if (!recording)

@@ -81,6 +81,8 @@ static enum linnet_status next_key(struct linnet_ark *ark, const char **key) {
 }
 
 enum linnet_status linnet_ark_next(struct linnet_ark *ark, const char **key, struct linnet_matrix *matrix) {
+  if (key)
+    *key = NULL;
   if (!ark)
     return LINNET_ERROR_ARGUMENT;
   if (!key || !matrix)
@@ -100,6 +102,8 @@ enum linnet_status linnet_ark_frame_shift(const struct linnet_ark *ark, double *
 }
 
 enum linnet_status linnet_ark_next_cmvn(struct linnet_ark *ark, const char **key, struct linnet_cmvn *cmvn) {
+  if (key)
+    *key = NULL;
   if (!ark)
     return LINNET_ERROR_ARGUMENT;
   if (!key || !cmvn)

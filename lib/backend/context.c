@@ -174,9 +174,10 @@ static enum linnet_status create(struct linnet_context *failed, const struct lin
 
 enum linnet_status linnet_context_create(const struct linnet_context_settings *settings,
                                          struct linnet_context **context) {
+  if (context)
+    *context = NULL;
   if (!context)
     return LINNET_ERROR_ARGUMENT;
-  *context = NULL;
   struct linnet_context failed = {.error = ""};
   struct linnet_context_settings own;
   enum linnet_status status = LINNET_READ_SETTINGS(&failed, context, settings, &own);
@@ -190,6 +191,8 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
 }
 
 enum linnet_status linnet_context_share(struct linnet_context *context, struct linnet_context **shared) {
+  if (shared)
+    *shared = NULL;
   return context && shared ? handle_create(context, shared) : LINNET_ERROR_ARGUMENT;
 }
 

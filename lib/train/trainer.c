@@ -398,9 +398,10 @@ enum linnet_status linnet_trainer_create(struct linnet_context *context, const c
                                          const struct linnet_train_settings *settings,
                                          const struct linnet_train_model *model, const struct linnet_corpus *train,
                                          const struct linnet_corpus *dev, struct linnet_trainer **trainer) {
+  if (trainer)
+    *trainer = NULL;
   if (!context || !folder || !model || !train || !dev || !trainer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: an argument is NULL");
-  *trainer = NULL;
   if (linnet_context_precision(context) == LINNET_INT8)
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
                        "products of 8-bit integers are for recognition only: train in float32 or bfloat16");

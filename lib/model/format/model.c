@@ -412,9 +412,10 @@ static enum linnet_status load_bytes(struct linnet_context *context, const void 
 
 enum linnet_status linnet_model_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                             const char *name, struct linnet_model **model) {
+  if (model)
+    *model = NULL;
   if (!context || !model || (!data && bytes > 0))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load_memory: an argument is NULL");
-  *model = NULL;
   return load_bytes(context, data, bytes, name ? name : "model", false, model);
 }
 
@@ -435,6 +436,8 @@ static enum linnet_status load_path(struct linnet_context *context, const char *
 }
 
 enum linnet_status linnet_model_load(struct linnet_context *context, const char *path, struct linnet_model **model) {
+  if (model)
+    *model = NULL;
   if (!context || !path || !model)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load: an argument is NULL");
   return load_path(context, path, false, model);
@@ -442,6 +445,8 @@ enum linnet_status linnet_model_load(struct linnet_context *context, const char 
 
 enum linnet_status linnet_model_load_tokens(struct linnet_context *context, const char *path,
                                             struct linnet_model **model) {
+  if (model)
+    *model = NULL;
   if (!context || !path || !model)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load_tokens: an argument is NULL");
   return load_path(context, path, true, model);

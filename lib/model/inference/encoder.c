@@ -51,6 +51,8 @@ static enum linnet_status create_buffers(struct linnet_encoder *e) {
 
 enum linnet_status linnet_encoder_create(struct linnet_context *context, const struct linnet_model *model,
                                          struct linnet_encoder **encoder) {
+  if (encoder)
+    *encoder = NULL;
   if (!context || !model || !encoder)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_encoder_create: an argument is NULL");
   struct linnet_encoder *e = *encoder = linnet_calloc(context, 1, sizeof *e);

@@ -61,6 +61,8 @@ static enum linnet_status allocate(struct linnet_recurrence *r) {
 enum linnet_status linnet_recurrence_batch_open(struct linnet_recurrence_batch *batch,
                                                 struct linnet_recurrence **recurrence) {
   struct linnet_context *context = batch ? batch->rows.context : NULL;
+  if (recurrence)
+    *recurrence = NULL;
   if (!batch || !recurrence)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recurrence_batch_open: an argument is NULL");
   struct linnet_recurrence *r = *recurrence = linnet_calloc(context, 1, sizeof *r);
@@ -78,9 +80,10 @@ enum linnet_status linnet_recurrence_batch_open(struct linnet_recurrence_batch *
 enum linnet_status linnet_recurrence_create(struct linnet_context *context, const struct linnet_model *model,
                                             struct linnet_recurrence **recurrence) {
   struct linnet_recurrence_batch *batch = NULL;
+  if (recurrence)
+    *recurrence = NULL;
   if (!context || !model || !recurrence)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recurrence_create: an argument is NULL");
-  *recurrence = NULL;
   LINNET_TRY(linnet_recurrence_batch_create(context, model, LINNET_STREAM_ROWS, &batch));
   enum linnet_status status = linnet_recurrence_batch_open(batch, recurrence);
   if (status == LINNET_OK)

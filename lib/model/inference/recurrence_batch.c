@@ -45,9 +45,10 @@ static enum linnet_status allocate(struct linnet_recurrence_batch *b) {
 
 enum linnet_status linnet_recurrence_batch_create(struct linnet_context *context, const struct linnet_model *model,
                                                   size_t max_rows, struct linnet_recurrence_batch **batch) {
+  if (batch)
+    *batch = NULL;
   if (!context || !model || !batch)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recurrence_batch_create: an argument is NULL");
-  *batch = NULL;
   if (max_rows > LINNET_MAX_BATCH_ROWS)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%zu rows in a batch; there can be at most %d", max_rows,
                        LINNET_MAX_BATCH_ROWS);
