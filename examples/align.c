@@ -31,17 +31,10 @@ static int write_piece(void *user, const char *text, size_t bytes) {
 static enum linnet_status make_aligner(struct linnet_context *context, const struct linnet_model *model,
                                        const char *lexicon, struct linnet_text_aligner **aligner) {
   struct linnet_text_aligner_settings settings;
-  size_t count = linnet_model_num_symbols(model);
-  const char **names = malloc(count * sizeof *names);
-  if (!names)
-    return LINNET_ERROR_MEMORY;
-  for (size_t i = 0; i < count; i++)
-    names[i] = linnet_model_symbol(model, (int)i);
   linnet_text_aligner_settings_default(&settings);
   settings.lexicon.path = lexicon;
-  enum linnet_status status = linnet_text_aligner_create(context, names, count, &settings, aligner);
-  free(names);
-  return status;
+  return linnet_text_aligner_create(context, linnet_model_symbols(model), linnet_model_num_symbols(model), &settings,
+                                    aligner);
 }
 
 /* The recording's posteriors, and its length in seconds. */

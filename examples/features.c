@@ -64,18 +64,10 @@ static void normalise(const struct linnet_feature_config *config, const struct l
 static enum linnet_status make_search(struct linnet_context *context, const struct linnet_model *model,
                                       struct linnet_search **search) {
   struct linnet_search_settings settings;
-  size_t count = linnet_model_num_symbols(model);
-  const char **names = malloc(count * sizeof *names);
-  if (!names)
-    return LINNET_ERROR_MEMORY;
-  for (size_t i = 0; i < count; i++)
-    names[i] = linnet_model_symbol(model, (int)i);
   linnet_search_settings_default(&settings);
   settings.kind = LINNET_SEARCH_SYMBOLS;
   settings.calibrations = linnet_model_calibrations(model);
-  enum linnet_status status = linnet_search_create(context, names, count, &settings, search);
-  free(names);
-  return status;
+  return linnet_search_create(context, linnet_model_symbols(model), linnet_model_num_symbols(model), &settings, search);
 }
 
 static void print(const struct linnet_alternative *best) {

@@ -49,25 +49,14 @@ static enum linnet_status load_model(struct linnet_recognizer *r, const struct l
   return LINNET_OK;
 }
 
-static enum linnet_status create_search(struct linnet_recognizer *r, const struct linnet_search_settings *settings) {
-  const size_t count = linnet_model_num_symbols(r->model);
-  const char **names = linnet_alloc(r->context, count, sizeof *names);
-  if (!names)
-    return linnet_fail(r->context, LINNET_ERROR_MEMORY, "out of memory for the names of %zu symbols", count);
-  for (size_t i = 0; i < count; i++)
-    names[i] = linnet_model_symbol(r->model, (int)i);
-  enum linnet_status status = linnet_search_create(r->context, names, count, settings, &r->search);
-  linnet_free(r->context, names);
-  return status;
-}
-
 /* If the settings have no calibrations, those of the model apply. */
 static enum linnet_status open_search(struct linnet_recognizer *r, const struct linnet_search_settings *given) {
   struct linnet_search_settings settings;
   LINNET_TRY(LINNET_READ_SETTINGS(r->context, search, given, &settings));
   if (!settings.calibrations)
     settings.calibrations = linnet_model_calibrations(r->model);
-  return create_search(r, &settings);
+  return linnet_search_create(r->context, linnet_model_symbols(r->model), linnet_model_num_symbols(r->model), &settings,
+                              &r->search);
 }
 
 static enum linnet_status read_stream_settings(struct linnet_recognizer *r,

@@ -35,20 +35,6 @@ static enum linnet_status find_files(struct linnet_context *context, const char 
   return find_file(context, folder, "text.rules", files->paths[RULES], &settings->rules);
 }
 
-static enum linnet_status create(struct linnet_context *context, const struct linnet_model *model,
-                                 const struct linnet_text_aligner_settings *settings,
-                                 struct linnet_text_aligner **aligner) {
-  const size_t count = linnet_model_num_symbols(model);
-  const char **names = linnet_alloc(context, count, sizeof *names);
-  if (!names)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the names of %zu symbols", count);
-  for (size_t i = 0; i < count; i++)
-    names[i] = linnet_model_symbol(model, (int)i);
-  enum linnet_status status = linnet_text_aligner_create(context, names, count, settings, aligner);
-  linnet_free(context, names);
-  return status;
-}
-
 enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context,
                                                   const struct linnet_recognizer *recognizer, const char *folder,
                                                   const struct linnet_text_aligner_settings *settings,
@@ -65,7 +51,8 @@ enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the paths of an aligner");
   enum linnet_status status = folder ? find_files(context, folder, files, &full) : LINNET_OK;
   if (status == LINNET_OK)
-    status = create(context, recognizer->model, &full, aligner);
+    status = linnet_text_aligner_create(context, linnet_model_symbols(recognizer->model),
+                                        linnet_model_num_symbols(recognizer->model), &full, aligner);
   linnet_free(context, files);
   return status;
 }

@@ -47,9 +47,11 @@ LINNET_API const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model
 /* The calibrations of the file; those that are missing change nothing. They live as long as the model. */
 LINNET_API const struct linnet_calibrations *linnet_model_calibrations(const struct linnet_model *model);
 
-/* Output symbols; index 0 is the CTC blank. Strings live as long as the model. */
+/* Output symbols; index 0 is the CTC blank. Strings live as long as the model. linnet_model_symbols gives all of them
+ * (num_symbols), as linnet_search_create takes them; NULL for a model of tokens. */
 LINNET_API size_t linnet_model_num_symbols(const struct linnet_model *model);
 LINNET_API const char *linnet_model_symbol(const struct linnet_model *model, int index);
+LINNET_API const char *const *linnet_model_symbols(const struct linnet_model *model);
 
 /* Input frames per output frame (the stacking factor, 1 to 4), and the number of output frames of `frames`. */
 LINNET_API size_t linnet_model_stride(const struct linnet_model *model);

@@ -226,18 +226,14 @@ static bool take_vector(struct posteriors *p, const struct linnet_matrix *vector
 /* Lines of symbols. */
 static bool read_lines(struct linnet_context *context, struct posteriors *p) {
   const struct linnet_source source = {.path = options.priors};
-  const char **names = calloc(p->symbols, sizeof *names);
   float *priors = calloc(p->symbols, sizeof *priors);
   bool good = false;
-  for (size_t v = 0; names && v < p->symbols; v++)
-    names[v] = linnet_model_symbol(p->model, (int)v);
-  if (!names || !priors)
+  if (!priors)
     tool_fail("out of memory for %zu symbols", p->symbols);
-  else if (linnet_priors_load(context, &source, names, p->symbols, priors) != LINNET_OK)
+  else if (linnet_priors_load(context, &source, linnet_model_symbols(p->model), p->symbols, priors) != LINNET_OK)
     tool_fail_context(context);
   else
     good = take_priors(p, priors);
-  free(names);
   free(priors);
   return good;
 }

@@ -486,6 +486,10 @@ const char *linnet_model_symbol(const struct linnet_model *model, int index) {
   return model->symbols && index >= 0 && (size_t)index < model->config.outputs ? model->symbols[index] : NULL;
 }
 
+const char *const *linnet_model_symbols(const struct linnet_model *model) {
+  return (const char *const *)model->symbols;
+}
+
 size_t linnet_model_stride(const struct linnet_model *model) {
   return model->config.stack;
 }
