@@ -63,14 +63,20 @@ train 1 'text.scp: c10: clips/text.wav: ' text --set augment.noise.scp=text.scp
 
 train 0 'training on 0.0' whole --set epochs=200
 
-# spoil EXP SCRIPT: trains, and runs the script when there is a checkpoint.
+# spoil EXP SCRIPT: trains, and runs the script when there is a checkpoint. On a busy machine the training may have ended
+# before the script has: then once more.
 spoil() {
-  local process status=0
-  "${training[@]}" --threads 2 --noise-memory 0 --set epochs=200 --exp "$1" > "$1.log" 2>&1 &
-  process=$!
-  until [[ -e $1/checkpoint.safetensors ]] || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
-  bash -c "$2"
-  wait $process || status=$?
+  local process status=0 i
+  for i in {1..20}; do
+    "${training[@]}" --threads 2 --noise-memory 0 --set epochs=200 --exp "$1" > "$1.log" 2>&1 &
+    process=$!
+    until [[ -e $1/checkpoint.safetensors ]] || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
+    bash -c "$2"
+    wait $process || status=$?
+    [[ $status -eq 0 ]] || break
+    cp copy/* clips
+    rm -r "$1"
+  done
   [[ $status -eq 1 ]] || fail "$1: status $status: $(cat "$1.log")"
   grep -q 'noise.scp: c[1-9]: clips/c[1-9].*: bring the clip back and start again to continue' "$1.log" ||
     fail "$1: no message: $(cat "$1.log")"
