@@ -1,6 +1,7 @@
 /* Collects the n-grams of each order, sorts and checks them, and lays out the finished model in one block. */
 #include "decoder/ngram/ngram_builder.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "decoder/base/radix_sort.h"
@@ -202,7 +203,7 @@ static void fill_nodes(const struct ngram_builder *b, const struct linnet_ngram 
       size_t node = level->base + i;
       body->probabilities[node] = level->records[i].probability;
       if (node < m->inner)
-        body->backoffs[node] = level->records[i].backoff;
+        body->backoffs[node] = b->normalize ? 0 : level->records[i].backoff;
       if (k > 0)
         linnet_packed_set(body->words, m->words.width, node - m->base[2], level->records[i].word);
     }
@@ -231,6 +232,26 @@ static void fill_links(const struct linnet_ngram *m, unsigned char *links) {
   }
 }
 
+/* The weight with which the words that have no n-gram in a context share the rest of the probability, 0 if none has
+ * one. Those of shorter contexts must be known. */
+static float find_backoff(const struct linnet_ngram *m, uint32_t context) {
+  const struct ngram_range children = linnet_ngram_children(m, context);
+  const uint32_t shorter = linnet_ngram_link(m, context);
+  double own = 1, lower = 1;
+  for (uint32_t node = children.begin; node < children.end; node++) {
+    const struct ngram_place place = linnet_ngram_place(m, shorter, linnet_ngram_last_word(m, node));
+    own -= exp((double)linnet_ngram_probability(m, node));
+    lower -= exp((double)place.backoffs + (double)linnet_ngram_probability(m, place.node));
+  }
+  return children.begin < children.end ? (float)log(fmax(own, 1e-9) / fmax(lower, 1e-9)) : 0;
+}
+
+/* Shorter contexts come first. Links do not depend on weights, because a context without children has none. */
+static void fill_backoffs(const struct linnet_ngram *m, float *backoffs) {
+  for (uint32_t context = 1; context < m->inner; context++)
+    backoffs[context] = find_backoff(m, context);
+}
+
 static struct ngram_shape shape_of(const struct ngram_builder *b) {
   struct ngram_shape shape = {.order = b->order};
   for (unsigned k = 0; k < b->order; k++)
@@ -253,6 +274,8 @@ enum linnet_status linnet_ngram_builder_finish(struct ngram_builder *b, struct l
     fill_nodes(b, *ngram, &body);
     fill_filter(*ngram, body.filter);
     fill_links(*ngram, body.links);
+    if (b->normalize)
+      fill_backoffs(*ngram, body.backoffs);
     linnet_ngram_resolve(*ngram);
   }
   linnet_free(b->context, names);

@@ -50,7 +50,6 @@ struct pruner {
   const double *histories; /* (inner) */
   double threshold;
   unsigned char *kept; /* (total) */
-  float *backoffs;     /* (inner) new ones */
   uint32_t *node;      /* (inner) new number of a node */
 };
 
@@ -107,42 +106,6 @@ static void choose(struct pruner *p) {
   memset(p->kept, 1, 1 + m->shape.counts[0]);
 }
 
-/* --- back-off weights -------------------------------------------------------------------------------------------- */
-
-/* log P(word | context) of the pruned model. Its back-off weights must be known for the shorter contexts. */
-static double new_score(const struct pruner *p, uint32_t context, uint32_t word) {
-  const struct linnet_ngram *m = p->from;
-  double backoffs = 0;
-  for (; context != 0; context = linnet_ngram_link(m, context)) {
-    uint32_t child = linnet_ngram_child(m, context, word);
-    if (child != 0 && p->kept[child])
-      return backoffs + linnet_ngram_probability(m, child);
-    backoffs += p->backoffs[context];
-  }
-  return backoffs + linnet_ngram_probability(m, 1 + word);
-}
-
-static float new_backoff(const struct pruner *p, uint32_t context) {
-  const struct linnet_ngram *m = p->from;
-  struct rest rest = {1, 1};
-  bool any = false;
-  struct ngram_range children = linnet_ngram_children(m, context);
-  for (uint32_t node = children.begin; node < children.end; node++)
-    if (p->kept[node]) {
-      rest.own -= exp((double)linnet_ngram_probability(m, node));
-      rest.lower -= exp(new_score(p, linnet_ngram_link(m, context), linnet_ngram_last_word(m, node)));
-      any = true;
-    }
-  return any ? (float)log(fmax(rest.own, 1e-9) / fmax(rest.lower, 1e-9)) : 0;
-}
-
-/* Shorter contexts come first, because they have lower numbers. */
-static void find_backoffs(struct pruner *p) {
-  p->backoffs[0] = 0;
-  for (uint32_t context = 1; context < p->from->inner; context++)
-    p->backoffs[context] = p->kept[context] ? new_backoff(p, context) : 0;
-}
-
 /* --- the new model ----------------------------------------------------------------------------------------------- */
 
 static enum linnet_status add_words(const struct pruner *p, struct ngram_builder *b) {
@@ -152,9 +115,7 @@ static enum linnet_status add_words(const struct pruner *p, struct ngram_builder
     uint32_t node = 1 + word;
     size_t index;
     LINNET_TRY(linnet_names_add(&b->names, name, strlen(name), &index, NULL));
-    struct ngram_record record = {.word = word,
-                                  .probability = linnet_ngram_probability(m, node),
-                                  .backoff = node < m->inner ? p->backoffs[node] : 0};
+    struct ngram_record record = {.word = word, .probability = linnet_ngram_probability(m, node)};
     LINNET_TRY(linnet_ngram_builder_add(b, 0, &record));
     if (node < m->inner)
       p->node[node] = node;
@@ -173,8 +134,7 @@ static enum linnet_status add_level(const struct pruner *p, struct ngram_builder
         continue;
       struct ngram_record record = {.parent = p->node[context],
                                     .word = linnet_ngram_last_word(m, node),
-                                    .probability = linnet_ngram_probability(m, node),
-                                    .backoff = node < m->inner ? p->backoffs[node] : 0};
+                                    .probability = linnet_ngram_probability(m, node)};
       LINNET_TRY(linnet_ngram_builder_add(b, level, &record));
       if (node < m->inner)
         p->node[node] = number++;
@@ -186,7 +146,8 @@ static enum linnet_status add_level(const struct pruner *p, struct ngram_builder
 
 static enum linnet_status rebuild(const struct pruner *p, struct linnet_context *context,
                                   struct linnet_ngram **pruned) {
-  struct ngram_builder b = {.context = context, .order = p->from->shape.order, .names = {.context = context}};
+  struct ngram_builder b = {
+      .context = context, .order = p->from->shape.order, .normalize = true, .names = {.context = context}};
   enum linnet_status status = add_words(p, &b);
   for (unsigned level = 1; level < b.order && status == LINNET_OK; level++)
     status = add_level(p, &b, level);
@@ -203,19 +164,16 @@ enum linnet_status linnet_ngram_prune_histories(struct linnet_context *context, 
                      .histories = histories,
                      .threshold = threshold,
                      .kept = linnet_alloc(context, m->total, 1),
-                     .backoffs = linnet_alloc(context, m->inner, sizeof *p.backoffs),
                      .node = linnet_alloc(context, m->inner, sizeof *p.node)};
   enum linnet_status status = LINNET_ERROR_MEMORY;
   *pruned = NULL;
-  if (p.kept && p.backoffs && p.node) {
+  if (p.kept && p.node) {
     choose(&p);
-    find_backoffs(&p);
     status = rebuild(&p, context, pruned);
   } else {
     linnet_fail(context, status, "out of memory for pruning a language model of %u n-grams", m->total);
   }
   linnet_free(context, p.kept);
-  linnet_free(context, p.backoffs);
   linnet_free(context, p.node);
   return status;
 }

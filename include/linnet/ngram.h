@@ -75,6 +75,15 @@ LINNET_API enum linnet_status linnet_ngram_quantize(struct linnet_context *conte
 LINNET_API enum linnet_status linnet_ngram_prune(struct linnet_context *context, const struct linnet_ngram *ngram,
                                                  double threshold, struct linnet_ngram **pruned);
 
+/* Creates a mixture, such as of a general model and one of a small text of the domain: it has the n-grams of both, with
+ * probabilities (1 - weight) P_first + weight P_second, 0 < weight < 1, and the back-off weights with which these add
+ * up to 1 (as SRILM's ngram -mix-lm). Its order is the higher of the two. A word that only one of the models has gets
+ * no probability from the other, not even from its <unk>. The mixture is not quantized, uses the memory of `context`,
+ * and remains valid without the two models. */
+LINNET_API enum linnet_status linnet_ngram_mix(struct linnet_context *context, const struct linnet_ngram *first,
+                                               const struct linnet_ngram *second, double weight,
+                                               struct linnet_ngram **mixed);
+
 /* Destroys the model; NULL is allowed. */
 LINNET_API void linnet_ngram_destroy(struct linnet_ngram *ngram);
 

@@ -79,6 +79,20 @@ check 0 'perplexity without unknown words 2.371374' "$linnet" ngram --model uni.
 same one two
 check 1 'no sentences' "$linnet" ngram --model uni.arpa --perplexity /dev/null
 
+# A mixture: P(a) is 0.75 * 10^-0.25 + 0.25 * 10^-0.1, and only the other model has b.
+printf '\\data\\\nngram 1=3\n\n\\1-grams:\n-1\t</s>\n-0.1\ta\n-0.5\tb\n\n\\end\\\n' > other.arpa
+"$linnet" ngram --model uni.arpa --mix other.arpa --mix-weight 0.25 --arpa mixed.arpa
+awk '$2 == "a" {a = $1} $2 == "b" {b = $1} END {exit !(a > -0.20738 && a < -0.20736 && b > -1.1021 && b < -1.1020)}' \
+  mixed.arpa || fail "mixture: $(cat mixed.arpa)"
+"$linnet" ngram --order 4 --discount-fallback --text first --mix whole.bin --binary mixed.bin
+"$linnet" ngram --order 4 --discount-fallback --text first --mix whole.bin --mix-weight 0.5 --prune 1e-4 --quantize --binary mixed-small.bin
+check 0 'values of 8 bits' "$linnet" ngram --model mixed-small.bin
+[[ $(wc -c < mixed-small.bin) -lt $(wc -c < mixed.bin) ]] || fail 'the mixture is not pruned'
+"$linnet" ngram --model small.bin --mix whole.bin --prune 1e-4 --binary again.bin || fail 'a mixture of a quantized model'
+check 2 '--mix-weight 0.5: needs --mix FILE' "$linnet" ngram --model whole.bin --mix-weight 0.5
+check 2 '--mix-weight 1: must be above 0 and below 1' "$linnet" ngram --model whole.bin --mix a --mix-weight 1
+check 1 'no-such-file: No such file' "$linnet" ngram --model whole.bin --mix no-such-file
+
 # Wrong files.
 head -c 300 whole.arpa > cut.arpa
 head -c 3000 whole.bin > cut.bin

@@ -1,4 +1,4 @@
-/* linnet ngram: estimates language models from text, converts them, and computes their perplexity. */
+/* linnet ngram: estimates language models from text, mixes, prunes and converts them, and computes their perplexity. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@ enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3 
 
 static struct {
   int order, quantize, discount_fallback;
-  double prune;
-  char *model, *arpa, *binary, *perplexity;
+  double prune, mix_weight;
+  char *model, *mix, *arpa, *binary, *perplexity;
   char *texts[MAX_TEXTS];
   size_t text_count;
-} options = {.order = TOOL_NO_INTEGER, .prune = TOOL_NOT_GIVEN};
+} options = {.order = TOOL_NO_INTEGER, .prune = TOOL_NOT_GIVEN, .mix_weight = TOOL_NOT_GIVEN};
 
 static const struct poptOption table[] = {
     {"order", 'n', POPT_ARG_INT, &options.order, 0, "length of the n-grams in words, 1 to 8 (default 3)", "N"},
@@ -27,6 +27,10 @@ static const struct poptOption table[] = {
      NULL},
     {"model", 'm', TOOL_INPUT, &options.model, 0,
      "read a model: ARPA, ARPA.gz or binary (default: estimate one from --text)", "FILE"},
+    {"mix", 0, TOOL_INPUT, &options.mix, 0,
+     "interpolate with this model, such as a general one with that of a text of the domain (default: none)", "FILE"},
+    {"mix-weight", 0, POPT_ARG_DOUBLE, &options.mix_weight, 0,
+     "weight of the model of --mix, above 0 and below 1 (default 0.5)", "X"},
     {"arpa", 'a', TOOL_OUTPUT, &options.arpa, 0, "write the model as ARPA (default: none)", "FILE"},
     {"binary", 'b', TOOL_OUTPUT, &options.binary, 0, "write the model as a binary file (default: none)", "FILE"},
     {"prune", 0, POPT_ARG_DOUBLE, &options.prune, 0,
@@ -161,7 +165,7 @@ static struct linnet_ngram *estimate(struct linnet_context *context) {
   linnet_ngram_estimator_settings_default(&settings);
   settings.order = (unsigned)options.order;
   settings.discount_fallback = options.discount_fallback;
-  settings.prune = fmax(options.prune, 0);
+  settings.prune = options.mix ? 0 : fmax(options.prune, 0);
   struct linnet_ngram_estimator *estimator = NULL;
   struct linnet_ngram *ngram = NULL;
   bool good = linnet_ngram_estimator_create(context, &settings, &estimator) == LINNET_OK;
@@ -238,26 +242,54 @@ static void print_model(const struct linnet_ngram *ngram) {
          linnet_ngram_is_quantized(ngram) ? "of 8 bits" : "of 32 bits");
 }
 
-static struct linnet_ngram *load(struct linnet_context *context) {
-  struct linnet_ngram *ngram = NULL, *pruned = NULL;
-  if (linnet_ngram_load(context, options.model, &ngram) != LINNET_OK)
+static struct linnet_ngram *load(struct linnet_context *context, const char *path) {
+  struct linnet_ngram *ngram = NULL;
+  if (linnet_ngram_load(context, path, &ngram) != LINNET_OK)
     tool_fail_context(context);
-  if (!ngram || options.prune < 0)
-    return ngram;
-  if (linnet_ngram_prune(context, ngram, options.prune, &pruned) != LINNET_OK)
-    tool_fail("%s: %s", options.model, linnet_context_error(context));
-  linnet_ngram_destroy(ngram);
-  return pruned;
+  return ngram;
 }
 
+/* A model in the place of *ngram; false if there is none because the call failed. */
+static bool replace(const struct linnet_context *context, struct linnet_ngram **ngram, struct linnet_ngram *next) {
+  if (!next)
+    tool_fail("%s%s%s", options.model ? options.model : "", options.model ? ": " : "", linnet_context_error(context));
+  linnet_ngram_destroy(*ngram);
+  *ngram = next;
+  return next;
+}
+
+static bool mix(struct linnet_context *context, struct linnet_ngram **ngram) {
+  struct linnet_ngram *other = load(context, options.mix), *mixed = NULL;
+  const double weight = options.mix_weight == TOOL_NOT_GIVEN ? 0.5 : options.mix_weight;
+  if (!other)
+    return false;
+  linnet_ngram_mix(context, *ngram, other, weight, &mixed);
+  linnet_ngram_destroy(other);
+  return replace(context, ngram, mixed);
+}
+
+static bool prune(struct linnet_context *context, struct linnet_ngram **ngram) {
+  struct linnet_ngram *pruned = NULL;
+  linnet_ngram_prune(context, *ngram, options.prune, &pruned);
+  return replace(context, ngram, pruned);
+}
+
+static bool quantize(struct linnet_context *context, struct linnet_ngram **ngram) {
+  struct linnet_ngram *quantized = NULL;
+  linnet_ngram_quantize(context, *ngram, &quantized);
+  return replace(context, ngram, quantized);
+}
+
+/* Without --model and --mix, the estimator prunes. */
 static struct linnet_ngram *make_model(struct linnet_context *context) {
-  struct linnet_ngram *ngram = options.model ? load(context) : estimate(context), *quantized = NULL;
-  if (!ngram || !options.quantize || linnet_ngram_is_quantized(ngram))
+  struct linnet_ngram *ngram = options.model ? load(context, options.model) : estimate(context);
+  const bool prunes = options.prune > 0 && (options.model || options.mix);
+  const bool good = ngram && (!options.mix || mix(context, &ngram)) && (!prunes || prune(context, &ngram)) &&
+                    (!options.quantize || linnet_ngram_is_quantized(ngram) || quantize(context, &ngram));
+  if (good)
     return ngram;
-  if (linnet_ngram_quantize(context, ngram, &quantized) != LINNET_OK)
-    tool_fail_context(context);
   linnet_ngram_destroy(ngram);
-  return quantized;
+  return NULL;
 }
 
 static bool write_model(struct linnet_context *context, const struct linnet_ngram *ngram) {
@@ -313,7 +345,11 @@ static int check_options(void) {
   if (options.prune != TOOL_NOT_GIVEN && !(options.prune > 0 && options.prune < 1))
     return tool_usage("--prune %g: must be above 0 and below 1, such as 1e-8; without --prune, no n-gram is dropped",
                       options.prune);
-  if (options.prune != TOOL_NOT_GIVEN && options.order == 1)
+  if (options.mix_weight != TOOL_NOT_GIVEN && !options.mix)
+    return tool_usage("--mix-weight %g: needs --mix FILE", options.mix_weight);
+  if (options.mix_weight != TOOL_NOT_GIVEN && !(options.mix_weight > 0 && options.mix_weight < 1))
+    return tool_usage("--mix-weight %g: must be above 0 and below 1", options.mix_weight);
+  if (options.prune != TOOL_NOT_GIVEN && options.order == 1 && !options.mix)
     return tool_usage("--prune: pruning drops no n-grams of --order 1; use a higher order, or omit --prune");
   if (options.model && options.text_count > 0)
     return tool_usage("give one of --model, which reads a model, and --text, which estimates one");

@@ -422,6 +422,10 @@ static void refuse_ngrams(void) {
   REFUSES(linnet_ngram_load_memory(f.context, NULL, 1, "x", (void *)&out));
   REFUSES(linnet_ngram_load_memory(f.context, "x", 1, NULL, (void *)&out));
   REFUSES(linnet_ngram_load_memory(f.context, "x", 1, "x", NULL));
+  REFUSES(linnet_ngram_mix(NULL, f.ngram, f.ngram, 0.5, (void *)&out));
+  REFUSES(linnet_ngram_mix(f.context, NULL, f.ngram, 0.5, (void *)&out));
+  REFUSES(linnet_ngram_mix(f.context, f.ngram, NULL, 0.5, (void *)&out));
+  REFUSES(linnet_ngram_mix(f.context, f.ngram, f.ngram, 0.5, NULL));
   REFUSES(linnet_ngram_prune(NULL, f.ngram, 0.1, (void *)&out));
   REFUSES(linnet_ngram_prune(f.context, NULL, 0.1, (void *)&out));
   REFUSES(linnet_ngram_prune(f.context, f.ngram, 0.1, NULL));

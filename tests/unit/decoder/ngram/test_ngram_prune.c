@@ -1,7 +1,6 @@
 /* Pruning of n-gram models: probabilities still add up to 1, and the n-grams of the smallest loss go. */
 #include "allocators.h"
-#include "decoder/ngram/ngram_model.h"
-#include "test.h"
+#include "ngram_checks.h"
 
 enum { WORDS = 6, SENTENCES = 400 };
 
@@ -39,65 +38,12 @@ static double *histories_of(const struct linnet_ngram *m) {
   return histories;
 }
 
-/* The probabilities of all words but <s> add up to 1 in every state. */
-static void check_sums(const struct linnet_ngram *m, const char *what) {
-  for (uint32_t context = 0; context < m->inner; context++) {
-    uint32_t from = linnet_ngram_matters(m, context) ? context : linnet_ngram_link(m, context);
-    double sum = 0;
-    for (uint32_t word = 0; word < m->shape.counts[0]; word++) {
-      uint32_t state = from;
-      sum += word == m->start ? 0 : exp(linnet_ngram_score(m, &state, word));
-    }
-    CHECK(fabs(sum - 1) < 1e-4, "%s: context %u: sum %.7f", what, context, sum);
-  }
-}
-
-/* log P(word | words (count)) by the definition of ARPA: of the longest suffix of the words that has the word. */
-static double score_by_definition(const struct linnet_ngram *m, const uint32_t *words, unsigned count, uint32_t word) {
-  double backoffs = 0;
-  for (unsigned begin = 0; begin < count; begin++) {
-    uint32_t context = 0;
-    for (unsigned i = begin; i < count && (i == begin || context != 0); i++)
-      context = linnet_ngram_child(m, context, words[i]);
-    if (context == 0 || context >= m->inner)
-      continue;
-    uint32_t node = linnet_ngram_child(m, context, word);
-    if (node != 0)
-      return backoffs + linnet_ngram_probability(m, node);
-    backoffs += linnet_ngram_backoff(m, context);
-  }
-  return backoffs + linnet_ngram_probability(m, 1 + word);
-}
-
-/* States carry all that matters of a history: probabilities are those of the whole history. */
-static void check_states(const struct linnet_ngram *m, const char *what) {
-  enum { STEPS = 2000 };
-  uint32_t words[STEPS], state = 0;
-  struct test_random random = {11};
-  for (unsigned i = 0; i < STEPS; i++) {
-    unsigned known = i < m->shape.order - 1 ? i : m->shape.order - 1;
-    words[i] = (uint32_t)test_below(&random, m->shape.counts[0]);
-    double expected = score_by_definition(m, words + i - known, known, words[i]);
-    double score = linnet_ngram_score(m, &state, words[i]);
-    CHECK(fabs(score - expected) < 1e-5, "%s: word %u: %.6f, by definition %.6f", what, i, score, expected);
-  }
-}
-
-static void check_same(const struct linnet_ngram *a, const struct linnet_ngram *b) {
-  CHECK(a->total == b->total, "%u n-grams, %u without pruning", b->total, a->total);
-  for (uint32_t node = 1; node < a->total && a->total == b->total; node++)
-    CHECK(linnet_ngram_last_word(a, node) == linnet_ngram_last_word(b, node) &&
-              fabs(linnet_ngram_probability(a, node) - linnet_ngram_probability(b, node)) < 1e-6 &&
-              (node >= a->inner || fabs(linnet_ngram_backoff(a, node) - linnet_ngram_backoff(b, node)) < 1e-4),
-          "node %u", node);
-}
-
 /* Thresholds from dropping nothing to dropping everything. */
 static void test_thresholds(struct linnet_context *context) {
   struct linnet_ngram *exact = estimate(context);
   uint32_t before = exact->total;
   double *histories = histories_of(exact);
-  check_sums(exact, "exact");
+  ngram_check_sums(exact, "exact");
   static const double thresholds[] = {-INFINITY, 1e-5, 1e-4, 1e-3, 1};
   for (size_t i = 0; i < sizeof thresholds / sizeof *thresholds; i++) {
     struct linnet_ngram *pruned;
@@ -105,10 +51,10 @@ static void test_thresholds(struct linnet_context *context) {
     snprintf(what, sizeof what, "threshold %g", thresholds[i]);
     REQUIRE(linnet_ngram_prune_histories(context, exact, histories, thresholds[i], &pruned) == LINNET_OK, "%s",
             linnet_context_error(context));
-    check_sums(pruned, what);
-    check_states(pruned, what);
+    ngram_check_sums(pruned, what);
+    ngram_check_states(pruned, what);
     if (i == 0)
-      check_same(exact, pruned);
+      ngram_check_same(exact, pruned);
     CHECK(pruned->total <= before, "%s: %u n-grams, %u with less", what, pruned->total, before);
     CHECK(thresholds[i] < 1 || pruned->total == 1 + pruned->shape.counts[0], "%s: %u n-grams", what, pruned->total);
     printf("%s: %u n-grams\n", what, pruned->total);
