@@ -140,6 +140,21 @@ size_t linnet_bytes_read(struct linnet_bytes *bytes, void *to, size_t n) {
   return got;
 }
 
+size_t linnet_bytes_fill(struct linnet_bytes *bytes, void *to, size_t n) {
+  size_t done = 0, got;
+  while (done < n && (got = linnet_bytes_read(bytes, (char *)to + done, n - done)) > 0)
+    done += got;
+  return done;
+}
+
+size_t linnet_bytes_peek(struct linnet_bytes *bytes, int64_t at, void *to, size_t n) {
+  const int64_t before = bytes->position;
+  bytes->position = at;
+  const size_t done = linnet_bytes_fill(bytes, to, n);
+  bytes->position = before;
+  return done;
+}
+
 enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes) {
   if (!bytes->error)
     return LINNET_OK;

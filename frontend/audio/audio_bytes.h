@@ -35,6 +35,12 @@ enum linnet_status linnet_bytes_slurp(struct linnet_bytes *bytes, size_t enough,
 /* Reads up to `n` bytes once; blocks on pipes. Returns 0 at the end and after an error, whose errno goes to `error`. */
 size_t linnet_bytes_read(struct linnet_bytes *bytes, void *to, size_t n);
 
+/* Reads `n` bytes, fewer only at the end or after an error. */
+size_t linnet_bytes_fill(struct linnet_bytes *bytes, void *to, size_t n);
+
+/* The same from a place in a seekable input. The position stays. */
+size_t linnet_bytes_peek(struct linnet_bytes *bytes, int64_t at, void *to, size_t n);
+
 /* LINNET_ERROR_IO with a message if reading failed, LINNET_ERROR_CANCELLED if the caller's hook stopped it. */
 enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes);
 

@@ -60,14 +60,18 @@ void linnet_shorten_ulaw(unsigned shift, float values[256]);
 
 /* --- lengths (audio_length.c) ------------------------------------------------------------------------------------- */
 
-/* Bytes that tags behind the audio may have. */
-enum { LINNET_LONGEST_TAGS = 65536 };
+/* The last page of an Ogg file: of the end of the stream; cut; not marked as the end; of a stream other than the first,
+ * which is the one that is decoded. */
+enum linnet_ogg_end { LINNET_OGG_COMPLETE, LINNET_OGG_CUT, LINNET_OGG_OPEN, LINNET_OGG_MORE_STREAMS };
 
-/* Whether the file ends within its last page. `bytes` is seekable here and below; its position stays. */
-bool linnet_ogg_is_cut(struct linnet_bytes *bytes);
+/* `bytes` is seekable here and below; its position stays. */
+enum linnet_status linnet_ogg_find_end(struct linnet_bytes *bytes, enum linnet_ogg_end *end);
 
 /* Whether the first frame announces the number of frames. Without it, decoders estimate the length. */
 bool linnet_mp3_has_length(struct linnet_bytes *bytes);
+
+/* Where the audio of an MP3 ends: before tags of ID3v1 and APEv2. */
+int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes);
 
 /* --- decoders ----------------------------------------------------------------------------------------------------- */
 

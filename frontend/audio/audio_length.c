@@ -4,17 +4,6 @@
 #include "base/little_endian.h"
 #include "frontend/audio/audio_decoder.h"
 
-/* Fewer than n only at the end. The position of the bytes stays. */
-static size_t peek(struct linnet_bytes *bytes, int64_t at, void *to, size_t n) {
-  const int64_t before = bytes->position;
-  size_t done = 0, got;
-  bytes->position = at;
-  while (done < n && (got = linnet_bytes_read(bytes, (char *)to + done, n - done)) > 0)
-    done += got;
-  bytes->position = before;
-  return done;
-}
-
 /* --- Ogg (RFC 3533) ----------------------------------------------------------------------------------------------- */
 
 enum { PAGE_HEADER = 27, MAX_SEGMENTS = 255, PAGE_BYTES = PAGE_HEADER + MAX_SEGMENTS + MAX_SEGMENTS * 255 };
@@ -30,18 +19,31 @@ static size_t page_bytes(const unsigned char *page, size_t left) {
   return bytes;
 }
 
-bool linnet_ogg_is_cut(struct linnet_bytes *bytes) {
+/* `page` is the last one; `left` bytes of the file follow from there on. */
+static enum linnet_ogg_end judge_page(struct linnet_bytes *bytes, const unsigned char *page, size_t left) {
+  enum { FLAGS = 5, END_OF_STREAM = 4, SERIAL = 14 };
+  unsigned char first[PAGE_HEADER];
+  if (page_bytes(page, left) > left)
+    return LINNET_OGG_CUT;
+  if (linnet_bytes_peek(bytes, 0, first, PAGE_HEADER) == PAGE_HEADER && memcmp(first + SERIAL, page + SERIAL, 4) != 0)
+    return LINNET_OGG_MORE_STREAMS;
+  return page[FLAGS] & END_OF_STREAM ? LINNET_OGG_COMPLETE : LINNET_OGG_OPEN;
+}
+
+enum linnet_status linnet_ogg_find_end(struct linnet_bytes *bytes, enum linnet_ogg_end *end) {
   unsigned char *tail = linnet_alloc(bytes->context, PAGE_BYTES, 1);
+  if (!tail)
+    return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory", bytes->name);
   const int64_t from = bytes->size > PAGE_BYTES ? bytes->size - PAGE_BYTES : 0;
-  const size_t count = tail ? peek(bytes, from, tail, PAGE_BYTES) : 0;
-  bool cut = false;
+  const size_t count = linnet_bytes_peek(bytes, from, tail, PAGE_BYTES);
+  *end = LINNET_OGG_COMPLETE;
   for (size_t i = count < 4 ? 0 : count - 3; i-- > 0;)
-    if (memcmp(tail + i, "OggS", 4) == 0) { /* the last page */
-      cut = page_bytes(tail + i, count - i) > count - i;
+    if (memcmp(tail + i, "OggS", 4) == 0) {
+      *end = judge_page(bytes, tail + i, count - i);
       break;
     }
   linnet_free(bytes->context, tail);
-  return cut;
+  return LINNET_OK;
 }
 
 /* --- MP3 ---------------------------------------------------------------------------------------------------------- */
@@ -50,7 +52,7 @@ bool linnet_ogg_is_cut(struct linnet_bytes *bytes) {
 static int64_t first_frame(struct linnet_bytes *bytes) {
   enum { TAG_HEADER = 10 };
   unsigned char head[TAG_HEADER];
-  if (peek(bytes, 0, head, TAG_HEADER) < TAG_HEADER || memcmp(head, "ID3", 3) != 0)
+  if (linnet_bytes_peek(bytes, 0, head, TAG_HEADER) < TAG_HEADER || memcmp(head, "ID3", 3) != 0)
     return 0;
   int64_t size = 0;
   for (int i = 6; i < TAG_HEADER; i++)
@@ -61,10 +63,30 @@ static int64_t first_frame(struct linnet_bytes *bytes) {
 bool linnet_mp3_has_length(struct linnet_bytes *bytes) {
   static const char *const names[] = {"Xing", "Info", "VBRI"}; /* within the first frame */
   unsigned char frame[256];
-  const size_t count = peek(bytes, first_frame(bytes), frame, sizeof frame);
+  const size_t count = linnet_bytes_peek(bytes, first_frame(bytes), frame, sizeof frame);
   for (size_t i = 0; i + 4 <= count; i++)
     for (size_t n = 0; n < sizeof names / sizeof *names; n++)
       if (memcmp(frame + i, names[n], 4) == 0)
         return true;
   return false;
+}
+
+/* Bytes of a tag APEv2 that ends at `end`: its footer tells their number, without its header. */
+static int64_t ape_bytes(struct linnet_bytes *bytes, int64_t end) {
+  enum { FOOTER = 32, SIZE = 12, FLAGS = 23, HAS_HEADER = 128 };
+  unsigned char footer[FOOTER];
+  if (end < FOOTER || linnet_bytes_peek(bytes, end - FOOTER, footer, FOOTER) < FOOTER ||
+      memcmp(footer, "APETAGEX", 8) != 0)
+    return 0;
+  return (int64_t)linnet_load_u32(footer + SIZE) + (footer[FLAGS] & HAS_HEADER ? FOOTER : 0);
+}
+
+int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes) {
+  enum { ID3V1 = 128 };
+  char tag[3];
+  int64_t end = bytes->size;
+  if (end >= ID3V1 && linnet_bytes_peek(bytes, end - ID3V1, tag, sizeof tag) == sizeof tag &&
+      memcmp(tag, "TAG", sizeof tag) == 0)
+    end -= ID3V1;
+  return end - ape_bytes(bytes, end);
 }

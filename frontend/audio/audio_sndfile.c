@@ -36,7 +36,7 @@ struct linnet_decoder {
   int64_t present;  /* bytes of samples in a WAV whose header announces more */
   int64_t missing;  /* bytes that the header announces behind the end of the file */
   int64_t position; /* of the next frame */
-  int64_t sought;   /* the frame of the last seek */
+  enum linnet_ogg_end ogg_end;
   bool warned;
 };
 
@@ -58,20 +58,12 @@ static sf_count_t virtual_seek(sf_count_t offset, int whence, void *user) {
   return bytes->position = to;
 }
 
-/* Reads n bytes, fewer only at the end. */
-static size_t read_fully(struct linnet_bytes *bytes, void *to, size_t n) {
-  size_t done = 0, got;
-  while (done < n && (got = linnet_bytes_read(bytes, (char *)to + done, n - done)) > 0)
-    done += got;
-  return done;
-}
-
 static sf_count_t virtual_read(void *to, sf_count_t count, void *user) {
   struct linnet_decoder *decoder = user;
   if (count <= 0)
     return 0;
   int64_t from = decoder->bytes->position;
-  size_t got = read_fully(decoder->bytes, to, (size_t)count);
+  size_t got = linnet_bytes_fill(decoder->bytes, to, (size_t)count);
   const struct correction *c = &decoder->correction;
   for (int i = 0; i < 4 && c->offset > 0; i++)
     if (c->offset + i >= from && c->offset + i < from + (int64_t)got)
@@ -94,7 +86,7 @@ struct chunk {
 static bool read_chunk(struct linnet_bytes *bytes, int64_t at, struct chunk *chunk) {
   unsigned char head[8];
   bytes->position = at;
-  if (at < 0 || read_fully(bytes, head, sizeof head) != sizeof head)
+  if (at < 0 || linnet_bytes_fill(bytes, head, sizeof head) != sizeof head)
     return false;
   memcpy(chunk->id, head, 4);
   chunk->length = linnet_load_u32(head + 4);
@@ -167,7 +159,7 @@ static const char *find_magic(const char *head, size_t n) {
 bool linnet_sndfile_found(struct linnet_bytes *bytes) {
   char head[16];
   bytes->position = 0;
-  return find_magic(head, read_fully(bytes, head, sizeof head)) != NULL;
+  return find_magic(head, linnet_bytes_fill(bytes, head, sizeof head)) != NULL;
 }
 
 /* Containers of compressed audio that other programs turn into WAV. */
@@ -216,7 +208,7 @@ static enum linnet_status fail_foreign(const struct linnet_bytes *bytes, const c
 static enum linnet_status explain(struct linnet_bytes *bytes) {
   char head[1024];
   bytes->position = 0;
-  size_t n = read_fully(bytes, head, sizeof head);
+  size_t n = linnet_bytes_fill(bytes, head, sizeof head);
   LINNET_TRY(linnet_bytes_check(bytes));
   if (n == 0)
     return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: is empty: record or copy it again", bytes->name);
@@ -263,12 +255,13 @@ static bool ends_early(const struct linnet_decoder *decoder) {
 }
 
 /* libsndfile takes the length of an MP3 without one from its first frames, and reads only the first of several Ogg
- * streams in a file. Tags may follow the audio. */
+ * streams in a file. */
 static int64_t count_unread(const struct linnet_decoder *decoder) {
-  const struct linnet_bytes *bytes = decoder->bytes;
-  const int64_t unread = bytes->size - bytes->position;
-  const bool counts = container(decoder) == SF_FORMAT_MPEG || container(decoder) == SF_FORMAT_OGG;
-  return counts && unread > LINNET_LONGEST_TAGS && unread > bytes->size / 10 ? unread : 0;
+  struct linnet_bytes *bytes = decoder->bytes;
+  const int64_t longest = 65536; /* tags that are not known */
+  const bool mp3 = container(decoder) == SF_FORMAT_MPEG;
+  const int64_t unread = (mp3 ? linnet_mp3_audio_end(bytes) : bytes->size) - bytes->position;
+  return (mp3 || container(decoder) == SF_FORMAT_OGG) && unread > longest && unread > bytes->size / 10 ? unread : 0;
 }
 
 static void warn_unread(const struct linnet_decoder *decoder, double seconds, int64_t unread) {
@@ -292,29 +285,51 @@ static double announced_seconds(const struct linnet_decoder *decoder) {
   return seconds * (double)(decoder->present + decoder->missing) / (double)decoder->present;
 }
 
+/* Whether the header of a WAV announces more than the file has. The last samples may be missing. */
+static bool lacks_samples(const struct linnet_decoder *decoder) {
+  const double tolerated = 0.01, seconds = (double)decoder->info.frames / decoder->info.samplerate;
+  return decoder->missing > 0 && (decoder->present == 0 || announced_seconds(decoder) > seconds + tolerated);
+}
+
+static bool has_length(const struct linnet_decoder *decoder) {
+  return decoder->info.frames > 0 && decoder->info.frames < SF_COUNT_MAX;
+}
+
+/* Tags behind a FLAC are an error for libFLAC. */
+static bool has_error(const struct linnet_decoder *decoder) {
+  return sf_error(decoder->file) != SF_ERR_NO_ERROR &&
+         !(has_length(decoder) && decoder->position >= decoder->info.frames);
+}
+
 /* Whether the file seems to be incomplete; `reason` says why. */
 static bool find_reason(const struct linnet_decoder *decoder, char *reason, size_t size) {
+  static const char *const ogg_reasons[] = {[LINNET_OGG_CUT] = "its last page is cut",
+                                            [LINNET_OGG_OPEN] = "its last page does not end the stream",
+                                            [LINNET_OGG_MORE_STREAMS] = "only the first of its streams is decoded"};
   const SF_INFO *info = &decoder->info;
-  if (sf_error(decoder->file) != SF_ERR_NO_ERROR)
+  if (has_error(decoder))
     describe_error(decoder->file, reason, size);
-  else if (decoder->missing > 0 && decoder->present > 0)
+  else if (lacks_samples(decoder) && decoder->present > 0)
     snprintf(reason, size, "its header announces %.2f seconds", announced_seconds(decoder));
-  else if (decoder->missing > 0)
+  else if (lacks_samples(decoder))
     snprintf(reason, size, "its header announces %lld more bytes", (long long)decoder->missing);
   else if (ends_early(decoder))
     snprintf(reason, size, "its header announces %.2f seconds", (double)info->frames / info->samplerate);
-  else if (container(decoder) == SF_FORMAT_OGG && linnet_ogg_is_cut(decoder->bytes))
-    snprintf(reason, size, "its last page is cut");
+  else if (decoder->ogg_end != LINNET_OGG_COMPLETE)
+    snprintf(reason, size, "%s", ogg_reasons[decoder->ogg_end]);
   else
     return false;
   return true;
 }
 
+static enum linnet_status find_ogg_end(struct linnet_decoder *decoder) {
+  return container(decoder) == SF_FORMAT_OGG ? linnet_ogg_find_end(decoder->bytes, &decoder->ogg_end) : LINNET_OK;
+}
+
 /* At the end of the audio. */
 static void warn(struct linnet_decoder *decoder) {
   char reason[256];
-  const int64_t end = decoder->position > 0 ? decoder->position : decoder->sought;
-  const double seconds = (double)end / decoder->info.samplerate;
+  const double seconds = (double)decoder->position / decoder->info.samplerate;
   const int64_t unread = count_unread(decoder);
   if (decoder->warned)
     return;
@@ -328,20 +343,19 @@ static void warn(struct linnet_decoder *decoder) {
 
 static enum linnet_status sndfile_read(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got) {
   LINNET_TRY(check_memory(decoder->bytes));
+  if (!decoder->file)
+    return explain(decoder->bytes);
   sf_count_t n = sf_readf_float(decoder->file, interleaved, (sf_count_t)frames);
   *got = n > 0 ? (size_t)n : 0;
   decoder->position += (int64_t)*got;
   if (*got < frames) {
+    LINNET_TRY(find_ogg_end(decoder));
     LINNET_TRY(linnet_bytes_check(decoder->bytes));
     warn(decoder);
   }
   for (size_t i = 0; i < *got * (size_t)decoder->info.channels; i++)
     interleaved[i] *= 32768;
   return LINNET_OK;
-}
-
-static bool has_length(const struct linnet_decoder *decoder) {
-  return decoder->info.frames > 0 && decoder->info.frames < SF_COUNT_MAX;
 }
 
 /* The length of FLAC is that in its header: whether its last frame can be decoded. The position stays. */
@@ -355,31 +369,41 @@ static bool has_last_frame(const struct linnet_decoder *decoder) {
 static bool seems_complete(const struct linnet_decoder *decoder) {
   if (container(decoder) == SF_FORMAT_FLAC)
     return !has_length(decoder) || has_last_frame(decoder);
-  return container(decoder) == SF_FORMAT_OGG ? !linnet_ogg_is_cut(decoder->bytes) : decoder->missing == 0;
+  return decoder->ogg_end != LINNET_OGG_CUT && !lacks_samples(decoder);
 }
 
-/* Decodes from the start up to where the audio ends. libFLAC decodes nothing after a seek that failed, so the file is
- * opened again. */
+/* libFLAC decodes nothing after a seek that failed, so the file is opened again. Without a file, reading fails. */
+static void reopen(struct linnet_decoder *decoder) {
+  SF_INFO again = {0};
+  if (decoder->file)
+    sf_close(decoder->file);
+  decoder->bytes->position = decoder->position = 0;
+  decoder->file = open_locked(decoder, &again);
+  if (decoder->file && again.channels != decoder->info.channels) {
+    sf_close(decoder->file);
+    decoder->file = NULL;
+  }
+}
+
+/* Decodes from the start up to where the audio ends. */
 static enum linnet_status find_end(struct linnet_decoder *decoder) {
   float samples[4 * MAX_CHANNELS];
   const sf_count_t block = 4 * MAX_CHANNELS / decoder->info.channels;
-  SF_INFO again = {0};
-  sf_close(decoder->file);
-  decoder->bytes->position = decoder->position = 0;
-  decoder->file = open_locked(decoder, &again);
-  if (!decoder->file || again.channels != decoder->info.channels)
+  reopen(decoder);
+  if (!decoder->file)
     return explain(decoder->bytes);
   for (sf_count_t n; (n = sf_readf_float(decoder->file, samples, block)) > 0;) {
     decoder->position += n;
     LINNET_TRY(linnet_poll_check(decoder->bytes->context));
   }
-  return LINNET_OK;
+  return linnet_bytes_check(decoder->bytes);
 }
 
 static enum linnet_status sndfile_check_end(struct linnet_decoder *decoder) {
   struct linnet_bytes *bytes = decoder->bytes;
   char reason[256];
   LINNET_TRY(check_memory(bytes));
+  LINNET_TRY(find_ogg_end(decoder));
   const bool complete = seems_complete(decoder);
   LINNET_TRY(linnet_bytes_check(bytes));
   if (complete)
@@ -390,17 +414,17 @@ static enum linnet_status sndfile_check_end(struct linnet_decoder *decoder) {
     decoder->position = decoder->info.frames;
   if (!find_reason(decoder, reason, sizeof reason))
     snprintf(reason, sizeof reason, "its last samples cannot be decoded");
-  return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: no audio after %.2f seconds: %s: copy it again",
-                     bytes->name, (double)decoder->position / decoder->info.samplerate, reason);
+  return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: no audio after %.2f seconds: %s", bytes->name,
+                     (double)decoder->position / decoder->info.samplerate, reason);
 }
 
 /* In a damaged file a seek may fail and end anywhere: then decoding begins at the start. */
 static bool sndfile_seek(struct linnet_decoder *decoder, int64_t frame) {
-  const bool good = sf_seek(decoder->file, frame, SEEK_SET) == frame;
-  if (!good)
-    (void)sf_seek(decoder->file, 0, SEEK_SET);
-  decoder->position = good ? frame : 0;
-  decoder->sought = frame;
+  const bool good = decoder->file && sf_seek(decoder->file, frame, SEEK_SET) == frame;
+  if (good)
+    decoder->position = frame;
+  else
+    reopen(decoder);
   return good;
 }
 

@@ -11,11 +11,8 @@ enum { MAGIC_BYTES = 16, MAX_HEADER = 65536, MAX_RATE = 1000000, MAX_CHANNELS = 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
 static size_t read_at(struct linnet_bytes *bytes, int64_t position, void *to, size_t n) {
-  size_t got = 0, more = 1;
   bytes->position = position;
-  for (; got < n && more > 0; got += more)
-    more = linnet_bytes_read(bytes, (char *)to + got, n - got);
-  return got;
+  return linnet_bytes_fill(bytes, to, n);
 }
 
 bool linnet_sphere_found(struct linnet_bytes *bytes) {

@@ -59,7 +59,7 @@ enum { LINNET_CHANNEL_MIX = -1 };
 #define LINNET_AUDIO_MAX_RAW_CHANNELS 64
 
 /* Seconds that a part of an input may end after it: segments often end a little after their recording. They are cut
- * there in silence, as by Kaldi's extract-segments, whose --max-overshoot has this default. */
+ * there without a warning, as by Kaldi's extract-segments, whose --max-overshoot has this default. */
 #define LINNET_AUDIO_MAX_OVERSHOOT 0.5
 
 struct linnet_audio_settings {
@@ -98,8 +98,9 @@ LINNET_API enum linnet_status linnet_audio_open_memory(struct linnet_context *co
  * that ends more than LINNET_AUDIO_MAX_OVERSHOOT after the input is cut, with a warning to the log callback. */
 LINNET_API enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end);
 
-/* Looks for the end that the header of a WAV, FLAC or Ogg file announces, without decoding what is before it.
- * LINNET_ERROR_FORMAT if the file ends early; the error names the second and, for WAV, the length in the header. After
+/* Looks for the end of a WAV or FLAC file that its header announces, and for that of the last page of an Ogg file,
+ * without decoding what is before it. LINNET_ERROR_FORMAT if the file ends early; the error names the second and, for
+ * WAV, the length in the header. After
  * that the object can only be destroyed. Files of other formats, and raw PCM, pass. */
 LINNET_API enum linnet_status linnet_audio_check_end(struct linnet_audio *audio);
 

@@ -157,8 +157,9 @@ static void check_announced(const char *name, const struct file *file, size_t si
   linnet_audio_destroy(audio);
 }
 
-/* What decodes of the first `size` bytes is read, with a warning that contains `expected` ("": none). */
-static void check_end(const char *name, const struct file *file, size_t size, const char *expected) {
+/* What decodes of the first `size` bytes from second `start` on is read, with a warning that contains `expected` and
+ * names the second of the end ("": none). */
+static void check_end_from(const char *name, const struct file *file, size_t size, double start, const char *expected) {
   struct linnet_context_settings settings;
   struct linnet_context *watched;
   struct linnet_audio *audio;
@@ -170,6 +171,8 @@ static void check_end(const char *name, const struct file *file, size_t size, co
   *last_warning = '\0';
   int saved = silence();
   enum linnet_status status = linnet_audio_open_memory(watched, file->data, size, NULL, &audio);
+  if (status == LINNET_OK && start > 0)
+    status = linnet_audio_select(audio, start, -1);
   if (status == LINNET_OK)
     status = linnet_audio_read_all(audio, &samples, &n);
   restore(saved);
@@ -177,10 +180,46 @@ static void check_end(const char *name, const struct file *file, size_t size, co
   linnet_audio_destroy(audio);
   linnet_audio_release(watched, samples);
   char seconds[64];
-  snprintf(seconds, sizeof seconds, "no audio after %.2f seconds", (double)n / 16000);
+  snprintf(seconds, sizeof seconds, "no audio after %.2f seconds", start + (double)n / 16000);
   CHECK(*expected ? strstr(last_warning, expected) && strstr(last_warning, seconds) : !*last_warning,
         "%s of %zu bytes, %zu samples: \"%s\"", name, size, n, last_warning);
   linnet_context_destroy(watched);
+}
+
+static void check_end(const char *name, const struct file *file, size_t size, const char *expected) {
+  check_end_from(name, file, size, 0, expected);
+}
+
+/* A file with more bytes at its end. */
+static void check_with_tail(const char *name, const struct file *file, const void *tail, size_t size,
+                            const char *expected) {
+  struct file whole = {.data = malloc((size_t)file->size + size), .size = file->size + (sf_count_t)size};
+  memcpy(whole.data, file->data, (size_t)file->size);
+  memcpy(whole.data + file->size, tail, size);
+  check_end(name, &whole, (size_t)whole.size, expected);
+  free(whole.data);
+}
+
+/* Tags behind the audio: ID3v1, and APEv2 with a picture of 200 kB. */
+static void check_tags(const char *name, const struct file *file) {
+  enum { PICTURE = 200000, HEADER = 32 };
+  static unsigned char tags[HEADER + PICTURE + HEADER + 128] = "APETAGEX\320\7";
+  const size_t footer = HEADER + PICTURE;
+  memcpy(tags + footer, "APETAGEX\320\7\0\0", 12);
+  put32(tags + footer + 12, PICTURE + HEADER);
+  tags[footer + 23] = 128;
+  memcpy(tags + footer + HEADER, "TAG", 3);
+  check_with_tail(name, file, tags + footer + HEADER, 128, "");
+  if (strcmp(name, "MP3") == 0)
+    check_with_tail(name, file, tags, sizeof tags, "");
+}
+
+/* Cuts an Ogg file before its last page. */
+static size_t before_last_page(const struct file *file) {
+  size_t at = (size_t)file->size - 4;
+  while (at > 0 && memcmp(file->data + at, "OggS", 4) != 0)
+    at--;
+  return at;
 }
 
 /* Files that end early, or have more than the decoder reads. */
@@ -210,6 +249,16 @@ static void test_early_ends(void) {
     check_announced(kinds[i].name, &file, (size_t)file.size, "");
     check_announced(kinds[i].name, &file, (size_t)file.size / 2, kinds[i].end);
     const int container = kinds[i].format & SF_FORMAT_TYPEMASK;
+    if (container == SF_FORMAT_FLAC || container == SF_FORMAT_MPEG)
+      check_tags(kinds[i].name, &file);
+    if (container == SF_FORMAT_WAV || container == SF_FORMAT_FLAC)
+      check_end_from(kinds[i].name, &file, (size_t)file.size / 2, 10, kinds[i].warning);
+    if (container == SF_FORMAT_WAV) {
+      check_end(kinds[i].name, &file, (size_t)file.size - 20, "");
+      check_announced(kinds[i].name, &file, (size_t)file.size - 20, "");
+    }
+    if (container == SF_FORMAT_OGG)
+      check_end(kinds[i].name, &file, before_last_page(&file), "its last page does not end the stream");
     if (container == SF_FORMAT_OGG || container == SF_FORMAT_MPEG) { /* the file twice */
       struct file both = {.data = malloc(2 * (size_t)file.size), .size = 2 * file.size};
       memcpy(both.data, file.data, (size_t)file.size);
