@@ -70,6 +70,9 @@ void linnet_history_sweep(struct linnet_history *history);
 /* An upper bound of the factor of any word. */
 double linnet_history_max_factor(const struct linnet_history *history);
 
+/* Whether the language model allows the words of a sequence. */
+bool linnet_history_is_possible(const struct linnet_history *h, uint32_t node);
+
 /* Whether every continuation scores the same after both sequences; and a hash that is equal for such sequences. */
 bool linnet_history_same(const struct linnet_history *history, uint32_t a, uint32_t b);
 uint64_t linnet_history_hash(const struct linnet_history *history, uint32_t node);

@@ -156,6 +156,10 @@ double linnet_history_max_factor(const struct linnet_history *h) {
   return exp(h->bonus + fmax(gain, gain + h->unknown_bonus));
 }
 
+bool linnet_history_is_possible(const struct linnet_history *h, uint32_t node) {
+  return h->items[node].language > -(double)INFINITY;
+}
+
 bool linnet_history_same(const struct linnet_history *h, uint32_t a, uint32_t b) {
   return h->items[a].hotword_state == h->items[b].hotword_state &&
          (!h->model || memcmp(state_of(h, a), state_of(h, b), h->model->state_bytes) == 0);

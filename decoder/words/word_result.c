@@ -21,15 +21,19 @@ static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t hi
   s->result_count++;
 }
 
-/* Adds a result for each word that ends in the state; if none does, one result with the words before. */
+/* Adds a result for each word that ends in the state and that the language model allows; if there is none, one result
+ * with the words before. */
 static void add_state(struct linnet_word_search *s, uint32_t state) {
   struct linnet_word_position position = s->now->states[state].position;
+  const size_t before = s->result_count;
   size_t count;
   const uint32_t *tokens = linnet_word_ends(&s->tree, position.node, &count);
-  for (size_t i = 0; i < count; i++)
-    add_result(s, state, linnet_history_child(&s->history, position.history, tokens[i]), true,
-               linnet_pronunciation_factor(&s->tree, s->now->states[state].first_word + i));
-  if (count == 0)
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t history = linnet_history_child(&s->history, position.history, tokens[i]);
+    if (linnet_history_is_possible(&s->history, history))
+      add_result(s, state, history, true, linnet_pronunciation_factor(&s->tree, s->now->states[state].first_word + i));
+  }
+  if (s->result_count == before)
     add_result(s, state, position.history, linnet_word_is_between(&s->tree, position.node), 1);
 }
 
