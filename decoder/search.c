@@ -129,7 +129,7 @@ static enum linnet_status load_grammar(struct linnet_search *s, const struct lin
   enum linnet_status status =
       linnet_grammar_open(s->context, source, linnet_source_name(source), s->vocabulary.lexicon, guesser, &s->grammar);
   if (status != LINNET_OK)
-    return linnet_fail_setting(s->context, "grammar", status);
+    return guesser->failed ? status : linnet_fail_setting(s->context, "grammar", status);
   s->words.model = s->model = linnet_grammar_language_model(s->grammar);
   return LINNET_OK;
 }
@@ -139,13 +139,14 @@ static enum linnet_status load_hotwords(struct linnet_search *s, const struct li
   enum linnet_status status = linnet_hotwords_open(s->context, source, linnet_source_name(source),
                                                    s->vocabulary.lexicon, guesser, &s->hotwords);
   s->words.hotwords = s->hotwords;
-  return status == LINNET_OK ? status : linnet_fail_setting(s->context, "hotwords", status);
+  return status == LINNET_OK || guesser->failed ? status : linnet_fail_setting(s->context, "hotwords", status);
 }
 
 /* Both may add words to the lexicon. The grammar comes last, because it counts them. */
 static enum linnet_status load_phrases(struct linnet_search *s, const struct linnet_search_settings *settings) {
   struct linnet_guesser guesser = {.context = s->context, .lexicon = s->vocabulary.lexicon, .model = &settings->g2p};
   enum linnet_status status = LINNET_OK;
+  s->num_read_words = linnet_lexicon_num_words(s->vocabulary.lexicon);
   if (linnet_source_given(&settings->hotwords))
     status = load_hotwords(s, &settings->hotwords, &guesser);
   if (status == LINNET_OK && linnet_source_given(&settings->grammar))

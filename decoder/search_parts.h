@@ -23,6 +23,7 @@ struct linnet_search {
   struct linnet_beam_settings beam;          /* of LINNET_SEARCH_SYMBOLS */
   struct linnet_word_search_settings words;  /* of LINNET_SEARCH_WORDS */
   struct linnet_vocabulary vocabulary;       /* this and all that follow: of LINNET_SEARCH_WORDS */
+  size_t num_read_words;                     /* of the lexicon; the words after them are guessed */
   const struct linnet_language_model *model; /* of `binding` or `grammar`, or NULL */
   struct linnet_ngram *ngram;
   struct linnet_ngram_binding *binding;

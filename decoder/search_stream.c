@@ -169,10 +169,18 @@ static void append_phones(struct linnet_search_stream *s, const struct linnet_se
         make_span(s, s->search->names[segments[i].symbol], segments[i].start, segments[i].end, segments[i].confidence);
 }
 
+/* Token n is word n - 1 of the lexicon; the token behind all words is that of unknown words. */
+static bool is_guessed(const struct linnet_search *search, unsigned token) {
+  return token > search->num_read_words && token <= linnet_lexicon_num_words(search->vocabulary.lexicon);
+}
+
 static void append_words(struct linnet_search_stream *s, const struct linnet_recognised_word *words, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    s->spans[s->num_spans++] = make_span(s, linnet_word_search_text(s->words, words[i].token), words[i].start,
-                                         words[i].end, words[i].confidence);
+  for (size_t i = 0; i < count; i++) {
+    struct linnet_span *span = &s->spans[s->num_spans++];
+    *span = make_span(s, linnet_word_search_text(s->words, words[i].token), words[i].start, words[i].end,
+                      words[i].confidence);
+    span->guessed = is_guessed(s->search, (unsigned)words[i].token);
+  }
 }
 
 /* Pointers to spans are set later, when all spans are there. */
@@ -239,6 +247,10 @@ static void point_to_spans(struct linnet_search_stream *s) {
     a->phones = span + a->num_words;
     span += a->num_words + a->num_phones;
   }
+}
+
+const struct linnet_search *linnet_search_stream_search(const struct linnet_search_stream *stream) {
+  return stream->search;
 }
 
 enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, double frame_seconds,

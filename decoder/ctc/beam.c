@@ -47,10 +47,10 @@ static enum linnet_status check(struct linnet_context *context, size_t symbols, 
                        symbols, MAX_SYMBOLS);
   if (s->beam < 1 || s->beam > LINNET_BEAM_MAX)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "beam is %zu; it must be 1 to %d", s->beam, LINNET_BEAM_MAX);
-  LINNET_TRY(linnet_check_range(context, "symbol_threshold", s->symbol_threshold, 0, INFINITY));
-  LINNET_TRY(linnet_check_range(context, "score_threshold", s->score_threshold, 0, INFINITY));
-  LINNET_TRY(linnet_check_range(context, "language_model_weight", s->model_weight, 0, 1000));
-  return linnet_check_range(context, "insertion_bonus", s->insertion_bonus, -100, 100);
+  LINNET_TRY(linnet_setting_check_range(context, "symbol_threshold", s->symbol_threshold, 0, INFINITY));
+  LINNET_TRY(linnet_setting_check_range(context, "score_threshold", s->score_threshold, 0, INFINITY));
+  LINNET_TRY(linnet_setting_check_range(context, "language_model_weight", s->model_weight, 0, 1000));
+  return linnet_setting_check_range(context, "insertion_bonus", s->insertion_bonus, -100, 100);
 }
 
 enum linnet_status linnet_beam_create(struct linnet_context *context, size_t symbols,

@@ -51,10 +51,6 @@ struct linnet_row_priors {
   float *row;     /* (symbols): the present row after the division */
 };
 
-/* LINNET_ERROR_ARGUMENT with a sentence that begins with `key`, unless `value` is in the range. */
-enum linnet_status linnet_check_range(struct linnet_context *context, const char *key, float value, double low,
-                                      double high);
-
 /* LINNET_ERROR_ARGUMENT unless each prior (symbols) is above 0, their sum is 1, and the scale is 0 to 2. `priors` NULL
  * means none: then the scale alone is checked. `name` is the prefix of a sentence about priors. */
 enum linnet_status linnet_row_priors_check(struct linnet_context *context, const char *name, const float *priors,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/ctc/beam_parts.h"
 
 /* Posteriors are divided by no smaller prior: the symbol would win by noise alone. */
@@ -9,20 +10,10 @@ static const double min_prior = 1e-8;
 
 static const double sum_tolerance = 1e-3;
 
-enum linnet_status linnet_check_range(struct linnet_context *context, const char *key, float value, double low,
-                                      double high) {
-  if ((double)value >= low && (double)value <= high)
-    return LINNET_OK;
-  return isinf(high)
-             ? linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s is %g; it must be at least %g", key, (double)value, low)
-             : linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s is %g; it must be %g to %g", key, (double)value, low,
-                           high);
-}
-
 enum linnet_status linnet_row_priors_check(struct linnet_context *context, const char *name, const float *priors,
                                            size_t symbols, float scale) {
   double sum = 0;
-  LINNET_TRY(linnet_check_range(context, "prior_scale", scale, 0, 2));
+  LINNET_TRY(linnet_setting_check_range(context, "prior_scale", scale, 0, 2));
   for (size_t v = 0; v < symbols && priors; v++) {
     if (!(priors[v] > 0) || !isfinite(priors[v]))
       return linnet_fail(context, LINNET_ERROR_ARGUMENT,

@@ -24,6 +24,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/reader.h"
+#include "base/settings.h"
 #include "decoder/g2p/g2p.h"
 #include "decoder/ngram/ngram_builder.h"
 
@@ -444,4 +445,11 @@ enum linnet_status linnet_g2p_load(struct linnet_context *context, const char *p
     linnet_log(context, LINNET_LOG_INFO, "%s: a model of pronunciations, of %zu units", path,
                linnet_g2p_num_units(*g2p));
   return status;
+}
+
+enum linnet_status linnet_g2p_load_source(struct linnet_context *context, const struct linnet_source *source,
+                                          struct linnet_g2p **g2p) {
+  if (source->data)
+    return linnet_g2p_load_memory(context, source->data, source->bytes, linnet_source_name(source), g2p);
+  return linnet_g2p_load(context, source->path, g2p);
 }

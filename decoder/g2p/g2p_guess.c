@@ -1,18 +1,10 @@
 /* Guessed pronunciations as labels of symbols. */
 #include <string.h>
 
-#include "base/settings.h"
 #include "decoder/base/text_file.h"
 #include "decoder/g2p/g2p.h"
 
 enum { MAX_LABELS = G2P_UNIT_PHONES * G2P_MAX_LETTERS };
-
-enum linnet_status linnet_g2p_load_source(struct linnet_context *context, const struct linnet_source *source,
-                                          struct linnet_g2p **g2p) {
-  if (source->data)
-    return linnet_g2p_load_memory(context, source->data, source->bytes, linnet_source_name(source), g2p);
-  return linnet_g2p_load(context, source->path, g2p);
-}
 
 /* The label of a phone; 0 for the blank and for phones that are not among the symbols. */
 static int label_of(const struct linnet_symbols *symbols, const char *phone) {

@@ -51,9 +51,9 @@ enum linnet_status linnet_expression_word(struct linnet_grammar_source *source, 
   size_t index;
   LINNET_TRY(linnet_guesser_find(source->guesser, source->lexicon, word, &index));
   if (index == LINNET_NOT_FOUND)
-    return linnet_fail(source->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: '%.100s' is not in the lexicon %.100s: " LINNET_LEXICON_REMEDY, source->name, line,
-                       word, linnet_lexicon_name(source->lexicon));
+    return linnet_fail(source->context, LINNET_ERROR_FORMAT, "%s:%zu: '%.100s' is not in the lexicon %.100s: %s",
+                       source->name, line, word, linnet_lexicon_name(source->lexicon),
+                       linnet_guesser_remedy(source->guesser));
   *expression = linnet_expression_add(source, LINNET_EXPRESSION_WORD, (uint32_t)index + 1, line);
   return *expression == LINNET_NO_EXPRESSION ? linnet_grammar_out_of_memory(source, line) : LINNET_OK;
 }

@@ -16,9 +16,11 @@ void linnet_word_list_add(struct linnet_word_list *list, const char *word) {
   if (strstr(list->text, quoted))
     return;
   list->count++;
+  if (length > 0 && list->text[length - 1] == '.')
+    return;
   if (length + strlen(", ") + strlen(quoted) + sizeof "..." <= LINNET_WORD_LIST_BYTES)
     snprintf(list->text + length, LINNET_WORD_LIST_BYTES - length, "%s%s", length > 0 ? ", " : "", quoted);
-  else if (length > 0 && list->text[length - 1] != '.')
+  else if (length > 0)
     memcpy(list->text + length, "...", sizeof "...");
 }
 
@@ -49,7 +51,8 @@ enum linnet_status linnet_guesser_find(struct linnet_guesser *guesser, const str
   struct guess guess = {guesser->lexicon, word, LINNET_NOT_FOUND, 1};
   if (status == LINNET_OK)
     status = linnet_g2p_guess(guesser->g2p, guesser->context, word, linnet_lexicon_phones(lexicon), add_guess, &guess);
-  if (status != LINNET_OK)
+  guesser->failed = status != LINNET_OK;
+  if (guesser->failed)
     return linnet_fail_setting(guesser->context, "g2p", status);
   *index = guess.index;
   if (guess.index != LINNET_NOT_FOUND)
@@ -57,10 +60,19 @@ enum linnet_status linnet_guesser_find(struct linnet_guesser *guesser, const str
   return LINNET_OK;
 }
 
+const char *linnet_guesser_remedy(const struct linnet_guesser *guesser) {
+  if (!guesser)
+    return LINNET_LEXICON_REMEDY;
+  if (!linnet_source_given(guesser->model))
+    return "name a model of pronunciations (g2p), which guesses them, or add the word: " LINNET_LEXICON_REMEDY;
+  return "the model of pronunciations lacks some of the letters: write it as it is spoken, such as GEE PEE, or add it "
+         "to "
+         "the lexicon by hand";
+}
+
 void linnet_guesser_close(struct linnet_guesser *guesser) {
-  const size_t count = guesser->guessed.count;
-  if (count > 0)
-    linnet_log(guesser->context, LINNET_LOG_WARNING, "guessed pronunciations of %zu word%s that are not in %s: %s",
-               count, count == 1 ? "" : "s", linnet_lexicon_name(guesser->lexicon), guesser->guessed.text);
+  if (guesser->guessed.count > 0)
+    linnet_log(guesser->context, LINNET_LOG_WARNING, "guessed the pronunciations of words that are not in %s: %s",
+               linnet_lexicon_name(guesser->lexicon), guesser->guessed.text);
   linnet_g2p_destroy(guesser->g2p);
 }

@@ -48,9 +48,9 @@ static enum linnet_status judge_missing(const struct linnet_hotwords *h) {
   const size_t count = h->missing.count;
   if (count == 0)
     return LINNET_OK;
-  return linnet_fail(h->context, LINNET_ERROR_FORMAT, "%s:%zu: %s %s not in the lexicon %.100s: " LINNET_LEXICON_REMEDY,
-                     h->text.name, h->first_missing, h->missing.text, count == 1 ? "is" : "are",
-                     linnet_lexicon_name(h->lexicon));
+  return linnet_fail(h->context, LINNET_ERROR_FORMAT, "%s:%zu: %s %s not in the lexicon %.100s: %s", h->text.name,
+                     h->first_missing, h->missing.text, count == 1 ? "is" : "are", linnet_lexicon_name(h->lexicon),
+                     linnet_guesser_remedy(h->guesser));
 }
 
 static enum linnet_status add_token(struct linnet_hotwords *h, struct phrase *phrase, const char *word) {

@@ -18,8 +18,9 @@ const char *linnet_lexicon_name(const struct linnet_lexicon *lexicon);
 #define LINNET_LEXICON_REMEDY                                                                                          \
   "'linnet g2p --model G2P --complete LEXICON --text TEXT --output NEW' adds the words of lines 'ID WORD WORD ...'"
 
-/* Adds a pronunciation of a new word, or one more of the word that was added last; one that the word has is ignored.
- * *index gets the index of the word. Only before anything reads the lexicon. After a failure it can only be destroyed.
+/* Adds a pronunciation of a new word, or one more of the word that was added last; to one that the word has, the
+ * probability is added. *index gets the index of the word. Only before anything reads the lexicon. After a failure it
+ * can only be destroyed.
  */
 enum linnet_status linnet_lexicon_add(struct linnet_lexicon *lexicon, const char *word, const int *labels, size_t count,
                                       float probability, size_t *index);

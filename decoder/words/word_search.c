@@ -60,13 +60,13 @@ static enum linnet_status allocate(struct linnet_word_search *s) {
 /* --- creation and destruction ------------------------------------------------------------------------------------- */
 
 static enum linnet_status check_weights(struct linnet_context *context, const struct linnet_word_search_settings *s) {
-  LINNET_TRY(linnet_check_range(context, "symbol_threshold", s->symbol_threshold, 0, INFINITY));
-  LINNET_TRY(linnet_check_range(context, "score_threshold", s->score_threshold, 0, INFINITY));
-  LINNET_TRY(linnet_check_range(context, "language_model_weight", s->model_weight, 0, 1000));
-  LINNET_TRY(linnet_check_range(context, "word_bonus", s->word_bonus, -100, 100));
-  LINNET_TRY(linnet_check_range(context, "unknown_penalty", s->unknown_penalty, 0, INFINITY));
-  LINNET_TRY(linnet_check_range(context, "unknown_bonus", s->unknown_bonus, -100, 100));
-  return linnet_check_range(context, "pronunciation_weight", s->pronunciation_weight, 0, 1000);
+  LINNET_TRY(linnet_setting_check_range(context, "symbol_threshold", s->symbol_threshold, 0, INFINITY));
+  LINNET_TRY(linnet_setting_check_range(context, "score_threshold", s->score_threshold, 0, INFINITY));
+  LINNET_TRY(linnet_setting_check_range(context, "language_model_weight", s->model_weight, 0, 1000));
+  LINNET_TRY(linnet_setting_check_range(context, "word_bonus", s->word_bonus, -100, 100));
+  LINNET_TRY(linnet_setting_check_range(context, "unknown_penalty", s->unknown_penalty, 0, INFINITY));
+  LINNET_TRY(linnet_setting_check_range(context, "unknown_bonus", s->unknown_bonus, -100, 100));
+  return linnet_setting_check_range(context, "pronunciation_weight", s->pronunciation_weight, 0, 1000);
 }
 
 static enum linnet_status check(struct linnet_context *context, const struct linnet_lexicon *lexicon, size_t symbols,

@@ -235,7 +235,7 @@ LINNET_API enum linnet_status linnet_recognizer_stream_run_file(struct linnet_re
                                                                 const struct linnet_result **result);
 
 /* The search stream, for example to get the lattice of a finished utterance (linnet_search_stream_lattice). After a
- * second pass it is the search stream of this pass. */
+ * second pass it is the search stream of this pass. linnet_search_stream_search names the tokens of either. */
 LINNET_API const struct linnet_search_stream *
 linnet_recognizer_stream_search(const struct linnet_recognizer_stream *stream);
 

@@ -81,7 +81,8 @@ struct linnet_search_settings {
   float emission_delay;       /* for every kind: seconds by which the posteriors have symbols later than the audio, 0
                                  (default) to 10. Times of results are earlier by it */
   struct linnet_source g2p;   /* guesses the pronunciations of words of `grammar` and `hotwords` that the lexicon lacks
-                                 (g2p.h), and logs a warning; default: such words are errors */
+                                 (g2p.h), and logs a warning; the model is opened only if there are such words.
+                                 Default: they are errors */
 };
 
 LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings, size_t size);
@@ -161,6 +162,9 @@ LINNET_API enum linnet_status linnet_search_stream_finish(struct linnet_search_s
  * posteriors to the next; 0: unknown, all times are 0. The result is valid until the next call on the stream. */
 LINNET_API enum linnet_status linnet_search_stream_result(struct linnet_search_stream *stream, double frame_seconds,
                                                           const struct linnet_result **result);
+
+/* The search of a stream, which names the tokens of its lattices (linnet_search_token). */
+LINNET_API const struct linnet_search *linnet_search_stream_search(const struct linnet_search_stream *stream);
 
 /* Adds the hypotheses of a finished utterance to a lattice, which must be empty and not finished. LINNET_ERROR_STATE
  * for a greedy stream, which has no hypotheses, before linnet_search_stream_finish, and for a lattice that has states.

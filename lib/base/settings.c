@@ -1,6 +1,7 @@
 /* Settings structures of older and newer programs, and the failures that name a setting. */
 #include "base/settings.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,4 +50,14 @@ enum linnet_status linnet_fail_setting(struct linnet_context *context, const cha
   char sentence[1024];
   snprintf(sentence, sizeof sentence, "%s", linnet_context_error(context));
   return linnet_fail(context, status, "%s: %s", setting, sentence);
+}
+
+enum linnet_status linnet_setting_check_range(struct linnet_context *context, const char *name, float value, double low,
+                                              double high) {
+  if ((double)value >= low && (double)value <= high)
+    return LINNET_OK;
+  return isinf(high)
+             ? linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s is %g; it must be at least %g", name, (double)value, low)
+             : linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s is %g; it must be %g to %g", name, (double)value, low,
+                           high);
 }

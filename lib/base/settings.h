@@ -41,6 +41,10 @@ static inline const char *linnet_source_name(const struct linnet_source *source)
   return source->path ? source->path : "memory";
 }
 
+/* LINNET_ERROR_ARGUMENT with a sentence that names the setting, if its value is not in [low, high]. */
+enum linnet_status linnet_setting_check_range(struct linnet_context *context, const char *name, float value, double low,
+                                              double high);
+
 /* Prefixes the sentence of a failure with the setting or file that it is about; returns `status`. */
 enum linnet_status linnet_fail_setting(struct linnet_context *context, const char *setting, enum linnet_status status);
 

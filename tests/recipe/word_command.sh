@@ -86,8 +86,11 @@ printf '%s\n' 'TU T UW' 'FO F AO' 'TUFO T UW F AO' 'FOTU F AO T UW' 'TUTU T UW T
 "$linnet" g2p --train spelled --order 2 --output small.g2p 2> err || fail "g2p: $(cat err)"
 printf 'tu fo 9\nfotu\n' > names
 decoded 'guessed hotwords' 'u1 TU FO' --hotwords names --g2p small.g2p
-grep -q "warning: guessed pronunciations of 3 words that are not in lexicon: 'tu', 'fo', 'fotu'" err ||
+grep -q "warning: guessed the pronunciations of words that are not in lexicon: 'tu', 'fo', 'fotu'" err ||
   fail "no warning: $(cat err)"
+"$linnet" decode --symbols symbols --words --lexicon lexicon --hotwords names --g2p small.g2p --frame-shift 30 \
+  --format json ark:post.txt > hyp 2> err
+grep -q '"word":"TU"[^}]*"guessed":true' hyp || fail "guessed words are not marked: $(cat hyp err)"
 decoded 'guessed hotwords, a language model' 'u1 TU FO' --hotwords names --g2p small.g2p --lm lm.arpa
 printf 'tutu\ntu for\n' > phrases
 decoded 'guessed words of a grammar' 'u1 TU FOR' --grammar phrases --g2p small.g2p
@@ -140,8 +143,11 @@ check 1 "bad:2: phone 'AH' is unknown" decode --symbols symbols --words --lexico
 printf 'to\nnine\n' > bad
 check 1 "--grammar: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --grammar bad post.txt
 check 1 "--hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad post.txt
-check 1 "--hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad --g2p small.g2p post.txt
-check 1 'nowhere.g2p' "${decode[@]}" --hotwords bad --g2p nowhere.g2p post.txt
+for option in --hotwords --grammar; do
+  check 1 "$option: bad:2: 'nine' is not in the lexicon lexicon: the model of pronunciations lacks some of the letters" \
+    "${decode[@]}" $option bad --g2p small.g2p post.txt
+  check 1 'decode: --g2p: nowhere.g2p: No such file' "${decode[@]}" $option bad --g2p nowhere.g2p post.txt
+done
 check 2 '--g2p: needs --words' decode --symbols symbols --g2p small.g2p post.txt
 printf 'X K S\n' > other
 "$linnet" g2p --train other --order 1 --output other.g2p 2> err || fail "g2p: $(cat err)"
