@@ -22,7 +22,8 @@ struct linnet_hotwords;
 /* Reads a list with one phrase per line: "WORD[ WORD...] [weight]"; lines that begin with "#" are comments. The weight
  * is a natural logarithm, -100 to 100; a missing weight means 10. A negative weight makes the phrase less likely. The
  * search uses the tokens of the lexicon's words (word_search.h). A word that is not in the lexicon is an error that
- * names the line, and so is a phrase that occurs twice; a search can guess the pronunciations of such words (`g2p` in search.h). At most 64 MiB. */
+ * names the line, and so is a phrase that occurs twice; a search can guess the pronunciations of such words (`g2p` in
+ * search.h). At most 64 MiB. */
 LINNET_API enum linnet_status linnet_hotwords_load(struct linnet_context *context, const char *path,
                                                    const struct linnet_lexicon *lexicon,
                                                    struct linnet_hotwords **hotwords);
