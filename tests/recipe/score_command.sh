@@ -178,6 +178,16 @@ check 1 'linnet transcribe --format text' "$linnet" score ref hyp.ctm
 check 1 'hyp.ctm: is CTM' "$linnet" score hyp.ctm hyp
 printf 'u1 one 1 2 5\nu2 2 3 4 5 6\n' > digits # no times
 check 0 '%PER 0.00' "$linnet" score digits digits
+printf 'utt1 version 2.0 3 released\n' > words
+check 0 '%PER 0.00' "$linnet" score words words
+printf 'utt1 one 1. 2. done\nutt2 two 3. 4. done\n' > words
+check 0 '%PER 0.00' "$linnet" score words words
+printf 'utt1 a 1.0 2.0 b NANCY\n' > words
+check 0 '%PER 0.00' "$linnet" score words words
+printf 'utt1 costs between 1.50 2.50 dollars\n' > words
+check 0 '%PER 0.00' "$linnet" score words words
+printf 'utt1 hello (noise1)\nutt2 bye (noise2)\n' > words
+check 0 '%PER 0.00' "$linnet" score words words
 printf 'a b (s1-u1)\n(s2-u2)\n' > ref.trn
 check 1 "ref.trn: is sclite's trn" "$linnet" score ref.trn ref.trn
 printf 'u1 a (noise)\nu2 (noise)\n' > noises

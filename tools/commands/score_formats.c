@@ -75,9 +75,15 @@ static bool same(const struct field *a, const struct field *b) {
 
 /* --- formats ------------------------------------------------------------------------------------------------------ */
 
+/* A channel is 1, 2, A or B; a longer one is a word. */
+static bool has_channel(const struct line *line) {
+  return line->fields[1].length == 1;
+}
+
 static bool fits_stm(const struct line *line) {
   const struct field *begin = &line->fields[3], *end = &line->fields[4];
-  return line->count >= 5 && is_number(begin) && is_number(end) && strtod(begin->text, NULL) < strtod(end->text, NULL);
+  return line->count >= 5 && has_channel(line) && is_number(begin) && is_number(end) &&
+         strtod(begin->text, NULL) < strtod(end->text, NULL);
 }
 
 static bool proves_stm(const struct line *line, const struct line *before) {
@@ -89,21 +95,25 @@ static bool proves_stm(const struct line *line, const struct line *before) {
 
 /* The confidence may be missing, or NA. */
 static bool fits_ctm(const struct line *line) {
-  return line->count >= 5 && line->count <= 8 && is_number(&line->fields[2]) && is_number(&line->fields[3]) &&
-         (line->count == 5 || is_number(&line->fields[5]) || memcmp(line->fields[5].text, "NA", 2) == 0);
+  const struct field missing = {"NA", 2}, *confidence = &line->fields[5];
+  return line->count >= 5 && line->count <= 8 && has_channel(line) && is_number(&line->fields[2]) &&
+         is_number(&line->fields[3]) && (line->count == 5 || is_number(confidence) || same(confidence, &missing));
 }
 
 static bool proves_ctm(const struct line *line, const struct line *before) {
   return has_point(&line->fields[2]) || has_point(&line->fields[3]) || same(&line->fields[0], &before->fields[0]);
 }
 
-/* A word in parentheses may be a noise or an optional word, but it has no digit, as ids have. */
+/* A word in parentheses may be a noise or an optional word. Few of them have a digit and the '-' or '_' that stands
+ * between the speaker and the rest of an id. */
 static bool fits_trn(const struct line *line) {
   const struct field *id = &line->last;
-  size_t digits = 0;
-  for (size_t i = 0; i < id->length; i++)
+  size_t digits = 0, dashes = 0;
+  for (size_t i = 0; i < id->length; i++) {
     digits += id->text[i] >= '0' && id->text[i] <= '9';
-  return digits > 0 && id->text[0] == '(' && id->text[id->length - 1] == ')';
+    dashes += id->text[i] == '-' || id->text[i] == '_';
+  }
+  return digits > 0 && dashes > 0 && id->text[0] == '(' && id->text[id->length - 1] == ')';
 }
 
 static bool fits_json(const struct line *line) {
