@@ -188,6 +188,8 @@ printf 'utt1 costs between 1.50 2.50 dollars\n' > words
 check 0 '%PER 0.00' "$linnet" score words words
 printf 'utt1 hello (noise1)\nutt2 bye (noise2)\n' > words
 check 0 '%PER 0.00' "$linnet" score words words
+printf 'u1 (s-1)\nu3 (s-3)\n' > speakers # trn, if they were words
+check 0 '%PER' "$linnet" score --utt2spk speakers hyp hyp
 printf 'a b (s1-u1)\n(s2-u2)\n' > ref.trn
 check 1 "ref.trn: is sclite's trn" "$linnet" score ref.trn ref.trn
 printf 'u1 a (noise)\nu2 (noise)\n' > noises
