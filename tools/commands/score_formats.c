@@ -188,30 +188,29 @@ static bool cut_rank_and_path(char **id) {
 static const struct naming {
   bool (*cut)(char **id);
   const char *are, *remedy;
-} namings[] = {
-    {cut_rank, "are ranks of n-best lists, ID-1, ID-2 ...",
-     "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
-    {cut_rank_and_path, "are ranks of n-best lists of files, PATH-1, PATH-2 ...",
-     "make ids of the first of each, with awk 'sub(\"[.][^.]*-1$\", \"\", $1) {sub(\".*/\", \"\", $1); print}'"},
-    {cut_path, "are paths of files",
-     "make ids of them: awk '{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1)} 1'"}};
+} namings[] = {{cut_rank, "end in ranks of n-best lists, ID-1, ID-2 ...",
+                "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
+               {cut_rank_and_path, "end in ranks of n-best lists of files, PATH-1, PATH-2 ...",
+                "make ids of the first of each: "
+                "awk 'sub(\"-1$\", \"\", $1) {sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1); print}'"},
+               {cut_path, "are paths of files",
+                "make ids of them: awk '{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1)} 1'"}};
 
-/* Whether a hypothesis has the id of a reference, which `cut` makes of it if it is not NULL. */
-static bool has_reference(const struct linnet_transcripts *reference, const char *id, bool (*cut)(char **id)) {
-  char copy[1024], *name = copy;
-  if (!cut)
-    return linnet_transcripts_find(reference, id) != LINNET_NOT_FOUND;
-  snprintf(copy, sizeof copy, "%s", id);
-  return cut(&name) && linnet_transcripts_find(reference, name) != LINNET_NOT_FOUND;
-}
-
-/* The first hypothesis that has the id of a reference; NULL: none has. */
+/* The first hypothesis that has the id of a reference, which `cut` makes of it if it is not NULL. NULL: none has, or
+ * there is an id that `cut` does not fit. */
 static const char *first_with_reference(const struct linnet_transcripts *reference,
                                         const struct linnet_transcripts *hypothesis, bool (*cut)(char **id)) {
-  for (size_t i = 0; i < linnet_transcripts_num_utterances(hypothesis); i++)
-    if (has_reference(reference, linnet_transcripts_id(hypothesis, i), cut))
-      return linnet_transcripts_id(hypothesis, i);
-  return NULL;
+  const char *first = NULL;
+  for (size_t i = 0; i < linnet_transcripts_num_utterances(hypothesis); i++) {
+    const char *id = linnet_transcripts_id(hypothesis, i);
+    char copy[1024], *name = copy;
+    snprintf(copy, sizeof copy, "%s", id);
+    if (cut && !cut(&name))
+      return NULL;
+    if (!first && linnet_transcripts_find(reference, cut ? name : id) != LINNET_NOT_FOUND)
+      first = id;
+  }
+  return first;
 }
 
 bool score_formats_check_ids(const char *name, const struct linnet_transcripts *reference,
