@@ -62,6 +62,12 @@ check 0 '%PER 0.00 [ 0 / 3, 0 ins, 0 del, 0 sub ]' "$linnet" score -i --ignore '
 printf 'u1 A B C D E F G H I K L\n' > upper
 printf 'u1 a b c d e f g h i l\n' > lower # a deletion before the end shifts the others
 check 0 'would be 9.09 instead of 100.00 %' "$linnet" score upper lower
+printf 'u1 ПРИВЕТ МИР\n' > upper
+printf 'u1 привет мир\n' > lower
+check 0 'would be 0.00 instead of 100.00 %' "$linnet" score upper lower
+printf 'u1 пока дом\n' > lower
+check 0 '%PER 100.00' "$linnet" score upper lower
+! grep 'instead of' out || fail 'a warning about case for other words'
 
 # The marks of sclite.
 printf 'u1 a { b / c } (%%hesitation) d\n' > marks
