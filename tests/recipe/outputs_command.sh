@@ -81,6 +81,10 @@ for words in 'decode -s symbols -o folder posteriors' 'decode -s symbols -o fold
   # shellcheck disable=SC2086 # words of a command line
   check 2 ': is a folder: name a file in it' "$linnet" $words
 done
+mkdir folder/p.ref.trn folder/a.txt
+check 2 '--trn folder/p.ref.trn: is a folder, but has to be a file: rename it, or change --trn' "$linnet" score --trn folder/p ref hyp
+check 2 '--output-dir folder/a.txt: is a folder' "$linnet" transcribe --output-dir folder a.wav
+rm -r folder/*
 [[ ! -e none && ! -e folder/.partial && ! -e x && ! -e x.ark && ! -e x.lat ]] || fail 'a refused command has written something'
 
 # A pattern takes the first input for the output.

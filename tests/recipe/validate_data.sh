@@ -184,10 +184,10 @@ note='bad/wav.scp: the recordings differ: 2 of 16000 Hz with 1 channel, 1 of 160
 validate 0 "$note with 1 channel; no fault" bad
 validate 0 'good: 4 utterances' bad
 sed -i '1s/ .*/ false |/' bad/wav.scp
-validate 0 'bad/wav.scp: 1 recording is the output of commands, which were not run; no fault' bad
+validate 0 'bad/wav.scp: 1 recording is the output of a command, which was not run; no fault' bad
 validate 0 'good: 4 utterances' bad
 sed -i '2s/ .*/ false |/' bad/wav.scp
-validate 0 'bad/wav.scp: 2 recordings are outputs of commands' bad
+validate 0 'bad/wav.scp: 2 recordings are outputs of commands, which were not run; no fault' bad
 
 # Segments of recordings.
 segments() {

@@ -102,8 +102,8 @@ static void print_notes(struct check *check) {
   const char *folder = check->lists->folder;
   data_kinds_print(&check->kinds, folder);
   if (check->commands > 0)
-    printf("%s/wav.scp: %zu recording%s of commands, which were not run; no fault\n", folder, check->commands,
-           check->commands == 1 ? " is the output" : "s are outputs");
+    printf("%s/wav.scp: %zu recording%s not run; no fault\n", folder, check->commands,
+           check->commands == 1 ? " is the output of a command, which was" : "s are outputs of commands, which were");
 }
 
 /* --- every list by itself ----------------------------------------------------------------------------------------- */

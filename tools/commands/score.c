@@ -73,13 +73,13 @@ static const char *name_of(const char *path) {
   return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* Reads a file once, because it may be a pipe. */
-static bool load_transcripts(struct linnet_context *context, const char *path,
+/* Reads a file once, because it may be a pipe. A list of speakers can have the shape of another format. */
+static bool load_transcripts(struct linnet_context *context, const char *path, bool speakers,
                              struct linnet_transcripts **transcripts) {
   size_t bytes;
   const char *name = name_of(path);
   char *data = tool_read_file(path, MAX_BYTES, &bytes);
-  const bool good = data && score_formats_check(name, data) &&
+  const bool good = data && (speakers || score_formats_check(name, data)) &&
                     succeeded(context, linnet_transcripts_load_memory(context, data, bytes, name, transcripts));
   if (good)
     tool_note("%s: transcripts of %zu utterance%s", name, linnet_transcripts_num_utterances(*transcripts),
@@ -137,7 +137,7 @@ static bool add_lattices(struct linnet_context *context, struct linnet_scorer *s
 static bool add_transcripts(struct linnet_context *context, struct linnet_scorer *scorer,
                             const struct sources *sources) {
   struct linnet_transcripts *hypothesis = NULL;
-  bool good = load_transcripts(context, sources->path, &hypothesis) &&
+  bool good = load_transcripts(context, sources->path, false, &hypothesis) &&
               (options.oracle || score_formats_check_ids(name_of(sources->path), sources->reference, hypothesis));
   if (good)
     good = succeeded(context, (options.oracle ? linnet_scorer_add_nbest : linnet_scorer_add_transcripts)(
@@ -151,8 +151,8 @@ static bool fill_scorer(struct linnet_context *context, const char *reference_pa
                         struct linnet_scorer *scorer) {
   struct sources sources = {.path = hypothesis_path};
   const bool lattices = options.oracle && strcmp(options.oracle, "lattice") == 0;
-  const bool good = load_transcripts(context, reference_path, &sources.reference) &&
-                    (!options.utt2spk || load_transcripts(context, options.utt2spk, &sources.speakers)) &&
+  const bool good = load_transcripts(context, reference_path, false, &sources.reference) &&
+                    (!options.utt2spk || load_transcripts(context, options.utt2spk, true, &sources.speakers)) &&
                     (lattices ? add_lattices : add_transcripts)(context, scorer, &sources);
   linnet_transcripts_destroy(sources.reference);
   linnet_transcripts_destroy(sources.speakers);

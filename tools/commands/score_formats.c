@@ -75,9 +75,15 @@ static bool same(const struct field *a, const struct field *b) {
 
 /* --- formats ------------------------------------------------------------------------------------------------------ */
 
+/* A channel is 1, 2, A or B; a longer one is a word. */
+static bool has_channel(const struct line *line) {
+  return line->fields[1].length == 1;
+}
+
 static bool fits_stm(const struct line *line) {
   const struct field *begin = &line->fields[3], *end = &line->fields[4];
-  return line->count >= 5 && is_number(begin) && is_number(end) && strtod(begin->text, NULL) < strtod(end->text, NULL);
+  return line->count >= 5 && has_channel(line) && is_number(begin) && is_number(end) &&
+         strtod(begin->text, NULL) < strtod(end->text, NULL);
 }
 
 static bool proves_stm(const struct line *line, const struct line *before) {
@@ -89,21 +95,25 @@ static bool proves_stm(const struct line *line, const struct line *before) {
 
 /* The confidence may be missing, or NA. */
 static bool fits_ctm(const struct line *line) {
-  return line->count >= 5 && line->count <= 8 && is_number(&line->fields[2]) && is_number(&line->fields[3]) &&
-         (line->count == 5 || is_number(&line->fields[5]) || memcmp(line->fields[5].text, "NA", 2) == 0);
+  const struct field missing = {"NA", 2}, *confidence = &line->fields[5];
+  return line->count >= 5 && line->count <= 8 && has_channel(line) && is_number(&line->fields[2]) &&
+         is_number(&line->fields[3]) && (line->count == 5 || is_number(confidence) || same(confidence, &missing));
 }
 
 static bool proves_ctm(const struct line *line, const struct line *before) {
   return has_point(&line->fields[2]) || has_point(&line->fields[3]) || same(&line->fields[0], &before->fields[0]);
 }
 
-/* A word in parentheses may be a noise or an optional word, but it has no digit, as ids have. */
+/* A word in parentheses may be a noise or an optional word. Few of them have a digit and the '-' or '_' that stands
+ * between the speaker and the rest of an id. */
 static bool fits_trn(const struct line *line) {
   const struct field *id = &line->last;
-  size_t digits = 0;
-  for (size_t i = 0; i < id->length; i++)
+  size_t digits = 0, dashes = 0;
+  for (size_t i = 0; i < id->length; i++) {
     digits += id->text[i] >= '0' && id->text[i] <= '9';
-  return digits > 0 && id->text[0] == '(' && id->text[id->length - 1] == ')';
+    dashes += id->text[i] == '-' || id->text[i] == '_';
+  }
+  return digits > 0 && dashes > 0 && id->text[0] == '(' && id->text[id->length - 1] == ')';
 }
 
 static bool fits_json(const struct line *line) {
@@ -178,30 +188,29 @@ static bool cut_rank_and_path(char **id) {
 static const struct naming {
   bool (*cut)(char **id);
   const char *are, *remedy;
-} namings[] = {
-    {cut_rank, "are ranks of n-best lists, ID-1, ID-2 ...",
-     "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
-    {cut_rank_and_path, "are ranks of n-best lists of files, PATH-1, PATH-2 ...",
-     "make ids of the first of each, with awk 'sub(\"[.][^.]*-1$\", \"\", $1) {sub(\".*/\", \"\", $1); print}'"},
-    {cut_path, "are paths of files",
-     "make ids of them: awk '{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1)} 1'"}};
+} namings[] = {{cut_rank, "end in ranks of n-best lists, ID-1, ID-2 ...",
+                "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
+               {cut_rank_and_path, "end in ranks of n-best lists of files, PATH-1, PATH-2 ...",
+                "make ids of the first of each: "
+                "awk 'sub(\"-1$\", \"\", $1) {sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1); print}'"},
+               {cut_path, "are paths of files",
+                "make ids of them: awk '{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1)} 1'"}};
 
-/* Whether a hypothesis has the id of a reference, which `cut` makes of it if it is not NULL. */
-static bool has_reference(const struct linnet_transcripts *reference, const char *id, bool (*cut)(char **id)) {
-  char copy[1024], *name = copy;
-  if (!cut)
-    return linnet_transcripts_find(reference, id) != LINNET_NOT_FOUND;
-  snprintf(copy, sizeof copy, "%s", id);
-  return cut(&name) && linnet_transcripts_find(reference, name) != LINNET_NOT_FOUND;
-}
-
-/* The first hypothesis that has the id of a reference; NULL: none has. */
+/* The first hypothesis that has the id of a reference, which `cut` makes of it if it is not NULL. NULL: none has, or
+ * there is an id that `cut` does not fit. */
 static const char *first_with_reference(const struct linnet_transcripts *reference,
                                         const struct linnet_transcripts *hypothesis, bool (*cut)(char **id)) {
-  for (size_t i = 0; i < linnet_transcripts_num_utterances(hypothesis); i++)
-    if (has_reference(reference, linnet_transcripts_id(hypothesis, i), cut))
-      return linnet_transcripts_id(hypothesis, i);
-  return NULL;
+  const char *first = NULL;
+  for (size_t i = 0; i < linnet_transcripts_num_utterances(hypothesis); i++) {
+    const char *id = linnet_transcripts_id(hypothesis, i);
+    char copy[1024], *name = copy;
+    snprintf(copy, sizeof copy, "%s", id);
+    if (cut && !cut(&name))
+      return NULL;
+    if (!first && linnet_transcripts_find(reference, cut ? name : id) != LINNET_NOT_FOUND)
+      first = id;
+  }
+  return first;
 }
 
 bool score_formats_check_ids(const char *name, const struct linnet_transcripts *reference,

@@ -9,7 +9,7 @@
 /* False, after printing the remedy, if a text is in another format of transcripts. `name` is for the message. */
 bool score_formats_check(const char *name, const char *text);
 
-/* The same if no hypothesis has the id of a reference, because ids are those of n-best lists or the paths of files. */
+/* The same if no hypothesis has the id of a reference, because all ids are those of n-best lists or paths of files. */
 bool score_formats_check_ids(const char *name, const struct linnet_transcripts *reference,
                              const struct linnet_transcripts *hypothesis);
 

@@ -14,10 +14,11 @@ static enum linnet_status add_utterance(struct linnet_context *context, const st
                                         size_t index, struct linnet_scorer *other) {
   const struct linnet_scored_utterance u = linnet_scorer_utterance(scorer, index);
   struct linnet_score_pair *pairs = malloc((u.num_pairs + 1) * sizeof *pairs);
-  const char **tokens = malloc((2 * u.num_pairs + 1) * sizeof *tokens), **hypothesis = tokens + u.num_pairs;
+  const char **tokens = malloc((2 * u.num_pairs + 1) * sizeof *tokens);
   size_t num_reference = 0, num_hypothesis = 0;
   enum linnet_status status = LINNET_OK;
   if (pairs && tokens) {
+    const char **hypothesis = tokens + u.num_pairs;
     linnet_scorer_alignment(scorer, index, pairs);
     for (size_t i = 0; i < u.num_pairs; i++) {
       if (pairs[i].reference)
@@ -34,13 +35,26 @@ static enum linnet_status add_utterance(struct linnet_context *context, const st
   return status;
 }
 
-/* Whether a tenth of the substitutions are equal in lower case. An insertion shifts the alignment of tokens that all
- * differ, so that it may be few of them. */
+static bool is_ascii(const char *token) {
+  while (*token && (unsigned char)*token < 0x80)
+    token++;
+  return !*token;
+}
+
+/* Whether two tokens may be equal but for case. The case of other letters than ASCII's is not looked at here. */
+static bool may_be_equal(const struct linnet_score_pair *pair) {
+  if (!pair->reference || !pair->hypothesis)
+    return false;
+  return strcasecmp(pair->reference, pair->hypothesis) == 0 ||
+         (!is_ascii(pair->reference) && !is_ascii(pair->hypothesis));
+}
+
+/* Whether it is worth aligning again: a tenth of the substitutions may be equal but for case. If all tokens differ, an
+ * insertion shifts the alignment behind it, so few pairs may be equal but for case. */
 static bool is_suspicious(const struct linnet_confusion *list, size_t count, size_t substitutions) {
   size_t cases = 0;
   for (size_t i = 0; i < count; i++)
-    if (list[i].pair.reference && list[i].pair.hypothesis &&
-        strcasecmp(list[i].pair.reference, list[i].pair.hypothesis) == 0)
+    if (may_be_equal(&list[i].pair))
       cases += list[i].num_occurrences;
   return cases > 0 && 10 * cases >= substitutions;
 }

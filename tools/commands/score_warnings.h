@@ -6,9 +6,8 @@
 
 #include <linnet/score.h>
 
-/* Warns if the error rate of the file `hypothesis` were much lower without the case of ASCII letters. Unless
- * `reference` is NULL, warns if sclite's marks in that file are errors. False after printing why it cannot be checked.
- */
+/* Warns if the error rate of the file `hypothesis` were much lower with `fold_case` of the scorer. Unless `reference`
+ * is NULL, warns if sclite's marks in that file are errors. False after printing why it cannot be checked. */
 bool score_warnings_print(struct linnet_context *context, struct linnet_scorer *scorer, const char *reference,
                           const char *hypothesis);
 

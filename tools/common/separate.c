@@ -324,6 +324,10 @@ bool separate_check_data(const char *folder) {
 
 bool separate_check_output(const char *option, const char *path) {
   struct output output;
+  if (names_folder(path)) {
+    tool_usage("--%s %s: is a folder, but has to be a file: rename it, or change --%s", option, path, option);
+    return false;
+  }
   if (!find_output(&output, option, path))
     return true;
   if (output.exists && is_input(&output.status))
