@@ -43,11 +43,11 @@ void work(linnet_context *shared, const linnet_recognizer *recognizer, const std
           std::vector<Transcript> &transcripts, std::atomic<size_t> &next) {
   linnet_recognizer_stream *made = nullptr;
   Context context(shared);
-  linnet_recognizer_stream_create(context.get(), recognizer, &made);
+  const bool ready = linnet_recognizer_stream_create(context.get(), recognizer, &made) == LINNET_OK;
   const Stream stream(made);
   for (size_t i; (i = next++) < paths.size();)
-    transcripts[i] = stream ? transcribe(context.get(), stream.get(), paths[i].c_str())
-                            : Transcript{linnet_context_error(context.get()), false};
+    transcripts[i] = ready ? transcribe(context.get(), stream.get(), paths[i].c_str())
+                           : Transcript{linnet_context_error(context.get()), false};
 }
 
 } // namespace

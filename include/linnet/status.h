@@ -26,12 +26,19 @@ extern "C" {
 #define LINNET_API
 #endif
 
+/* Compilers of C++17 and C23 warn of a status that a program ignores. */
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define LINNET_NODISCARD [[nodiscard]]
+#else
+#define LINNET_NODISCARD
+#endif
+
 /* No index: functions named ..._find return it if there is no such entry. Functions that return a pointer return NULL
  * instead. */
 #define LINNET_NOT_FOUND ((size_t)-1)
 
 /* The values are frozen: their meaning never changes, and no value is reused. */
-enum linnet_status {
+enum LINNET_NODISCARD linnet_status {
   LINNET_OK = 0,
   LINNET_ERROR_ARGUMENT = 1,    /* an argument is out of its documented range */
   LINNET_ERROR_MEMORY = 2,      /* the allocator returned NULL */

@@ -169,7 +169,7 @@ void *linnet_cuda_alloc_host(struct linnet_device *, size_t bytes) {
 }
 /* cudaFreeHost waits, too. */
 void linnet_cuda_free_host(struct linnet_device *device, void *memory) {
-  linnet_cuda_wait(device, nullptr);
+  (void)linnet_cuda_wait(device, nullptr);
   std::free(memory);
 }
 void *linnet_cuda_stream(const struct linnet_device *) {
