@@ -418,7 +418,7 @@ static void test_added(struct linnet_context *context) {
   REQUIRE(linnet_lexicon_load(context, write_file("A 0.5 AH\nA 0.25 B\nC 1.0 C\n"), NULL, NULL, &l) == LINNET_OK, "%s",
           linnet_context_error(context));
   for (int word = 0; word < 40; word++) {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "new%d", word);
     for (int k = 0; k < 3; k++)
       REQUIRE(linnet_lexicon_add(l, name, guesses[k], counts[k], 0.25f, &index) == LINNET_OK, "%s", name);
