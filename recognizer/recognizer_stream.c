@@ -23,8 +23,9 @@ struct linnet_recognizer_stream {
   bool has_new_frames;          /* since the last report */
   bool has_final;               /* the segment had its final result */
   bool finished, listed;
+  bool whole; /* the utterance is a file: endpoint rules do not count until the reset */
   const struct linnet_recurrence_batch *batch; /* of the network, with others; NULL: it runs alone */
-  struct linnet_endpoint *endpoint;            /* NULL: the utterance is one segment */
+  struct linnet_endpoint *endpoint;            /* NULL: the recognizer has no rules */
   struct linnet_second_pass *second;           /* NULL: the first pass is the only one */
   bool skips_second;                           /* segments end without it */
   uint64_t partial_rows;                       /* rows between partial results; 0: they come after each call */
@@ -37,11 +38,16 @@ struct linnet_recognizer_stream {
   struct linnet_result result;
 };
 
+/* The endpoint rules that count; NULL: the utterance is one segment. */
+static struct linnet_endpoint *endpoint_of(const struct linnet_recognizer_stream *s) {
+  return s->whole ? NULL : s->endpoint;
+}
+
 /* --- the hook --------------------------------------------------------------------------------------------------- */
 
 /* Whether results come at certain rows, so that they cover the audio up to that row, and not all that a call took. */
 static bool is_by_row(const struct linnet_recognizer_stream *s) {
-  return s->endpoint || s->partial_rows > 0;
+  return endpoint_of(s) || s->partial_rows > 0;
 }
 
 /* Equal texts of the best alternative have equal pointers, because each text is stored once. */
@@ -146,9 +152,10 @@ static enum linnet_status search(struct linnet_recognizer_stream *s, const float
 
 /* What happens after a row depends on the rows alone, not on how many came at once. */
 static enum linnet_status search_row(struct linnet_recognizer_stream *s, const float *log_posteriors) {
+  struct linnet_endpoint *endpoint = endpoint_of(s);
   LINNET_TRY(search(s, log_posteriors, 1));
-  if (s->endpoint &&
-      linnet_endpoint_step(s->endpoint, log_posteriors, linnet_stream_num_taken(s->audio), ends_word, s->search))
+  if (endpoint &&
+      linnet_endpoint_step(endpoint, log_posteriors, linnet_stream_num_taken(s->audio), ends_word, s->search))
     return end_segment(s);
   return s->partial_rows > 0 && s->row % s->partial_rows == 0 ? report_partial(s) : LINNET_OK;
 }
@@ -177,9 +184,10 @@ static int search_frames(void *user, const float *log_posteriors, size_t first, 
 
 static enum linnet_status accept_features(void *user, const float *features, size_t frames) {
   const struct linnet_recognizer_stream *s = user;
+  struct linnet_endpoint *endpoint = endpoint_of(s);
   if (s->second)
     LINNET_TRY(linnet_second_pass_accept(s->second, features, frames));
-  return s->endpoint ? linnet_endpoint_accept_features(s->endpoint, features, frames) : LINNET_OK;
+  return endpoint ? linnet_endpoint_accept_features(endpoint, features, frames) : LINNET_OK;
 }
 
 /* Returns the status of the search if the search stopped the call. Also drops the segments of greedy decoding, which
@@ -280,6 +288,7 @@ static enum linnet_status feed_file(struct linnet_recognizer_stream *s, const ch
   settings.sample_rate = features.fbank.sample_rate;
   LINNET_TRY(linnet_audio_open(s->context, path, &settings, &audio));
   float *samples = linnet_alloc(s->context, READ_SAMPLES, sizeof *samples);
+  s->whole = samples != NULL;
   enum linnet_status status =
       samples ? feed(s, audio, samples) : linnet_fail(s->context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
   linnet_free(s->context, samples);
@@ -434,7 +443,7 @@ void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
   if (s->second)
     linnet_second_pass_reset(s->second);
   s->searching = LINNET_OK;
-  s->has_new_frames = s->finished = false;
+  s->has_new_frames = s->finished = s->whole = false;
   s->num_shown = s->segment = 0;
   s->has_final = false;
   s->row = s->network_row = 0;

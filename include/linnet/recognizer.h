@@ -226,9 +226,10 @@ LINNET_API enum linnet_status linnet_recognizer_stream_finish(struct linnet_reco
 LINNET_API enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stream *stream,
                                                               const struct linnet_result **result);
 
-/* Recognises a whole file: resets the stream, reads the file ("-": standard input) and finishes the utterance. `audio`
- * has the settings for reading; its sample rate is ignored, because the model determines the rate. NULL: the default
- * settings of linnet_audio_open. */
+/* Recognises a whole file: resets the stream, reads the file ("-": standard input) and finishes the utterance. The file
+ * is one segment, also if the recognizer has endpoints: for segments, pass the samples to
+ * linnet_recognizer_stream_accept. `audio` has the settings for reading; its sample rate is ignored, because the model
+ * determines the rate. NULL: the default settings of linnet_audio_open. */
 LINNET_API enum linnet_status linnet_recognizer_stream_run_file(struct linnet_recognizer_stream *stream,
                                                                 const char *path,
                                                                 const struct linnet_audio_settings *audio,
