@@ -25,8 +25,9 @@
  * If the model is causal and its features need no statistics of the whole utterance, results come while audio arrives
  * (linnet_recognizer_is_incremental). With other models the result comes from linnet_recognizer_stream_finish.
  *
- * The hooks of the stream's context can cancel long calls and receive their progress (linnet_cancel_fn). Reset a stream
- * that was cancelled before its next utterance.
+ * The hooks of the stream's context can cancel long calls and receive their progress (linnet_cancel_fn). After a call
+ * that was cancelled, by them or by the hook of the stream, or that ran out of memory, audio may be missing: then
+ * accepting, finishing and the result fail with LINNET_ERROR_STATE until linnet_recognizer_stream_reset.
  *
  * Threads: a recognizer is immutable. A stream is used from one thread at a time; any number of streams share one
  * recognizer and run in parallel, each made from its own context handle (linnet_context_share).
@@ -297,9 +298,10 @@ LINNET_API enum linnet_status linnet_recognizer_batch_open(struct linnet_recogni
 
 /* Gives the samples of `count` inputs to their streams and sets their status. Streams of the batch that have no audio
  * may be missing; each may be there once. A stream that fails does not keep the others from their audio: the result is
- * LINNET_OK, or the status of the input that failed first, whose error sentence the context then has. Reset failed
- * streams before their next utterance. LINNET_ERROR_ARGUMENT for NULL, for a stream of another batch and for one that
- * is there twice: then no stream has taken samples, and all inputs have this status. */
+ * LINNET_OK, or the status of the input that failed first, whose error sentence the context then has. A stream
+ * that failed for another reason than its input has LINNET_ERROR_STATE in later steps until it is reset.
+ * LINNET_ERROR_ARGUMENT for NULL, for a stream of another batch and for one that is there twice: then no stream has
+ * taken samples, and all inputs have this status. */
 LINNET_API enum linnet_status linnet_recognizer_batch_step(struct linnet_recognizer_batch *batch,
                                                            struct linnet_recognizer_input *inputs, size_t count);
 

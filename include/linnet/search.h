@@ -150,7 +150,8 @@ LINNET_API enum linnet_status linnet_search_stream_create(struct linnet_context 
                                                           struct linnet_search_stream **stream);
 
 /* Takes log_posteriors (frames, symbols), row-major, natural logarithm; see linnet_beam_accept. The call can be
- * cancelled (linnet_cancel_fn). The stream must then be reset. */
+ * cancelled (linnet_cancel_fn). After a call that was cancelled, or ran out of memory, frames may be missing: all calls
+ * but linnet_search_stream_reset fail with LINNET_ERROR_STATE. */
 LINNET_API enum linnet_status linnet_search_stream_accept(struct linnet_search_stream *stream,
                                                           const float *log_posteriors, size_t frames);
 
