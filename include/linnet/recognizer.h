@@ -128,14 +128,20 @@ LINNET_API void linnet_recognizer_destroy(struct linnet_recognizer *recognizer);
 
 /* --- alignment of known texts ------------------------------------------------------------------------------------- */
 
-/* Creates an aligner of texts (text_aligner.h) for the symbols of the recognizer's model, from a folder such as
- * models/english: its files "lexicon.txt", "g2p.bin" and "text.rules", those that exist. A lexicon or a g2p in
- * `settings` (may be NULL) replaces the first two, rules replace the third. `folder` NULL: only what the settings name.
- * The emission delay is always that of the recognizer.
- * The context must outlive the aligner. */
+/* Creates an aligner of texts (text_aligner.h) for the symbols of the recognizer's model, with the pronunciations of
+ * the recognizer at `path`, such as models/english: a settings file or a folder, as linnet_recognizer_load takes it;
+ * but the folder needs no recognizer.json. They are the lexicon and the g2p that the settings name, and for each that
+ * they do not name, "lexicon.txt" and "g2p.bin", if they exist. The rules are "text.rules", if it exists. These files
+ * are looked for beside the lexicon that the settings name, or else in the folder of the recognizer.
+ *
+ * A lexicon or a g2p in `settings` (may be NULL) replaces both lexicon and g2p, rules replace the rules. `path` NULL:
+ * only what `settings` names, as for texts of phones. The emission delay is always that of `recognizer`. The context
+ * must outlive the aligner.
+ *
+ * LINNET_ERROR_IO if there is nothing at `path`; LINNET_ERROR_ARGUMENT if there are neither lexicon nor g2p. */
 LINNET_API enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context,
                                                              const struct linnet_recognizer *recognizer,
-                                                             const char *folder,
+                                                             const char *path,
                                                              const struct linnet_text_aligner_settings *settings,
                                                              struct linnet_text_aligner **aligner);
 
