@@ -344,7 +344,8 @@ static void test_refused(void) {
       {"[]", "recognizer is not a JSON object"},
       {"{}", "\"model\" is missing"},
       {"{\"model\": 1}", "\"model\" is not a string"},
-      {"{\"model\": \"causal.safetensors\", \"lexikon\": \"lexicon\"}", "unknown key \"lexikon\""},
+      {"{\"model\": \"causal.safetensors\", \"lexikon\": \"lexicon\"}",
+       "unknown key \"lexikon\"; do you mean \"lexicon\"? Known are: model, "},
       {"{\"model\": \"nowhere\"}", "nowhere: No such file"},
       {"{\"model\": \"lexicon\"}", "lexicon"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"sounds\"}", "\"search\" is \"sounds\""},
@@ -386,6 +387,23 @@ static void test_refused(void) {
     const char *said = linnet_context_error(context);
     const char *expected = strstr(said, cases[i].message);
     CHECK(expected && strstr(said, "bad.json"), "%s: '%s', expected '%s'", cases[i].json, said, cases[i].message);
+  }
+}
+
+/* The list of known keys ends with a whole key, whatever the length of the path; a suggestion resembles the key. */
+static void test_unknown_key(void) {
+  char name[256], path[512];
+  for (int length = 1; length < 200; length++) {
+    struct linnet_recognizer *recognizer = NULL;
+    static const char json[] = "{\"model\": \"m\", \"colour\": 1}";
+    snprintf(name, sizeof name, "%0*d.json", length, 0);
+    snprintf(path, sizeof path, "%s/%s", FOLDER, name);
+    save(name, json, sizeof json - 1);
+    CHECK(linnet_recognizer_load(context, path, &recognizer) == LINNET_ERROR_FORMAT, "%s", path);
+    const char *said = linnet_context_error(context), *end = strrchr(said, ',');
+    CHECK(strstr(said, "unknown key \"colour\"; known are: model, search") && !strstr(said, "do you mean"), "%s", said);
+    CHECK(end && strcmp(end, ", ...") == 0, "%s", said);
+    remove(path);
   }
 }
 
@@ -731,6 +749,7 @@ int main(void) {
   test_same(json_grammar, sizeof json_grammar - 1, true);
   test_size();
   test_refused();
+  test_unknown_key();
   test_lengths();
   test_all_streams(plain, false);
   test_all_streams(causal, true);
