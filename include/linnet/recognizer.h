@@ -57,7 +57,7 @@ struct linnet_recognizer_settings {
   size_t size;                                 /* set by ..._default */
   struct linnet_source model;                  /* required unless there is a `shared_model` */
   const struct linnet_model *shared_model;     /* or a model that the caller owns, which must outlive the recognizer;
-                                                  NULL: none */
+                                                  then `model` does not count. NULL: none */
   const struct linnet_search_settings *search; /* NULL: greedy decoding to phones (default). If it has no calibrations,
                                                   those of the model apply */
   /* Seconds; they replace the rules of the model's features with the same names (features.h), which training does not
@@ -65,7 +65,8 @@ struct linnet_recognizer_settings {
   const double *max_silence, *edge_silence;
   const struct linnet_endpoint_settings *endpoint; /* NULL: an utterance is one segment (default) */
   double partial_interval; /* seconds of audio between partial results for the hook. So they do not depend on how the
-                              audio is divided among calls. 0 (default): after each call that takes audio */
+                              audio is divided among calls. 0 (default): after each call that takes audio; infinity:
+                              no partial results */
   const char *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When
                               a segment or an utterance has ended and has words or phones, it recognises it again as
                               a whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end
@@ -73,9 +74,12 @@ struct linnet_recognizer_settings {
                               one the last word. The network of the other recognizer gets the segment and, before it,
                               the audio since this recognizer's network last started
                               (linnet_endpoint_settings.restart), at most 10 s of it; only the segment is searched.
-                              Alternatives and lattices are those of this recognizer's search; phones are greedy. The
-                              models must have the same filterbank and stack as many frames; the endpoints of the
-                              other recognizer and its second pass do not count */
+                              The number of alternatives, and whether there is a lattice, are set in this recognizer's
+                              search settings; all other search settings are those of the other recognizer, so that
+                              hotwords and grammar of this one do not reach the final results. If this recognizer
+                              searches for phones, those of the second pass are greedy. The models must have the same
+                              filterbank and stack as many frames; the endpoints of the other recognizer and its second
+                              pass do not count */
   /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
    * Platt 2014, "Ensemble deep learning for speech recognition"). Models that were trained in different ways make
    * different errors, and together fewer. The models must have the same symbols, the same filterbank, and stack as many
@@ -83,7 +87,7 @@ struct linnet_recognizer_settings {
    * The progress of a call (linnet_progress_fn) covers one model after the other. No source: one model (default). */
   struct linnet_source ensemble_model;
   double ensemble_weight; /* of the log-posteriors of the second model, 0 to less than 1; the first has the rest. 0.5 is
-                             the default; with 0 the second model is not loaded, nor that of the second pass */
+                             the default; 0: neither this recognizer nor its second pass loads its second model */
   double ensemble_delay;  /* seconds by which the second model has symbols later than the first, 0 (default) to 10 */
 };
 
@@ -190,10 +194,10 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
 /* Receives results. It is called by linnet_recognizer_stream_accept, ..._accept_features, ..._finish and ..._run_file
  * and by linnet_recognizer_batch_step, in the thread that called them: whenever the words of the best alternative
  * change (its phones, if there are no words), and once when the result is final. With endpoints each segment has its
- * final result; segments in which nothing was recognised have none, except the last one, which
- * linnet_recognizer_stream_finish ends. `result` is valid during the call; the texts of its words and phones live as
- * long as the recognizer. If the hook returns non-zero, the function that called it fails with LINNET_ERROR_CANCELLED.
- * The hook must not call functions of the stream. */
+ * final result. A segment in which nothing was recognised has one only if the last partial result that the hook got of
+ * it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the call; the texts of
+ * its words and phones live as long as the recognizer. If the hook returns non-zero, the function that called it fails
+ * with LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
 typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 
 /* Sets the hook; NULL removes it. */
