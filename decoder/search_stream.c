@@ -14,6 +14,7 @@ struct linnet_search_stream {
   uint64_t first;                   /* frame of the recording at which the search began */
   size_t frames;                    /* since then */
   bool finished;
+  bool stopped;                /* a call failed or was cancelled, so frames may be missing */
   struct linnet_result result; /* of the last linnet_search_stream_result */
   struct linnet_span *spans;   /* of all alternatives, one after the other: first words, then phones */
   struct linnet_alternative *alternatives;
@@ -67,7 +68,7 @@ void linnet_search_stream_reset_at(struct linnet_search_stream *s, uint64_t firs
     linnet_greedy_reset(s->greedy);
   s->first = first;
   s->frames = 0;
-  s->finished = false;
+  s->finished = s->stopped = false;
 }
 
 void linnet_search_stream_destroy(struct linnet_search_stream *s) {
@@ -83,25 +84,38 @@ void linnet_search_stream_destroy(struct linnet_search_stream *s) {
 
 /* --- frames ----------------------------------------------------------------------------------------------------- */
 
+static enum linnet_status note(struct linnet_search_stream *s, enum linnet_status status) {
+  s->stopped = status != LINNET_OK;
+  return status;
+}
+
+static enum linnet_status check_usable(const struct linnet_search_stream *s) {
+  return s->stopped ? linnet_fail(s->context, LINNET_ERROR_STATE,
+                                  "the call before was cancelled, or failed: call linnet_search_stream_reset first")
+                    : LINNET_OK;
+}
+
 enum linnet_status linnet_search_stream_accept(struct linnet_search_stream *s, const float *log_posteriors,
                                                size_t frames) {
   if (!s || (!log_posteriors && frames > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_search_stream_accept: an argument is NULL");
+  LINNET_TRY(check_usable(s));
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE,
                        "the search was finished: call linnet_search_stream_reset first");
   s->frames += frames;
-  return s->words  ? linnet_word_search_accept(s->words, log_posteriors, frames)
-         : s->beam ? linnet_beam_accept(s->beam, log_posteriors, frames)
-                   : linnet_greedy_accept(s->greedy, log_posteriors, frames);
+  return note(s, s->words  ? linnet_word_search_accept(s->words, log_posteriors, frames)
+                 : s->beam ? linnet_beam_accept(s->beam, log_posteriors, frames)
+                           : linnet_greedy_accept(s->greedy, log_posteriors, frames));
 }
 
 enum linnet_status linnet_search_stream_finish(struct linnet_search_stream *s) {
   if (!s)
     return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(check_usable(s));
   s->finished = true;
-  return s->words ? linnet_word_search_finish(s->words) : s->beam ? linnet_beam_finish(s->beam) : LINNET_OK;
+  return note(s, s->words ? linnet_word_search_finish(s->words) : s->beam ? linnet_beam_finish(s->beam) : LINNET_OK);
 }
 
 bool linnet_search_stream_ends_word(struct linnet_search_stream *s) {
@@ -118,6 +132,7 @@ enum linnet_status linnet_search_stream_lattice(const struct linnet_search_strea
                        "linnet_search_stream_lattice: an argument is NULL");
   if (s->greedy)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "greedy decoding has no lattice: choose another search");
+  LINNET_TRY(check_usable(s));
   if (!s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE,
                        "linnet_search_stream_lattice: call linnet_search_stream_finish first");
@@ -260,6 +275,7 @@ enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, d
   if (!s || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_search_stream_result: an argument is NULL");
+  LINNET_TRY(check_usable(s));
   if (!(frame_seconds >= 0 && frame_seconds < INFINITY))
     return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
                        "linnet_search_stream_result: frame_seconds is %g, it must be at least 0", frame_seconds);

@@ -35,6 +35,7 @@ struct linnet_stream {
   struct linnet_silence_lengths lengths;
   struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
   bool finished;
+  bool stopped;                /* a call failed or was cancelled, so audio may be missing */
   enum linnet_status decoding; /* the status and the sentence with which decode() stopped the network */
   char reason[LINNET_ERROR_BYTES];
 };
@@ -179,8 +180,10 @@ static enum linnet_status accept_chunk(struct linnet_stream *s, const float *sam
 
 /* `mixed`: the utterance already has the other kind of input. */
 static enum linnet_status check_open(const struct linnet_stream *s, bool mixed) {
+  if (s->stopped)
+    return linnet_fail_stopped(s->context);
   if (s->finished)
-    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the utterance has ended: reset the stream first");
   if (mixed)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "an utterance consists of samples or of features, not of both");
   return LINNET_OK;
@@ -201,13 +204,22 @@ enum linnet_status linnet_stream_check(const struct linnet_stream *s, const floa
   return check_values(s, "sample", samples, n);
 }
 
+static enum linnet_status accept_all(struct linnet_stream *s, const float *samples, size_t n) {
+  for (size_t done = 0; done < n; done += LINNET_STREAM_CHUNK)
+    LINNET_TRY(accept_chunk(s, samples + done, linnet_min_size(n - done, LINNET_STREAM_CHUNK)));
+  return LINNET_OK;
+}
+
+static enum linnet_status end_call(struct linnet_stream *s, enum linnet_status status) {
+  s->stopped = status != LINNET_OK;
+  return status;
+}
+
 enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: an argument is NULL");
   LINNET_TRY(linnet_stream_check(s, samples, n));
-  for (size_t done = 0; done < n; done += LINNET_STREAM_CHUNK)
-    LINNET_TRY(accept_chunk(s, samples + done, linnet_min_size(n - done, LINNET_STREAM_CHUNK)));
-  return LINNET_OK;
+  return end_call(s, accept_all(s, samples, n));
 }
 
 enum linnet_status linnet_stream_take(struct linnet_stream *s, const float *samples, size_t n,
@@ -235,7 +247,7 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
   memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
   s->frames += frames;
   s->stored += frames;
-  return s->live ? run_along(s) : LINNET_OK;
+  return end_call(s, s->live ? run_along(s) : LINNET_OK);
 }
 
 enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const struct linnet_cmvn *cmvn) {
@@ -338,12 +350,7 @@ static enum linnet_status run_encoder(struct linnet_stream *s) {
   return status;
 }
 
-enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
-  if (!s)
-    return LINNET_ERROR_ARGUMENT;
-  if (s->finished)
-    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
-  s->finished = true;
+static enum linnet_status finish(struct linnet_stream *s) {
   if (s->live)
     return linnet_live_network_finish(s->live);
   if (s->frames == 0)
@@ -351,6 +358,14 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
   s->decoding = LINNET_OK;
   enum linnet_status status = run_encoder(s);
   return s->decoding == LINNET_OK ? status : decoding_status(s);
+}
+
+enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(check_open(s, false));
+  s->finished = true;
+  return end_call(s, finish(s));
 }
 
 const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *s, size_t *count) {
@@ -379,7 +394,7 @@ void linnet_stream_reset(struct linnet_stream *s) {
   linnet_normalizer_reset(&s->normalizer);
   s->frames = 0;
   s->samples = s->stored = 0;
-  s->finished = false;
+  s->finished = s->stopped = false;
 }
 
 void linnet_stream_destroy(struct linnet_stream *s) {

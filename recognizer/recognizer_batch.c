@@ -109,8 +109,7 @@ static void note(struct linnet_recognizer_batch *b, struct linnet_recognizer_inp
 /* All samples of an input are checked before its first chunk, so that a stream takes all of them or none. */
 static void check_stream(struct linnet_recognizer_batch *b, struct linnet_recognizer_input *inputs, size_t i) {
   const struct linnet_recognizer_input *input = &inputs[i];
-  note(b, inputs, i,
-       linnet_stream_check(linnet_recognizer_stream_audio(input->stream), input->samples, input->num_samples));
+  note(b, inputs, i, linnet_recognizer_stream_check(input->stream, input->samples, input->num_samples));
 }
 
 /* A stream that failed takes nothing more. */

@@ -251,7 +251,9 @@ static enum linnet_status read_text(struct linnet_recognizer_file *file, struct 
   size_t bytes = 0;
   enum linnet_status status = linnet_file_read(context, path, limits.bytes, &text, &bytes);
   if (status == LINNET_ERROR_LIMIT)
-    linnet_fail(context, status, "%s: is no recognizer: its JSON file has at most %zu bytes", path, limits.bytes);
+    linnet_fail(context, status,
+                "%s: is larger than the %zu bytes of a recognizer.json; to use a model file alone, set `model`", path,
+                limits.bytes);
   else if (status == LINNET_OK)
     status = linnet_recognizer_file_read(file, context, text, bytes, path);
   linnet_free(context, text);

@@ -43,6 +43,11 @@ static inline enum linnet_status linnet_check_speech_model(struct linnet_context
              : linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "the model reads tokens, so it cannot recognise speech");
 }
 
+/* For a stream that lacks audio, because a call took only some of it. */
+static inline enum linnet_status linnet_fail_stopped(struct linnet_context *context) {
+  return linnet_fail(context, LINNET_ERROR_STATE, "the call before was cancelled, or failed: reset the stream first");
+}
+
 /* Loads the model of a source. */
 enum linnet_status linnet_model_load_source(struct linnet_context *context, const struct linnet_source *source,
                                             struct linnet_model **model);
@@ -108,6 +113,10 @@ const struct linnet_recurrence_batch *linnet_recognizer_stream_batch(const struc
 bool *linnet_recognizer_stream_listed(struct linnet_recognizer_stream *stream);
 
 struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_stream *stream);
+
+/* linnet_stream_check for a recognizer stream: whether it can take all n samples now. */
+enum linnet_status linnet_recognizer_stream_check(const struct linnet_recognizer_stream *stream, const float *samples,
+                                                  size_t n);
 
 /* For the second pass (second_pass.h): resets the stream, whose first `context` rows are not searched, and the next one
  * has the number `row`; and its result, with the times of the rows. */

@@ -23,8 +23,10 @@ struct linnet_recognizer_stream {
   bool has_new_frames;          /* since the last report */
   bool has_final;               /* the segment had its final result */
   bool finished, listed;
+  bool stopped; /* a call failed or was cancelled, so audio may be missing */
+  bool whole;   /* the utterance is a file: endpoint rules do not count until the reset */
   const struct linnet_recurrence_batch *batch; /* of the network, with others; NULL: it runs alone */
-  struct linnet_endpoint *endpoint;            /* NULL: the utterance is one segment */
+  struct linnet_endpoint *endpoint;            /* NULL: the recognizer has no rules */
   struct linnet_second_pass *second;           /* NULL: the first pass is the only one */
   bool skips_second;                           /* segments end without it */
   uint64_t partial_rows;                       /* rows between partial results; 0: they come after each call */
@@ -37,11 +39,16 @@ struct linnet_recognizer_stream {
   struct linnet_result result;
 };
 
+/* The endpoint rules that count; NULL: the utterance is one segment. */
+static struct linnet_endpoint *endpoint_of(const struct linnet_recognizer_stream *s) {
+  return s->whole ? NULL : s->endpoint;
+}
+
 /* --- the hook --------------------------------------------------------------------------------------------------- */
 
 /* Whether results come at certain rows, so that they cover the audio up to that row, and not all that a call took. */
 static bool is_by_row(const struct linnet_recognizer_stream *s) {
-  return s->endpoint || s->partial_rows > 0;
+  return endpoint_of(s) || s->partial_rows > 0;
 }
 
 /* Equal texts of the best alternative have equal pointers, because each text is stored once. */
@@ -146,9 +153,10 @@ static enum linnet_status search(struct linnet_recognizer_stream *s, const float
 
 /* What happens after a row depends on the rows alone, not on how many came at once. */
 static enum linnet_status search_row(struct linnet_recognizer_stream *s, const float *log_posteriors) {
+  struct linnet_endpoint *endpoint = endpoint_of(s);
   LINNET_TRY(search(s, log_posteriors, 1));
-  if (s->endpoint &&
-      linnet_endpoint_step(s->endpoint, log_posteriors, linnet_stream_num_taken(s->audio), ends_word, s->search))
+  if (endpoint &&
+      linnet_endpoint_step(endpoint, log_posteriors, linnet_stream_num_taken(s->audio), ends_word, s->search))
     return end_segment(s);
   return s->partial_rows > 0 && s->row % s->partial_rows == 0 ? report_partial(s) : LINNET_OK;
 }
@@ -177,26 +185,48 @@ static int search_frames(void *user, const float *log_posteriors, size_t first, 
 
 static enum linnet_status accept_features(void *user, const float *features, size_t frames) {
   const struct linnet_recognizer_stream *s = user;
+  struct linnet_endpoint *endpoint = endpoint_of(s);
   if (s->second)
     LINNET_TRY(linnet_second_pass_accept(s->second, features, frames));
-  return s->endpoint ? linnet_endpoint_accept_features(s->endpoint, features, frames) : LINNET_OK;
+  return endpoint ? linnet_endpoint_accept_features(endpoint, features, frames) : LINNET_OK;
 }
 
 /* Returns the status of the search if the search stopped the call. Also drops the segments of greedy decoding, which
  * are not needed here. */
 static enum linnet_status after_audio(struct linnet_recognizer_stream *s, enum linnet_status status) {
   size_t count;
-  if (s->searching != LINNET_OK)
-    return s->searching;
+  const enum linnet_status searching = s->searching;
+  s->searching = LINNET_OK;
+  if (searching != LINNET_OK)
+    return searching;
   if (status != LINNET_OK)
     return status;
   linnet_stream_segments(s->audio, &count);
   return count > 1 ? linnet_stream_drop_segments(s->audio, count - 1) : LINNET_OK;
 }
 
+/* Notes whether a call, which ends with `status`, has lost audio; calls that are refused have not. */
+static enum linnet_status note(struct linnet_recognizer_stream *s, enum linnet_status status) {
+  if (status != LINNET_OK && status != LINNET_ERROR_ARGUMENT && status != LINNET_ERROR_STATE)
+    s->stopped = true;
+  return status;
+}
+
+static enum linnet_status check_usable(const struct linnet_recognizer_stream *s) {
+  return s->stopped ? linnet_fail_stopped(s->context) : LINNET_OK;
+}
+
+enum linnet_status linnet_recognizer_stream_check(const struct linnet_recognizer_stream *s, const float *samples,
+                                                  size_t n) {
+  LINNET_TRY(check_usable(s));
+  return linnet_stream_check(s->audio, samples, n);
+}
+
 enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_stream *s, enum linnet_status status) {
-  LINNET_TRY(after_audio(s, status));
-  return s->partial_rows > 0 ? LINNET_OK : report_partial(s);
+  status = after_audio(s, status);
+  if (status == LINNET_OK && s->partial_rows == 0)
+    status = report_partial(s);
+  return note(s, status);
 }
 
 /* --- what the caller receives ----------------------------------------------------------------------------------- */
@@ -237,25 +267,34 @@ enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recogn
 }
 
 enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *s, const float *samples, size_t n) {
-  if (!s)
-    return LINNET_ERROR_ARGUMENT;
+  if (!s || (!samples && n > 0))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_recognizer_stream_accept: an argument is NULL");
+  LINNET_TRY(check_usable(s));
   return linnet_recognizer_stream_end_call(s, linnet_stream_accept(s->audio, samples, n));
 }
 
 enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recognizer_stream *s, const float *features,
                                                             size_t frames, size_t dim) {
-  if (!s)
-    return LINNET_ERROR_ARGUMENT;
+  if (!s || (!features && frames > 0))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_recognizer_stream_accept_features: an argument is NULL");
+  LINNET_TRY(check_usable(s));
   return linnet_recognizer_stream_end_call(s, linnet_stream_accept_features(s->audio, features, frames, dim));
+}
+
+static enum linnet_status finish(struct linnet_recognizer_stream *s) {
+  LINNET_TRY(after_audio(s, linnet_stream_finish(s->audio)));
+  LINNET_TRY(finish_search(s, UINT64_MAX));
+  s->has_new_frames = s->finished = true;
+  return report(s);
 }
 
 enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stream *s) {
   if (!s)
     return LINNET_ERROR_ARGUMENT;
-  LINNET_TRY(after_audio(s, linnet_stream_finish(s->audio)));
-  LINNET_TRY(finish_search(s, UINT64_MAX));
-  s->has_new_frames = s->finished = true;
-  return report(s);
+  LINNET_TRY(check_usable(s));
+  return note(s, finish(s));
 }
 
 static enum linnet_status feed(struct linnet_recognizer_stream *s, struct linnet_audio *audio, float *samples) {
@@ -280,8 +319,9 @@ static enum linnet_status feed_file(struct linnet_recognizer_stream *s, const ch
   settings.sample_rate = features.fbank.sample_rate;
   LINNET_TRY(linnet_audio_open(s->context, path, &settings, &audio));
   float *samples = linnet_alloc(s->context, READ_SAMPLES, sizeof *samples);
-  enum linnet_status status =
-      samples ? feed(s, audio, samples) : linnet_fail(s->context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
+  s->whole = samples != NULL;
+  enum linnet_status status = samples ? note(s, feed(s, audio, samples))
+                                      : linnet_fail(s->context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
   linnet_free(s->context, samples);
   linnet_audio_destroy(audio);
   return status;
@@ -316,6 +356,7 @@ enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stre
   if (!s || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_stream_result: an argument is NULL");
+  LINNET_TRY(check_usable(s));
   LINNET_TRY(linnet_recognizer_stream_result_by_row(s, &found));
   const struct linnet_result *second = s->second ? linnet_second_pass_result(s->second) : NULL;
   s->result = second ? *second : *found;
@@ -434,7 +475,7 @@ void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
   if (s->second)
     linnet_second_pass_reset(s->second);
   s->searching = LINNET_OK;
-  s->has_new_frames = s->finished = false;
+  s->has_new_frames = s->finished = s->stopped = s->whole = false;
   s->num_shown = s->segment = 0;
   s->has_final = false;
   s->row = s->network_row = 0;

@@ -22,7 +22,8 @@ struct linnet_endpoint_rule {
   int word;       /* 1: the best hypothesis must end with a complete word; other searches than for words ignore it */
   double silence; /* minimum seconds since the last symbol */
   double quiet;   /* minimum seconds since the last frame with the level of speech */
-  double length;  /* minimum seconds since the start of the segment */
+  double length; /* minimum seconds since the start of the segment. A rule of this alone cuts where that is, also inside
+                    a word */
 };
 
 #define LINNET_ENDPOINT_MAX_RULES 16
@@ -35,7 +36,7 @@ struct linnet_endpoint_settings {
                                                  1      1      0.2      0.35    0     after a word
                                                  1      0      1.2      0       0     after speech, also in noise
                                                  0      0      0        0      20     the longest segment */
-  size_t num_rules;                         /* at most LINNET_ENDPOINT_MAX_RULES */
+  size_t num_rules;                         /* at most LINNET_ENDPOINT_MAX_RULES; 0: there are no endpoints */
   float silence_probability; /* minimum probability of blank and silences in a frame of silence (default 0.5) */
   int restart; /* 1 (default): an endpoint also restarts a causal model. Its state then never stands for more audio than
                   the longest segment, as in training; the positions and the sums of linear attention would otherwise

@@ -25,8 +25,9 @@
  * If the model is causal and its features need no statistics of the whole utterance, results come while audio arrives
  * (linnet_recognizer_is_incremental). With other models the result comes from linnet_recognizer_stream_finish.
  *
- * The hooks of the stream's context can cancel long calls and receive their progress (linnet_cancel_fn). Reset a stream
- * that was cancelled before its next utterance.
+ * The hooks of the stream's context can cancel long calls and receive their progress (linnet_cancel_fn). After a call
+ * that was cancelled, by them or by the hook of the stream, or that ran out of memory, audio may be missing: then
+ * accepting, finishing and the result fail with LINNET_ERROR_STATE until linnet_recognizer_stream_reset.
  *
  * Threads: a recognizer is immutable. A stream is used from one thread at a time; any number of streams share one
  * recognizer and run in parallel, each made from its own context handle (linnet_context_share).
@@ -56,7 +57,7 @@ struct linnet_recognizer_settings {
   size_t size;                                 /* set by ..._default */
   struct linnet_source model;                  /* required unless there is a `shared_model` */
   const struct linnet_model *shared_model;     /* or a model that the caller owns, which must outlive the recognizer;
-                                                  NULL: none */
+                                                  then `model` does not count. NULL: none */
   const struct linnet_search_settings *search; /* NULL: greedy decoding to phones (default). If it has no calibrations,
                                                   those of the model apply */
   /* Seconds; they replace the rules of the model's features with the same names (features.h), which training does not
@@ -64,7 +65,8 @@ struct linnet_recognizer_settings {
   const double *max_silence, *edge_silence;
   const struct linnet_endpoint_settings *endpoint; /* NULL: an utterance is one segment (default) */
   double partial_interval; /* seconds of audio between partial results for the hook. So they do not depend on how the
-                              audio is divided among calls. 0 (default): after each call that takes audio */
+                              audio is divided among calls. 0 (default): after each call that takes audio; infinity:
+                              no partial results */
   const char *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When
                               a segment or an utterance has ended and has words or phones, it recognises it again as
                               a whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end
@@ -72,9 +74,12 @@ struct linnet_recognizer_settings {
                               one the last word. The network of the other recognizer gets the segment and, before it,
                               the audio since this recognizer's network last started
                               (linnet_endpoint_settings.restart), at most 10 s of it; only the segment is searched.
-                              Alternatives and lattices are those of this recognizer's search; phones are greedy. The
-                              models must have the same filterbank and stack as many frames; the endpoints of the
-                              other recognizer and its second pass do not count */
+                              The number of alternatives, and whether there is a lattice, are set in this recognizer's
+                              search settings; all other search settings are those of the other recognizer, so that
+                              hotwords and grammar of this one do not reach the final results. If this recognizer
+                              searches for phones, those of the second pass are greedy. The models must have the same
+                              filterbank and stack as many frames; the endpoints of the other recognizer and its second
+                              pass do not count */
   /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
    * Platt 2014, "Ensemble deep learning for speech recognition"). Models that were trained in different ways make
    * different errors, and together fewer. The models must have the same symbols, the same filterbank, and stack as many
@@ -82,7 +87,7 @@ struct linnet_recognizer_settings {
    * The progress of a call (linnet_progress_fn) covers one model after the other. No source: one model (default). */
   struct linnet_source ensemble_model;
   double ensemble_weight; /* of the log-posteriors of the second model, 0 to less than 1; the first has the rest. 0.5 is
-                             the default; with 0 the second model is not loaded, nor that of the second pass */
+                             the default; 0: neither this recognizer nor its second pass loads its second model */
   double ensemble_delay;  /* seconds by which the second model has symbols later than the first, 0 (default) to 10 */
 };
 
@@ -127,14 +132,20 @@ LINNET_API void linnet_recognizer_destroy(struct linnet_recognizer *recognizer);
 
 /* --- alignment of known texts ------------------------------------------------------------------------------------- */
 
-/* Creates an aligner of texts (text_aligner.h) for the symbols of the recognizer's model, from a folder such as
- * models/english: its files "lexicon.txt", "g2p.bin" and "text.rules", those that exist. A lexicon or a g2p in
- * `settings` (may be NULL) replaces the first two, rules replace the third. `folder` NULL: only what the settings name.
- * The emission delay is always that of the recognizer.
- * The context must outlive the aligner. */
+/* Creates an aligner of texts (text_aligner.h) for the symbols of the recognizer's model, with the pronunciations of
+ * the recognizer at `path`, such as models/english: a settings file or a folder, as linnet_recognizer_load takes it;
+ * but the folder needs no recognizer.json. They are the lexicon and the g2p that the settings name, and for each that
+ * they do not name, "lexicon.txt" and "g2p.bin", if they exist. The rules are "text.rules", if it exists. These files
+ * are looked for beside the lexicon that the settings name, or else in the folder of the recognizer.
+ *
+ * A lexicon or a g2p in `settings` (may be NULL) replaces both lexicon and g2p, rules replace the rules. `path` NULL:
+ * only what `settings` names, as for texts of phones. The emission delay is always that of `recognizer`. The context
+ * must outlive the aligner.
+ *
+ * LINNET_ERROR_IO if there is nothing at `path`; LINNET_ERROR_ARGUMENT if there are neither lexicon nor g2p. */
 LINNET_API enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context,
                                                              const struct linnet_recognizer *recognizer,
-                                                             const char *folder,
+                                                             const char *path,
                                                              const struct linnet_text_aligner_settings *settings,
                                                              struct linnet_text_aligner **aligner);
 
@@ -183,10 +194,10 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
 /* Receives results. It is called by linnet_recognizer_stream_accept, ..._accept_features, ..._finish and ..._run_file
  * and by linnet_recognizer_batch_step, in the thread that called them: whenever the words of the best alternative
  * change (its phones, if there are no words), and once when the result is final. With endpoints each segment has its
- * final result; segments in which nothing was recognised have none, except the last one, which
- * linnet_recognizer_stream_finish ends. `result` is valid during the call; the texts of its words and phones live as
- * long as the recognizer. If the hook returns non-zero, the function that called it fails with LINNET_ERROR_CANCELLED.
- * The hook must not call functions of the stream. */
+ * final result. A segment in which nothing was recognised has one only if the last partial result that the hook got of
+ * it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the call; the texts of
+ * its words and phones live as long as the recognizer. If the hook returns non-zero, the function that called it fails
+ * with LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
 typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 
 /* Sets the hook; NULL removes it. */
@@ -226,9 +237,10 @@ LINNET_API enum linnet_status linnet_recognizer_stream_finish(struct linnet_reco
 LINNET_API enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stream *stream,
                                                               const struct linnet_result **result);
 
-/* Recognises a whole file: resets the stream, reads the file ("-": standard input) and finishes the utterance. `audio`
- * has the settings for reading; its sample rate is ignored, because the model determines the rate. NULL: the default
- * settings of linnet_audio_open. */
+/* Recognises a whole file: resets the stream, reads the file ("-": standard input) and finishes the utterance. The file
+ * is one segment, also if the recognizer has endpoints: for segments, pass the samples to
+ * linnet_recognizer_stream_accept. `audio` has the settings for reading; its sample rate is ignored, because the model
+ * determines the rate. NULL: the default settings of linnet_audio_open. */
 LINNET_API enum linnet_status linnet_recognizer_stream_run_file(struct linnet_recognizer_stream *stream,
                                                                 const char *path,
                                                                 const struct linnet_audio_settings *audio,
@@ -296,9 +308,10 @@ LINNET_API enum linnet_status linnet_recognizer_batch_open(struct linnet_recogni
 
 /* Gives the samples of `count` inputs to their streams and sets their status. Streams of the batch that have no audio
  * may be missing; each may be there once. A stream that fails does not keep the others from their audio: the result is
- * LINNET_OK, or the status of the input that failed first, whose error sentence the context then has. Reset failed
- * streams before their next utterance. LINNET_ERROR_ARGUMENT for NULL, for a stream of another batch and for one that
- * is there twice: then no stream has taken samples, and all inputs have this status. */
+ * LINNET_OK, or the status of the input that failed first, whose error sentence the context then has. A stream
+ * that failed for another reason than its input has LINNET_ERROR_STATE in later steps until it is reset.
+ * LINNET_ERROR_ARGUMENT for NULL, for a stream of another batch and for one that is there twice: then no stream has
+ * taken samples, and all inputs have this status. */
 LINNET_API enum linnet_status linnet_recognizer_batch_step(struct linnet_recognizer_batch *batch,
                                                            struct linnet_recognizer_input *inputs, size_t count);
 

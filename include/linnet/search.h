@@ -55,7 +55,8 @@ struct linnet_search_settings {
   size_t beam;                  /* 0 (default): 50, or num_alternatives if that is more */
   /* Unless a comment names another default, it is that of beam.h or word_search.h. */
   size_t top_symbols;          /* number of most probable symbols by which a frame extends hypotheses; 0: all */
-  float symbol_threshold;      /* and by none whose log-posterior is more than this below that of the best symbol */
+  float symbol_threshold;      /* a frame does not extend hypotheses by symbols whose log-posterior is more than this
+                                  below that of the best symbol */
   float score_threshold;       /* the search drops hypotheses whose score is more than this below the best */
   float language_model_weight; /* model_weight in beam.h and word_search.h */
   float insertion_bonus;       /* added for each symbol; only for LINNET_SEARCH_SYMBOLS */
@@ -131,8 +132,8 @@ struct linnet_result {
   size_t num_alternatives;                       /* at least 1 */
   double start;   /* where the audio of the result begins, in seconds: 0 before the first endpoint */
   size_t segment; /* number of segments before this one that had a final result. If nothing was recognised in a
-                     segment, it has a final result only if the hook had got a partial result of it, in which there
-                     was something */
+                     segment, it has a final result only if the last partial result that the hook got of it had words
+                     (phones), or if the end of the stream ends it */
 };
 
 /* Sets members of `output` from a result: words and phones of the best alternative and, if `alternatives` is not 0, all
@@ -151,7 +152,8 @@ LINNET_API enum linnet_status linnet_search_stream_create(struct linnet_context 
                                                           struct linnet_search_stream **stream);
 
 /* Takes log_posteriors (frames, symbols), row-major, natural logarithm; see linnet_beam_accept. The call can be
- * cancelled (linnet_cancel_fn). The stream must then be reset. */
+ * cancelled (linnet_cancel_fn). After a call that was cancelled, or ran out of memory, frames may be missing: all calls
+ * but linnet_search_stream_reset fail with LINNET_ERROR_STATE. */
 LINNET_API enum linnet_status linnet_search_stream_accept(struct linnet_search_stream *stream,
                                                           const float *log_posteriors, size_t frames);
 

@@ -22,8 +22,8 @@
  * calls, to the last bit.
  *
  * linnet_stream_accept, linnet_stream_accept_features and linnet_stream_finish can be cancelled, and
- * linnet_stream_finish reports its progress (linnet_cancel_fn). Reset a stream that was cancelled before its next
- * utterance.
+ * linnet_stream_finish reports its progress (linnet_cancel_fn). After a call that was cancelled, or ran out of memory,
+ * audio may be missing: these functions then fail with LINNET_ERROR_STATE until linnet_stream_reset.
  *
  * Threads: one stream, one thread at a time; any number of streams share one model and run in parallel, each made from
  * its own context handle (linnet_context_share).

@@ -10,7 +10,7 @@
  *   struct linnet_output output = {.size = sizeof output, .id = "u1", .seconds = seconds};
  *   linnet_aligned_text_describe(text, &output);                 // words, phones, jumps
  *
- * linnet_recognizer_load_aligner (recognizer.h) creates an aligner from a folder of a recognizer.
+ * linnet_recognizer_load_aligner (recognizer.h) creates an aligner with the pronunciations of a recognizer.
  *
  * Threads: an aligner is immutable; a text is used from one thread at a time. Any number of texts share one aligner,
  * each created with its own context handle (linnet_context_share).
@@ -30,8 +30,8 @@ extern "C" {
 
 struct linnet_text_aligner_settings {
   size_t size;                  /* set by ..._default */
-  struct linnet_source lexicon; /* pronunciations; none: every word is guessed, or texts are phones. Stress digits are
-                                   removed unless the symbols have them */
+  struct linnet_source lexicon; /* pronunciations; none: `g2p` guesses every word; without `g2p`, all words are unknown.
+                                   Stress digits are removed unless the symbols have them */
   struct linnet_source g2p;     /* guesses words that the lexicon does not have (g2p.h); none: they stay unknown */
   struct linnet_source rules; /* how numbers, abbreviations etc. are spoken (text_normalizer.h); none: they are unknown
                                  words */

@@ -46,21 +46,48 @@ static enum linnet_status create(struct linnet_context *context, const char *pat
   return status;
 }
 
+/* In pieces, because linnet_recognizer_stream_run_file has no endpoints. */
+static enum linnet_status feed(struct linnet_recognizer_stream *stream, struct linnet_audio *audio) {
+  static float samples[16000];
+  for (;;) {
+    size_t count = 0;
+    const enum linnet_status read = linnet_audio_read(audio, samples, sizeof samples / sizeof *samples, &count);
+    if (read == LINNET_END)
+      return linnet_recognizer_stream_finish(stream);
+    const enum linnet_status status =
+        read == LINNET_OK ? linnet_recognizer_stream_accept(stream, samples, count) : read;
+    if (status != LINNET_OK)
+      return status;
+  }
+}
+
+static enum linnet_status feed_file(struct linnet_context *context, const struct linnet_recognizer *recognizer,
+                                    struct linnet_recognizer_stream *stream, const char *raw) {
+  struct linnet_feature_config features;
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  linnet_model_features(linnet_recognizer_model(recognizer), &features);
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  settings.sample_rate = features.fbank.sample_rate;
+  enum linnet_status status = linnet_audio_open(context, raw, &settings, &audio);
+  if (status == LINNET_OK)
+    status = feed(stream, audio);
+  linnet_audio_destroy(audio);
+  return status;
+}
+
 static enum linnet_status run(struct linnet_context *context, const char *model, const char *raw) {
   struct linnet_recognizer *recognizer = NULL;
   struct linnet_recognizer_stream *stream = NULL;
-  const struct linnet_result *result = NULL;
-  struct linnet_audio_settings audio;
   double last = 0;
-  linnet_audio_settings_default(&audio);
-  audio.raw_format = LINNET_SAMPLE_S16LE;
   enum linnet_status status = create(context, model, &recognizer);
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_create(context, recognizer, &stream);
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_set_hook(stream, put_ends, &last);
   if (status == LINNET_OK)
-    status = linnet_recognizer_stream_run_file(stream, raw, &audio, &result);
+    status = feed_file(context, recognizer, stream, raw);
   linnet_recognizer_stream_destroy(stream);
   linnet_recognizer_destroy(recognizer);
   return status;

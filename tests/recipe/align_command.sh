@@ -101,6 +101,9 @@ cd ..
 check 0 'the' "$linnet" align --model folder --lexicon lexicon --text 'the sun' sun.wav
 rm folder/lexicon.txt
 check 1 'name a lexicon with --lexicon' "$linnet" align --model folder --text 'the' sun.wav
+echo '{"model": "phones.safetensors", "g2p": "'"$models/g2p.bin"'"}' > folder/recognizer.json
+check 0 "guessed pronunciations of 2 words: 'the', 'sun'" "$linnet" align --model folder --text 'the sun' sun.wav
+check 0 "guessed pronunciations of 1 word: 'frobnitz'" "$linnet" align --model "$models-live" --text 'the frobnitz' sun.wav
 mkdir data && echo "u $PWD/sun.wav" > data/wav.scp && echo 'u s' > data/utt2spk && echo "u $sun" > data/text
 check 0 'u 1 ' "$linnet" align --data data --format ctm
 [[ $(awk '{print $5}' out | paste -sd ' ') == "$sun" ]] || fail "words of a data folder: $(cat out)"

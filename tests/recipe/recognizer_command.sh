@@ -137,7 +137,7 @@ check 1 '--unknown-bonus: needs --unknown-penalty' transcribe --model folder --u
 check 0 '' transcribe --model folder --unknown-bonus 3 --unknown-penalty 5 sound.wav
 check 2 '--recursive: searches folders' transcribe --model folder --recursive --data folder
 check 2 '--ensemble-weight 1: must be 0 or more' transcribe --model folder --ensemble-weight 1 sound.wav
-check 1 'is no recognizer' transcribe --model folder --second-pass "$phones" sound.wav
+check 1 'is larger than the 65536 bytes of a recognizer.json' transcribe --model folder --second-pass "$phones" sound.wav
 check 2 '--blank-penalty nan: must be -100 to 100' transcribe --model "$phones" --blank-penalty nan sound.wav
 
 # --- align takes the lexicon that the recognizer names, also from another folder

@@ -225,8 +225,7 @@ static int run(struct linnet_context *context, const char *path, const char **pa
     code = align_all(context, &job, paths, count);
   linnet_text_aligner_destroy(job.aligner);
   linnet_recognizer_destroy(job.recognizer);
-  free(job.source.files.folder);
-  free(job.source.files.lexicon);
+  tool_free_word_files(&job.source.files);
   free(file);
   return code;
 }

@@ -32,10 +32,15 @@ static bool has_file(const char *folder, const char *name) {
   return folder && snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && access(path, F_OK) == 0;
 }
 
+/* Whether the model brings a grapheme-to-phoneme model. */
+static bool model_guesses(const struct tool_word_files *files) {
+  return files->g2p || has_file(files->folder, "g2p.bin");
+}
+
 bool align_words_pronounced(const struct align_words_source *source, bool files) {
   const char *folder = source->files.folder;
   return source->named || options.g2p ||
-         (files && (source->files.lexicon || has_file(folder, "lexicon.txt") || has_file(folder, "g2p.bin")));
+         (files && (source->files.lexicon || has_file(folder, "lexicon.txt") || model_guesses(&source->files)));
 }
 
 int align_words_fail(void) {
@@ -62,32 +67,20 @@ static char *choose_rules(const char *folder, struct linnet_source *rules) {
   return shipped;
 }
 
-/* The lexicon and the grapheme-to-phoneme model: those that the options name, else those of the model. `path` keeps the
- * path of the second. */
-static void choose_pronunciations(const struct align_words_source *words, char path[PATH_BYTES],
-                                  struct linnet_text_aligner_settings *settings) {
-  const struct tool_word_files *files = &words->files;
-  settings->lexicon.path = words->named;
-  settings->g2p.path = options.g2p;
-  if (words->named || options.g2p || !files->lexicon)
-    return; /* the folder's files are found by their names */
-  settings->lexicon.path = files->lexicon;
-  if (has_file(files->folder, "g2p.bin") && snprintf(path, PATH_BYTES, "%s/g2p.bin", files->folder) < PATH_BYTES)
-    settings->g2p.path = path;
-}
-
 struct linnet_text_aligner *align_text_open(struct linnet_context *context, const struct linnet_recognizer *recognizer,
                                             const struct align_words_source *words) {
   struct linnet_text_aligner_settings settings;
   struct linnet_text_aligner *aligner = NULL;
-  char path[PATH_BYTES], *rules = NULL;
+  const char *path = NULL;
+  char *rules = NULL;
   linnet_text_aligner_settings_default(&settings);
   if (words) {
     rules = choose_rules(words->files.folder, &settings.rules);
-    choose_pronunciations(words, path, &settings);
+    settings.lexicon.path = words->named;
+    settings.g2p.path = options.g2p;
+    path = words->files.recognizer ? words->files.recognizer : words->files.folder;
   }
-  if (linnet_recognizer_load_aligner(context, recognizer, words ? words->files.folder : NULL, &settings, &aligner) !=
-      LINNET_OK)
+  if (linnet_recognizer_load_aligner(context, recognizer, path, &settings, &aligner) != LINNET_OK)
     tool_fail_context(context);
   free(rules);
   return aligner;
@@ -163,7 +156,7 @@ static void name_guessed(const struct linnet_written_word *words, size_t count, 
 
 bool align_text_check(const struct linnet_aligned_text *text, const struct align_words_source *words, bool skip_unknown,
                       const char *name, const char *source) {
-  const bool guesses = options.g2p || (!words->named && has_file(words->files.folder, "g2p.bin"));
+  const bool guesses = options.g2p || (!words->named && model_guesses(&words->files));
   size_t count;
   const struct linnet_written_word *written = linnet_aligned_text_words(text, &count);
   size_t unknown = name_all_unknown(skip_unknown, written, count, source);

@@ -257,8 +257,7 @@ static int run(struct linnet_context *context, const char *path, const char **pa
     code = plot_input(&p, context, paths, count);
   linnet_text_aligner_destroy(p.aligner);
   linnet_recognizer_destroy(p.recognizer);
-  free(p.words.files.folder);
-  free(p.words.files.lexicon);
+  tool_free_word_files(&p.words.files);
   return code;
 }
 

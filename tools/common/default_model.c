@@ -96,32 +96,41 @@ static char *cut_name(char *path) {
   return strdup(".");
 }
 
-/* The path of the lexicon that a recognizer names, or NULL. */
-static char *lexicon_of(struct linnet_context *context, const char *path) {
+/* Copies the paths that the settings of a recognizer name. */
+static void read_word_files(struct linnet_context *context, const char *path, struct tool_word_files *files) {
   struct linnet_recognizer_file *file;
   struct linnet_search_settings search;
   if (linnet_recognizer_file_load(context, path, &file) != LINNET_OK)
-    return NULL; /* opening the recognizer will report it */
+    return; /* opening the recognizer will report it */
   linnet_recognizer_file_search_settings(file, &search);
-  char *lexicon = search.lexicon.path ? strdup(search.lexicon.path) : NULL;
+  files->recognizer = strdup(path);
+  files->lexicon = search.lexicon.path ? strdup(search.lexicon.path) : NULL;
+  files->g2p = search.g2p.path ? strdup(search.g2p.path) : NULL;
   linnet_recognizer_file_destroy(file);
-  return lexicon;
 }
 
 struct tool_word_files tool_find_word_files(struct linnet_context *context, const char *named) {
-  struct tool_word_files files = {NULL, NULL};
+  struct tool_word_files files = {NULL, NULL, NULL, NULL};
   char *path = tool_find_recognizer(named);
   const bool recognizer = path && tool_names_recognizer(path);
   if (path && !recognizer && given_model(named)) {
     free(path);
     return files;
   }
-  files.lexicon = recognizer ? lexicon_of(context, path) : NULL;
+  if (recognizer)
+    read_word_files(context, path, &files);
   char *copy = files.lexicon ? strdup(files.lexicon) : NULL;
   files.folder = copy ? cut_name(copy) : !path || is_folder(path) ? path : cut_name(path);
   if (copy)
     free(path);
   return files;
+}
+
+void tool_free_word_files(struct tool_word_files *files) {
+  free(files->recognizer);
+  free(files->folder);
+  free(files->lexicon);
+  free(files->g2p);
 }
 
 const char *tool_choose_lexicon(const char *option, const struct tool_word_files *files) {

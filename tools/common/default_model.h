@@ -24,14 +24,16 @@ bool tool_names_recognizer(const char *path);
 /* Like tool_find_recognizer, but if it finds a recognizer, returns the path of its model. */
 char *tool_find_model(struct linnet_context *context, const char *named);
 
-/* Files about words that belong to a recognizer; release both paths with free. */
+/* Files about words that belong to a recognizer. */
 struct tool_word_files {
-  char *folder;  /* of the lexicon, or else of the recognizer; NULL: there is only a model that was named */
-  char *lexicon; /* that the recognizer names; NULL: none */
+  char *recognizer;    /* its folder or settings file; NULL: there is none */
+  char *folder;        /* of the lexicon, or else of the recognizer; NULL: there is only a model that was named */
+  char *lexicon, *g2p; /* that the recognizer names; NULL: none */
 };
 
-/* Those of the recognizer that tool_find_recognizer finds. */
+/* Those of the recognizer that tool_find_recognizer finds; release them with tool_free_word_files. */
 struct tool_word_files tool_find_word_files(struct linnet_context *context, const char *named);
+void tool_free_word_files(struct tool_word_files *files);
 
 /* The lexicon that the user names: that of the option, or of $LINNET_LEXICON if the recognizer has none. NULL: the
  * recognizer's, if it has one. */

@@ -39,14 +39,16 @@ struct linnet_excerpt linnet_excerpt(const char *text) {
   return excerpt;
 }
 
-/* Joins names with ", " into a message; "..." stands for those that do not fit. */
+/* Joins names with ", " into a message; "..." stands for those that do not fit. Without room for that, none. */
 static void join_names(char *text, size_t capacity, const char *const *names, size_t count) {
   static const char rest[] = ", ...";
   size_t length = 0;
   text[0] = '\0';
+  if (capacity < sizeof rest)
+    return;
   for (size_t i = 0; i < count; i++) {
     if (names[i] && length + strlen(names[i]) + 2 + sizeof rest > capacity) {
-      memcpy(text + length, rest, sizeof rest);
+      memcpy(text + length, length > 0 ? rest : rest + 2, length > 0 ? sizeof rest : sizeof rest - 2);
       return;
     }
     if (names[i])
@@ -166,9 +168,11 @@ static unsigned edit_distance(const char *a, const char *b) {
   return row[length];
 }
 
+/* The key that `key` resembles, as if it was misspelt: about one of three letters is wrong. NULL: there is none. */
 static const char *nearest(const char *key, const char *const *keys, size_t count) {
-  const char *best = "";
-  unsigned least = UINT_MAX;
+  const size_t length = strnlen(key, 63);
+  const char *best = NULL;
+  unsigned least = length < 4 ? 2 : length < 9 ? 3 : (unsigned)length / 3 + 1;
   for (size_t i = 0; i < count; i++) {
     const unsigned distance = edit_distance(key, keys[i]);
     if (distance < least) {
@@ -179,18 +183,27 @@ static const char *nearest(const char *key, const char *const *keys, size_t coun
   return best;
 }
 
+/* The list of the known keys gets what room the rest of the sentence leaves, and less than half, because callers may
+ * put their own words in front. */
+static enum linnet_status fail_unknown(const struct linnet_json_object *object, const char *key,
+                                       const char *const *keys) {
+  char start[LINNET_ERROR_BYTES], known[LINNET_ERROR_BYTES / 2];
+  const size_t count = count_keys(keys);
+  const char *meant = nearest(key, keys, count);
+  const int bytes = snprintf(start, sizeof start, "%s: %s: unknown key \"%s\"; %s%s%s", object->name, object->what,
+                             linnet_excerpt(key).text, meant ? "do you mean \"" : "known are: ", meant ? meant : "",
+                             meant ? "\"? Known are: " : "");
+  const size_t room = bytes >= 0 && (size_t)bytes < sizeof start ? sizeof start - (size_t)bytes : 0;
+  join_names(known, room < sizeof known ? room : sizeof known, keys, count);
+  return linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s%s", start, known);
+}
+
 static enum linnet_status check_unknown_keys(const struct linnet_json_object *object, const char *const *keys) {
   const char *key;
   json_t *value;
-  char known[LINNET_ERROR_BYTES / 2]; /* the message also has the file and the key */
   json_object_foreach((json_t *)object->value, key, value) {
-    if (is_known(key, keys))
-      continue;
-    const size_t count = count_keys(keys);
-    join_names(known, sizeof known, keys, count);
-    return linnet_fail(object->context, LINNET_ERROR_FORMAT,
-                       "%s: %s: unknown key \"%s\"; do you mean \"%s\"? Known are: %s", object->name, object->what,
-                       linnet_excerpt(key).text, nearest(key, keys, count), known);
+    if (!is_known(key, keys))
+      return fail_unknown(object, key, keys);
   }
   return LINNET_OK;
 }

@@ -21,7 +21,7 @@ struct events {
   size_t partials, finals, bytes, stop_at;
   double end;
   double starts[MAX_SEGMENTS], ends[MAX_SEGMENTS];
-  char finals_text[MAX_SEGMENTS][2048];
+  char finals_text[MAX_SEGMENTS][8192];
   char text[EVENT_BYTES];
 };
 

@@ -311,6 +311,9 @@ static void test_sink(struct linnet_context *context, struct linnet_stream *stre
     CHECK(status == LINNET_ERROR_CANCELLED, "status %d", status);
     CHECK((strcmp(linnet_context_error(context), "the sink's sentence") == 0) == speaks, "%s",
           linnet_context_error(context));
+    CHECK(linnet_stream_accept(stream, samples, 1) == LINNET_ERROR_STATE &&
+              linnet_stream_finish(stream) == LINNET_ERROR_STATE,
+          "a stopped stream goes on");
   }
   linnet_stream_set_sink(stream, NULL, NULL);
   linnet_stream_reset(stream);

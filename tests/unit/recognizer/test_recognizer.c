@@ -344,7 +344,8 @@ static void test_refused(void) {
       {"[]", "recognizer is not a JSON object"},
       {"{}", "\"model\" is missing"},
       {"{\"model\": 1}", "\"model\" is not a string"},
-      {"{\"model\": \"causal.safetensors\", \"lexikon\": \"lexicon\"}", "unknown key \"lexikon\""},
+      {"{\"model\": \"causal.safetensors\", \"lexikon\": \"lexicon\"}",
+       "unknown key \"lexikon\"; do you mean \"lexicon\"? Known are: model, "},
       {"{\"model\": \"nowhere\"}", "nowhere: No such file"},
       {"{\"model\": \"lexicon\"}", "lexicon"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"sounds\"}", "\"search\" is \"sounds\""},
@@ -386,6 +387,23 @@ static void test_refused(void) {
     const char *said = linnet_context_error(context);
     const char *expected = strstr(said, cases[i].message);
     CHECK(expected && strstr(said, "bad.json"), "%s: '%s', expected '%s'", cases[i].json, said, cases[i].message);
+  }
+}
+
+/* The list of known keys ends with a whole key, whatever the length of the path; a suggestion resembles the key. */
+static void test_unknown_key(void) {
+  char name[256], path[512];
+  for (int length = 1; length < 200; length++) {
+    struct linnet_recognizer *recognizer = NULL;
+    static const char json[] = "{\"model\": \"m\", \"colour\": 1}";
+    snprintf(name, sizeof name, "%0*d.json", length, 0);
+    snprintf(path, sizeof path, "%s/%s", FOLDER, name);
+    save(name, json, sizeof json - 1);
+    CHECK(linnet_recognizer_load(context, path, &recognizer) == LINNET_ERROR_FORMAT, "%s", path);
+    const char *said = linnet_context_error(context), *end = strrchr(said, ',');
+    CHECK(strstr(said, "unknown key \"colour\"; known are: model, search") && !strstr(said, "do you mean"), "%s", said);
+    CHECK(end && strcmp(end, ", ...") == 0, "%s", said);
+    remove(path);
   }
 }
 
@@ -450,6 +468,26 @@ static int see(void *user, const struct linnet_result *result) {
   return ++seen->calls == seen->stop_at;
 }
 
+/* Not even a cancelled call at the start of the audio leaves a result of the rest. */
+static void check_stopped(struct linnet_context *own, struct linnet_recognizer_stream *stream) {
+  const struct linnet_result *result = NULL;
+  struct {
+    const char *name;
+    enum linnet_status status;
+  } calls[] = {{"accept", linnet_recognizer_stream_accept(stream, samples, 4000)},
+               {"no samples", linnet_recognizer_stream_accept(stream, samples, 0)},
+               {"features", linnet_recognizer_stream_accept_features(stream, samples, 0, 1)},
+               {"result", linnet_recognizer_stream_result(stream, &result)},
+               {"finish", linnet_recognizer_stream_finish(stream)},
+               {"final result", linnet_recognizer_stream_result(stream, &result)}};
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+    CHECK(calls[i].status == LINNET_ERROR_STATE && !result, "%s after a cancelled call: status %d", calls[i].name,
+          (int)calls[i].status);
+  CHECK(strstr(linnet_context_error(own), "the call before was cancelled") &&
+            strstr(linnet_context_error(own), "reset the stream first"),
+        "%s", linnet_context_error(own));
+}
+
 static void test_hook(const struct linnet_recognizer *recognizer, bool incremental) {
   struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   struct seen seen = {0};
@@ -465,6 +503,7 @@ static void test_hook(const struct linnet_recognizer *recognizer, bool increment
   linnet_recognizer_stream_reset(stream);
   CHECK(feed(stream, 800) == LINNET_ERROR_CANCELLED && seen.calls == 1, "the hook did not stop the call");
   CHECK(strstr(linnet_context_error(context), "asked to stop"), "%s", linnet_context_error(context));
+  check_stopped(context, stream);
   linnet_recognizer_stream_destroy(stream);
 }
 
@@ -474,9 +513,13 @@ static void test_order(const struct linnet_recognizer *recognizer) {
   CHECK(linnet_recognizer_stream_result(stream, &result) == LINNET_OK && !result->is_final, "a result of nothing");
   CHECK(result->num_alternatives > 0 && result->alternatives[0].num_phones == 0, "phones of nothing");
   CHECK(linnet_recognizer_stream_accept(stream, NULL, 5) == LINNET_ERROR_ARGUMENT, "NULL samples");
+  CHECK(strncmp(linnet_context_error(context), "linnet_recognizer_stream_accept: ", 33) == 0, "%s",
+        linnet_context_error(context));
   CHECK(linnet_recognizer_stream_finish(stream) == LINNET_OK, "finish");
   CHECK(linnet_recognizer_stream_finish(stream) == LINNET_ERROR_STATE, "finished twice");
   CHECK(linnet_recognizer_stream_accept(stream, samples, 5) == LINNET_ERROR_STATE, "accepted after the end");
+  CHECK(strcmp(linnet_context_error(context), "the utterance has ended: reset the stream first") == 0, "%s",
+        linnet_context_error(context));
   linnet_recognizer_stream_reset(stream);
   CHECK(feed(stream, SAMPLES) == LINNET_OK, "after a reset: %s", linnet_context_error(context));
   linnet_recognizer_stream_destroy(stream);
@@ -553,6 +596,57 @@ static void test_cancel(const char *path) {
   REQUIRE(run_again(stream, text) == LINNET_OK, "warm up");
   check_cancelling(path, &cancelling, own, run_again, stream, TEXT_BYTES);
   linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  linnet_context_destroy(own);
+}
+
+static void test_cancelled_state(const char *path) {
+  struct cancelling cancelling;
+  struct linnet_context *own = cancelling_context(&cancelling, 1);
+  struct linnet_recognizer *recognizer = load_recognizer(own, path);
+  struct linnet_recognizer_stream *stream = open_stream(own, recognizer);
+  char expected[TEXT_BYTES] = "", text[TEXT_BYTES] = "";
+  REQUIRE(run_again(stream, expected) == LINNET_OK, "%s", linnet_context_error(own));
+  linnet_recognizer_stream_reset(stream);
+  cancelling_begin(&cancelling, 0);
+  enum linnet_status status = LINNET_OK;
+  for (size_t done = 0; done < SAMPLES && status == LINNET_OK; done += 4000)
+    status = linnet_recognizer_stream_accept(stream, samples + done, 4000);
+  status = status == LINNET_OK ? linnet_recognizer_stream_finish(stream) : status;
+  CHECK(status == LINNET_ERROR_CANCELLED, "%s: status %d", path, (int)status);
+  cancelling_begin(&cancelling, SIZE_MAX);
+  check_stopped(own, stream);
+  CHECK(run_again(stream, text) == LINNET_OK && strcmp(text, expected) == 0, "%s: after a reset:\n%s", path, text);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  linnet_context_destroy(own);
+}
+
+/* The same of the search alone. */
+static void test_cancelled_search(const char *path) {
+  struct cancelling cancelling;
+  struct linnet_context *own = cancelling_context(&cancelling, 1);
+  struct linnet_recognizer *recognizer = load_recognizer(own, path);
+  struct linnet_search_stream *search = NULL;
+  const struct linnet_result *result = NULL;
+  float rows[8][5];
+  for (int t = 0; t < 8; t++)
+    for (int k = 0; k < 5; k++)
+      rows[t][k] = k == t % 5 ? -0.01f : -6;
+  REQUIRE(linnet_search_stream_create(own, linnet_recognizer_search(recognizer), &search) == LINNET_OK, "%s",
+          linnet_context_error(own));
+  cancelling_begin(&cancelling, 0);
+  CHECK(linnet_search_stream_accept(search, rows[0], 8) == LINNET_ERROR_CANCELLED, "not cancelled");
+  cancelling_begin(&cancelling, SIZE_MAX);
+  CHECK(linnet_search_stream_accept(search, rows[0], 8) == LINNET_ERROR_STATE, "accept");
+  CHECK(linnet_search_stream_result(search, 0.03, &result) == LINNET_ERROR_STATE && !result, "result");
+  CHECK(linnet_search_stream_finish(search) == LINNET_ERROR_STATE, "finish");
+  linnet_search_stream_reset(search);
+  CHECK(linnet_search_stream_accept(search, rows[0], 8) == LINNET_OK &&
+            linnet_search_stream_finish(search) == LINNET_OK &&
+            linnet_search_stream_result(search, 0.03, &result) == LINNET_OK,
+        "%s", linnet_context_error(own));
+  linnet_search_stream_destroy(search);
   linnet_recognizer_destroy(recognizer);
   linnet_context_destroy(own);
 }
@@ -655,6 +749,7 @@ int main(void) {
   test_same(json_grammar, sizeof json_grammar - 1, true);
   test_size();
   test_refused();
+  test_unknown_key();
   test_lengths();
   test_all_streams(plain, false);
   test_all_streams(causal, true);
@@ -668,6 +763,11 @@ int main(void) {
   save("stream.json", causal, sizeof causal - 1);
   test_cancel(FOLDER "/stream.json");
   test_cancel(FOLDER "/recognizer.json");
+  save("whole.json", plain, sizeof plain - 1);
+  test_cancelled_state(FOLDER "/stream.json");
+  test_cancelled_state(FOLDER "/recognizer.json");
+  test_cancelled_state(FOLDER "/whole.json");
+  test_cancelled_search(FOLDER "/recognizer.json");
   struct linnet_recognizer *recognizer = load_recognizer(context, FOLDER "/stream.json");
   test_greedy(recognizer);
   linnet_recognizer_destroy(recognizer);

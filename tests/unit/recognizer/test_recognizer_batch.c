@@ -166,9 +166,12 @@ static void test_one_fails(void) {
   CHECK(linnet_recognizer_batch_step(batch, inputs, 3) == LINNET_ERROR_STATE, "%s", linnet_context_error(context));
   CHECK(inputs[0].status == LINNET_ERROR_CANCELLED && inputs[1].status == LINNET_ERROR_STATE, "status %d, %d",
         (int)inputs[0].status, (int)inputs[1].status);
-  CHECK(strstr(linnet_context_error(context), "finished"), "the first failure is not '%s'",
+  CHECK(strstr(linnet_context_error(context), "has ended"), "the first failure is not '%s'",
         linnet_context_error(context));
   CHECK(inputs[2].status == LINNET_OK && run_alone(&pairs[2], &inputs[2]) == LINNET_OK, "the third");
+  CHECK(linnet_recognizer_batch_step(batch, inputs, 1) == LINNET_ERROR_STATE && inputs[0].status == LINNET_ERROR_STATE,
+        "a cancelled stream goes on: status %d", (int)inputs[0].status);
+  CHECK(strstr(linnet_context_error(context), "the call before was cancelled"), "%s", linnet_context_error(context));
   linnet_recognizer_stream_reset(pairs[0].together);
   *pairs[0].seen = (struct events){.partials = 0};
   CHECK(linnet_recognizer_batch_step(batch, inputs, 1) == LINNET_OK && run_alone(&pairs[0], inputs) == LINNET_OK,

@@ -1,6 +1,6 @@
 /* Streams with endpoints: events do not depend on how the audio is divided; each segment is what its part of the audio
- * gives alone; times count from the start of the stream, also after a day; settings from JSON; what is wrong is
- * refused.
+ * gives alone; a file is one segment; times count from the start of the stream, also after a day; settings from JSON;
+ * what is wrong is refused.
  */
 #include <linnet/recognizer.h>
 
@@ -39,6 +39,8 @@ static void prepare(void) {
             "{" WORDS ", \"partial_interval\": 0.1, \"endpoint\": {\"restart\": false, \"rules\": " RULES "}}");
   save_text(FOLDER, "phones.json",
             "{\"model\": \"causal.safetensors\", \"partial_interval\": 0.03, \"endpoint\": {\"rules\": " RULES "}}");
+  save_text(FOLDER, "words_whole.json", "{" WORDS ", \"partial_interval\": 0.1}");
+  save_text(FOLDER, "whole_plain.json", "{\"model\": \"model.safetensors\"}");
   save_text(FOLDER, "whole.json", "{\"model\": \"model.safetensors\", \"endpoint\": {\"rules\": " RULES "}}");
 }
 
@@ -94,6 +96,63 @@ static void test_chunks(const char *name) {
     CHECK(strcmp(first.text, other.text) == 0, "%s: chunks of %zu:%s\n800:%s", name, chunks[i], other.text, first.text);
   }
   linnet_recognizer_destroy(recognizer);
+}
+
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+static void save_samples(const char *path) {
+  FILE *file = fopen(path, "wb");
+  REQUIRE(file, "%s", path);
+  for (size_t i = 0; i < SAMPLES; i++) {
+    const int16_t sample = (int16_t)lrintf(samples[i]);
+    REQUIRE(fwrite(&sample, sizeof sample, 1, file) == 1, "%s", path);
+  }
+  REQUIRE(fclose(file) == 0, "%s", path);
+}
+
+/* Recognises the file at `path` and describes its result, of the whole file, and what the hook saw. */
+static void run_file(struct linnet_recognizer_stream *stream, const char *path, struct events *e, char text[8192]) {
+  struct linnet_audio_settings audio;
+  const struct linnet_result *result = NULL;
+  linnet_audio_settings_default(&audio);
+  audio.raw_format = LINNET_SAMPLE_S16LE;
+  *e = (struct events){.partials = 0};
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK, "hook");
+  REQUIRE(linnet_recognizer_stream_run_file(stream, path, &audio, &result) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(result->is_final && result->start == 0 && result->segment == 0 &&
+            fabs(result->seconds - SAMPLES / 16000.0) < 1e-9,
+        "from %g to %g", result->start, result->seconds);
+  CHECK(e->finals == 1, "%zu final results of a file", e->finals);
+  describe(result, 0, text, 8192);
+}
+
+/* A file is one segment, as without endpoints; what is then fed to the stream has them. */
+static void test_file(const char *name, const char *without) {
+  static char whole[8192], expected[8192];
+  struct linnet_recognizer *recognizer = load(name), *plain = load(without);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer),
+                                  *other_stream = open_stream(context, plain);
+  const struct linnet_result *result = NULL;
+  save_samples(FOLDER "/speech.raw");
+  run_file(other_stream, FOLDER "/speech.raw", &other, expected);
+  run_file(stream, FOLDER "/speech.raw", &first, whole);
+  CHECK(strcmp(whole, expected) == 0, "%s:\n%s\n%s:\n%s", name, whole, without, expected);
+  CHECK(strcmp(first.text, other.text) == 0, "%s: events:%s\n%s:%s", name, first.text, without, other.text);
+  watch(recognizer, 800, &first);
+  for (int failed = 0; failed < 2; failed++) {
+    linnet_recognizer_stream_reset(stream);
+    CHECK(!failed || linnet_recognizer_stream_run_file(stream, FOLDER "/nowhere", NULL, &result) == LINNET_ERROR_IO,
+          "nowhere");
+    other = (struct events){.partials = 0};
+    CHECK(linnet_recognizer_stream_set_hook(stream, see, &other) == LINNET_OK && feed(stream, 800) == LINNET_OK, "%s",
+          linnet_context_error(context));
+    CHECK(strcmp(first.text, other.text) == 0, "%s: after a file:%s\nbefore:%s", name, other.text, first.text);
+  }
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_stream_destroy(other_stream);
+  linnet_recognizer_destroy(recognizer);
+  linnet_recognizer_destroy(plain);
 }
 
 /* --- segments alone ----------------------------------------------------------------------------------------------- */
@@ -316,6 +375,8 @@ int main(void) {
   test_chunks("going_on.json");
   test_chunks("phones.json");
   test_chunks("whole.json");
+  test_file("words.json", "words_whole.json");
+  test_file("whole.json", "whole_plain.json");
   test_alone("prompt_words.json", 0);
   test_alone("prompt_going_on.json", 1);
   test_restart_seconds();
