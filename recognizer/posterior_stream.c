@@ -31,6 +31,8 @@ struct linnet_stream {
   float *features;          /* (frames, num_mel), not yet recognised */
   size_t frames, capacity;  /* capacity in elements */
   uint64_t samples, stored; /* number of accepted samples, and of frames accepted as features */
+  float peak;               /* magnitude of the largest sample */
+  bool fractional;          /* some sample is no whole number */
   struct linnet_normalizer normalizer;
   struct linnet_silence_lengths lengths;
   struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
@@ -164,8 +166,26 @@ static enum linnet_status reserve(struct linnet_stream *s, size_t frames) {
   return LINNET_OK;
 }
 
+/* --- the scale of samples ----------------------------------------------------------------------------------------- */
+
+static void note_scale(struct linnet_stream *s, const float *samples, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    s->peak = fmaxf(s->peak, fabsf(samples[i]));
+    s->fractional = s->fractional || samples[i] != truncf(samples[i]);
+  }
+}
+
+/* Many programs have samples of full scale 1, which are silence on the int16 scale. Whole numbers up to 1 are the noise
+ * of a converter. */
+static void judge_scale(const struct linnet_stream *s) {
+  if (s->peak > 0 && s->peak <= 1 && s->fractional && linnet_stream_seconds(s) >= 1)
+    linnet_log(s->context, LINNET_LOG_WARNING,
+               "all samples of the utterance are between -1 and 1, but full scale is 32768: multiply them by 32768");
+}
+
 static enum linnet_status add_features(struct linnet_stream *s, const float *samples, size_t n) {
   size_t mel = num_mel(s), pending = linnet_fbank_num_pending(s->fbank, n), got = 0;
+  note_scale(s, samples, n);
   LINNET_TRY(reserve(s, pending));
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;
@@ -365,6 +385,7 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_open(s, false));
   s->finished = true;
+  judge_scale(s);
   return end_call(s, finish(s));
 }
 
@@ -394,7 +415,8 @@ void linnet_stream_reset(struct linnet_stream *s) {
   linnet_normalizer_reset(&s->normalizer);
   s->frames = 0;
   s->samples = s->stored = 0;
-  s->finished = s->stopped = false;
+  s->peak = 0;
+  s->fractional = s->finished = s->stopped = false;
 }
 
 void linnet_stream_destroy(struct linnet_stream *s) {

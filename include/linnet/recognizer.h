@@ -218,9 +218,9 @@ LINNET_API enum linnet_status linnet_recognizer_stream_set_speaker(struct linnet
  * they end with the result of the first pass. For streams that would not keep up with speech. */
 LINNET_API enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recognizer_stream *stream, int on);
 
-/* Takes n samples at the model's rate, mono, int16 scale; or features (frames, dim), as linnet_stream_accept_features
- * does. An utterance consists of samples or of features, not of both. LINNET_ERROR_ARGUMENT for values that are no
- * audio: see linnet_stream_accept. */
+/* Takes n samples at the model's rate, mono, int16 scale (full scale is 32768); or features (frames, dim), as
+ * linnet_stream_accept_features does. An utterance consists of samples or of features, not of both.
+ * LINNET_ERROR_ARGUMENT for values that are no audio: see linnet_stream_accept. */
 LINNET_API enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *stream,
                                                               const float *samples, size_t n);
 LINNET_API enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recognizer_stream *stream,

@@ -455,6 +455,43 @@ static void test_cancel(const struct scenario *scenario) {
   CHECK(c.allocator.live == 0, "%zu blocks are left", c.allocator.live);
 }
 
+/* --- the scale of samples ----------------------------------------------------------------------------------------- */
+
+static void count_scales(void *user, enum linnet_log_level level, const char *message) {
+  *(int *)user += level == LINNET_LOG_WARNING && strstr(message, "full scale is 32768");
+}
+
+/* Utterances of 1.25 seconds; only that of full scale 1 gets a warning, and a shorter one does not. */
+static void test_scale(const struct scenario *scenario) {
+  enum { LENGTH = 20000 };
+  static float samples[4][LENGTH];
+  struct linnet_context_settings settings;
+  struct linnet_context *watched;
+  struct linnet_stream *stream;
+  int warnings = 0;
+  linnet_context_settings_default(&settings);
+  settings.log = count_scales;
+  settings.log_user = &warnings;
+  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
+  struct linnet_model *model = make_model(watched, scenario, NULL);
+  REQUIRE(linnet_stream_create(watched, model, &stream) == LINNET_OK, "%s", linnet_context_error(watched));
+  for (size_t i = 0; i < LENGTH; i++) {
+    samples[0][i] = (float)(0.5 * sin((double)i * 0.1));
+    samples[1][i] = (float)(5000 * sin((double)i * 0.1));
+    samples[2][i] = (float)(i % 3) - 1; /* the noise of a converter */
+  }                                     /* samples[3] is silence */
+  for (int kind = 0; kind < 4; kind++) {
+    feed(stream, samples[kind], LENGTH, NULL);
+    CHECK(warnings == 1, "kind %d: %d warnings", kind, warnings);
+    linnet_stream_reset(stream);
+  }
+  feed(stream, samples[0], 8000, NULL);
+  CHECK(warnings == 1, "half a second: %d warnings", warnings);
+  linnet_stream_destroy(stream);
+  linnet_model_destroy(model);
+  linnet_context_destroy(watched);
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
@@ -464,6 +501,8 @@ int main(void) {
   test_error_stays(context);
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
     test_cancel(&scenarios[i]);
+  test_scale(&scenarios[0]);
+  test_scale(&scenarios[4]);
   linnet_context_destroy(context);
   return test_result();
 }
