@@ -297,6 +297,12 @@ enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stre
   return note(s, finish(s));
 }
 
+static double rate_of(const struct linnet_recognizer_stream *s) {
+  struct linnet_feature_config features;
+  linnet_model_features(s->recognizer->model, &features);
+  return features.fbank.sample_rate;
+}
+
 static enum linnet_status feed(struct linnet_recognizer_stream *s, struct linnet_audio *audio, float *samples) {
   for (;;) {
     size_t count = 0;
@@ -309,35 +315,51 @@ static enum linnet_status feed(struct linnet_recognizer_stream *s, struct linnet
   }
 }
 
-static enum linnet_status feed_file(struct linnet_recognizer_stream *s, const char *path,
-                                    const struct linnet_audio_settings *given) {
-  struct linnet_audio_settings settings;
-  struct linnet_feature_config features;
-  struct linnet_audio *audio = NULL;
-  LINNET_TRY(LINNET_READ_SETTINGS(s->context, audio, given, &settings));
-  linnet_model_features(s->recognizer->model, &features);
-  settings.sample_rate = features.fbank.sample_rate;
-  LINNET_TRY(linnet_audio_open(s->context, path, &settings, &audio));
+/* The audio from where it is to its end, as one segment. */
+static enum linnet_status run(struct linnet_recognizer_stream *s, struct linnet_audio *audio,
+                              const struct linnet_result **result) {
   float *samples = linnet_alloc(s->context, READ_SAMPLES, sizeof *samples);
-  s->whole = samples != NULL;
-  enum linnet_status status = samples ? note(s, feed(s, audio, samples))
-                                      : linnet_fail(s->context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
+  if (!samples)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %d samples", (int)READ_SAMPLES);
+  s->whole = true;
+  enum linnet_status status = note(s, feed(s, audio, samples));
   linnet_free(s->context, samples);
-  linnet_audio_destroy(audio);
-  return status;
+  return status == LINNET_OK ? linnet_recognizer_stream_result(s, result) : status;
+}
+
+enum linnet_status linnet_recognizer_stream_run(struct linnet_recognizer_stream *s, struct linnet_audio *audio,
+                                                const struct linnet_result **result) {
+  if (result)
+    *result = NULL;
+  if (!s || !audio || !result)
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_recognizer_stream_run: an argument is NULL");
+  linnet_recognizer_stream_reset(s);
+  if (linnet_audio_sample_rate(audio) != rate_of(s))
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_recognizer_stream_run: the audio has %g samples a second, but the model expects %g: set "
+                       "sample_rate when you open it",
+                       linnet_audio_sample_rate(audio), rate_of(s));
+  return run(s, audio, result);
 }
 
 enum linnet_status linnet_recognizer_stream_run_file(struct linnet_recognizer_stream *s, const char *path,
-                                                     const struct linnet_audio_settings *audio,
+                                                     const struct linnet_audio_settings *given,
                                                      const struct linnet_result **result) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
   if (result)
     *result = NULL;
   if (!s || !path || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_stream_run_file: an argument is NULL");
   linnet_recognizer_stream_reset(s);
-  LINNET_TRY(feed_file(s, path, audio));
-  return linnet_recognizer_stream_result(s, result);
+  LINNET_TRY(LINNET_READ_SETTINGS(s->context, audio, given, &settings));
+  settings.sample_rate = rate_of(s);
+  LINNET_TRY(linnet_audio_open(s->context, path, &settings, &audio));
+  enum linnet_status status = run(s, audio, result);
+  linnet_audio_destroy(audio);
+  return status;
 }
 
 /* --- results ---------------------------------------------------------------------------------------------------- */

@@ -211,6 +211,10 @@ void linnet_audio_destroy(struct linnet_audio *audio) {
   linnet_free(audio->context, audio);
 }
 
+double linnet_audio_sample_rate(const struct linnet_audio *audio) {
+  return audio ? audio->settings.sample_rate : -1;
+}
+
 double linnet_audio_input_rate(const struct linnet_audio *audio) {
   return audio ? audio->input.rate : -1;
 }

@@ -246,6 +246,12 @@ LINNET_API enum linnet_status linnet_recognizer_stream_run_file(struct linnet_re
                                                                 const struct linnet_audio_settings *audio,
                                                                 const struct linnet_result **result);
 
+/* The same for audio that is open: memory, a descriptor, a part of a file (audio.h). Its sample rate must be that of
+ * the model: LINNET_ERROR_ARGUMENT otherwise. The audio is read to its end and remains the caller's. */
+LINNET_API enum linnet_status linnet_recognizer_stream_run(struct linnet_recognizer_stream *stream,
+                                                           struct linnet_audio *audio,
+                                                           const struct linnet_result **result);
+
 /* The search stream, for example to get the lattice of a finished utterance (linnet_search_stream_lattice). After a
  * second pass it is the search stream of this pass. linnet_search_stream_search names the tokens of either. */
 LINNET_API const struct linnet_search_stream *

@@ -48,7 +48,8 @@ static bool begin(const char *text) {
 /* Functions that return no status and destroy nothing. */
 static const char needing[] =
     "linnet_align_settings_default\nlinnet_alignment_jumps\nlinnet_alignment_phones\nlinnet_alignment_score\n"
-    "linnet_alignment_words\nlinnet_audio_num_input_channels\nlinnet_audio_input_rate\nlinnet_audio_seconds\n"
+    "linnet_alignment_words\nlinnet_audio_num_input_channels\nlinnet_audio_input_rate\nlinnet_audio_sample_"
+    "rate\nlinnet_audio_seconds\n"
     "linnet_audio_settings_default\nlinnet_augment_choose\nlinnet_band_settings_default\nlinnet_beam_num_hypotheses\n"
     "linnet_beam_memory_bytes\nlinnet_beam_reset\nlinnet_beam_settings_default\nlinnet_beam_num_stable_symbols\nlinnet_"
     "calibrate\n"
@@ -567,6 +568,9 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_stream_finish(NULL));
   REFUSES(linnet_recognizer_stream_result(NULL, (void *)&out));
   REFUSES(linnet_recognizer_stream_result(f.recognizer_stream, NULL));
+  REFUSES(linnet_recognizer_stream_run(NULL, (void *)&scratch, (void *)&out));
+  REFUSES(linnet_recognizer_stream_run(f.recognizer_stream, NULL, (void *)&out));
+  REFUSES(linnet_recognizer_stream_run(f.recognizer_stream, (void *)&scratch, NULL));
   REFUSES(linnet_recognizer_stream_run_file(NULL, "x", NULL, (void *)&out));
   REFUSES(linnet_recognizer_stream_run_file(f.recognizer_stream, NULL, NULL, (void *)&out));
   REFUSES(linnet_recognizer_stream_run_file(f.recognizer_stream, "x", NULL, NULL));

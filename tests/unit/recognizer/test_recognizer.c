@@ -543,6 +543,18 @@ static void test_file(const struct linnet_recognizer *recognizer) {
     CHECK(strcmp(expected, got) == 0, "file:\n%s\nsamples:\n%s", got, expected);
   }
   CHECK(linnet_recognizer_stream_run_file(stream, FOLDER "/nowhere", NULL, &result) == LINNET_ERROR_IO, "nowhere");
+  for (int wrong = 0; wrong < 2; wrong++) {
+    struct linnet_audio *open = NULL;
+    audio.sample_rate = wrong ? 8000 : 16000;
+    audio.raw_rate = 16000;
+    REQUIRE(linnet_audio_open(context, FOLDER "/speech.raw", &audio, &open) == LINNET_OK, "%s",
+            linnet_context_error(context));
+    const enum linnet_status status = linnet_recognizer_stream_run(stream, open, &result);
+    CHECK(wrong ? status == LINNET_ERROR_ARGUMENT && !result && strstr(linnet_context_error(context), "8000 samples")
+                : status == LINNET_OK && (describe(result, got), strcmp(expected, got) == 0),
+          "open audio: status %d: %s", (int)status, linnet_context_error(context));
+    linnet_audio_destroy(open);
+  }
   linnet_recognizer_stream_destroy(stream);
 }
 
