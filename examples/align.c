@@ -2,27 +2,8 @@
  * Prints a TextGrid for Praat. For another format of <linnet/output.h>, such as "json", change the name of the format.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <linnet/linnet.h>
-
-/* All log-posteriors of the recording. */
-struct rows {
-  float *values; /* (frames, symbols) */
-  size_t frames, symbols;
-};
-
-static int keep(void *user, const float *log_posteriors, size_t first, size_t frames) {
-  struct rows *rows = user;
-  float *grown = realloc(rows->values, (first + frames) * rows->symbols * sizeof *grown);
-  if (!grown)
-    return 1;
-  memcpy(grown + first * rows->symbols, log_posteriors, frames * rows->symbols * sizeof *grown);
-  rows->values = grown;
-  rows->frames = first + frames;
-  return 0;
-}
 
 static int write_piece(void *user, const char *text, size_t bytes) {
   return fwrite(text, 1, bytes, user) != bytes;
@@ -37,35 +18,20 @@ static enum linnet_status make_aligner(struct linnet_context *context, const str
                                     aligner);
 }
 
-/* The recording's posteriors, and its length in seconds. */
-static enum linnet_status hear(struct linnet_context *context, const struct linnet_recognizer *recognizer,
-                               const char *path, struct rows *rows, double *seconds) {
-  struct linnet_recognizer_stream *stream = NULL;
-  const struct linnet_result *result;
-  enum linnet_status status = linnet_recognizer_stream_create(context, recognizer, &stream);
-  if (status == LINNET_OK && (status = linnet_recognizer_stream_set_sink(stream, keep, rows)) == LINNET_OK &&
-      (status = linnet_recognizer_stream_run_file(stream, path, NULL, &result)) == LINNET_OK)
-    *seconds = result->seconds;
-  linnet_recognizer_stream_destroy(stream);
-  return status;
-}
-
 static enum linnet_status align(struct linnet_context *context, const struct linnet_recognizer *recognizer,
                                 const struct linnet_text_aligner *aligner, char **argv) {
-  const struct linnet_model *model = linnet_recognizer_model(recognizer);
   const struct linnet_output_format *format = linnet_output_format_find("textgrid");
-  struct rows rows = {.symbols = linnet_model_num_symbols(model)};
+  struct linnet_audio *audio = NULL;
   struct linnet_aligned_text *text = NULL;
   struct linnet_output output = {.size = sizeof output, .id = "recording"};
   enum linnet_status status = linnet_aligned_text_create(context, aligner, argv[4], "TEXT", &text);
-  if (status == LINNET_OK && (status = hear(context, recognizer, argv[3], &rows, &output.seconds)) == LINNET_OK)
-    status = linnet_aligned_text_align(text, rows.values, rows.frames, linnet_model_frame_seconds(model),
-                                       output.seconds, NULL);
+  if (status == LINNET_OK && (status = linnet_audio_open(context, argv[3], NULL, &audio)) == LINNET_OK)
+    status = linnet_recognizer_align(context, recognizer, audio, NULL, text, &output.seconds);
   if (status == LINNET_OK && (status = linnet_aligned_text_describe(text, &output)) == LINNET_OK &&
       (status = linnet_output_begin(format, write_piece, stdout)) == LINNET_OK)
     status = linnet_output_write(format, &output, write_piece, stdout);
   linnet_aligned_text_destroy(text);
-  free(rows.values);
+  linnet_audio_destroy(audio);
   return status;
 }
 

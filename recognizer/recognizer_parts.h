@@ -106,6 +106,22 @@ enum linnet_status linnet_recognizer_stream_create_in(struct linnet_context *con
                                                       struct linnet_recurrence_batch *batch,
                                                       struct linnet_recognizer_stream **stream);
 
+/* A stream of the posteriors that the search of the recognizer reads. */
+enum linnet_status linnet_recognizer_create_posteriors(struct linnet_context *context,
+                                                       const struct linnet_recognizer *recognizer,
+                                                       struct linnet_recurrence_batch *batch,
+                                                       struct linnet_stream **stream);
+
+/* LINNET_ERROR_ARGUMENT if the audio does not have the sample rate of the model. */
+enum linnet_status linnet_recognizer_check_rate(struct linnet_context *context,
+                                                const struct linnet_recognizer *recognizer,
+                                                const struct linnet_audio *audio);
+
+/* Passes all samples of the audio to accept(user, ...), whose failure ends the call. */
+typedef enum linnet_status (*linnet_accept_samples_fn)(void *user, const float *samples, size_t n);
+enum linnet_status linnet_feed_audio(struct linnet_context *context, struct linnet_audio *audio,
+                                     linnet_accept_samples_fn accept, void *user);
+
 /* The batch that the stream was created with. */
 const struct linnet_recurrence_batch *linnet_recognizer_stream_batch(const struct linnet_recognizer_stream *stream);
 

@@ -297,34 +297,49 @@ enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stre
   return note(s, finish(s));
 }
 
-static double rate_of(const struct linnet_recognizer_stream *s) {
+static double rate_of(const struct linnet_recognizer *recognizer) {
   struct linnet_feature_config features;
-  linnet_model_features(s->recognizer->model, &features);
+  linnet_model_features(recognizer->model, &features);
   return features.fbank.sample_rate;
 }
 
-static enum linnet_status feed(struct linnet_recognizer_stream *s, struct linnet_audio *audio, float *samples) {
-  for (;;) {
+enum linnet_status linnet_recognizer_check_rate(struct linnet_context *context,
+                                                const struct linnet_recognizer *recognizer,
+                                                const struct linnet_audio *audio) {
+  if (linnet_audio_sample_rate(audio) == rate_of(recognizer))
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                     "the audio has %g samples a second, but the model expects %g: set sample_rate when you open it",
+                     linnet_audio_sample_rate(audio), rate_of(recognizer));
+}
+
+enum linnet_status linnet_feed_audio(struct linnet_context *context, struct linnet_audio *audio,
+                                     linnet_accept_samples_fn accept, void *user) {
+  float *samples = linnet_alloc(context, READ_SAMPLES, sizeof *samples);
+  enum linnet_status reading = LINNET_OK, accepting = LINNET_OK;
+  if (!samples)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %d samples", (int)READ_SAMPLES);
+  while (reading == LINNET_OK && accepting == LINNET_OK) {
     size_t count = 0;
-    enum linnet_status status = linnet_audio_read(audio, samples, READ_SAMPLES, &count);
-    if (status == LINNET_OK || status == LINNET_END)
-      LINNET_TRY(linnet_recognizer_stream_accept(s, samples, count));
-    if (status == LINNET_END)
-      return linnet_recognizer_stream_finish(s);
-    LINNET_TRY(status);
+    reading = linnet_audio_read(audio, samples, READ_SAMPLES, &count);
+    if (reading == LINNET_OK || reading == LINNET_END)
+      accepting = accept(user, samples, count);
   }
+  linnet_free(context, samples);
+  return accepting == LINNET_OK && reading != LINNET_END ? reading : accepting;
+}
+
+static enum linnet_status accept_samples(void *user, const float *samples, size_t n) {
+  return linnet_recognizer_stream_accept(user, samples, n);
 }
 
 /* The audio from where it is to its end, as one segment. */
 static enum linnet_status run(struct linnet_recognizer_stream *s, struct linnet_audio *audio,
                               const struct linnet_result **result) {
-  float *samples = linnet_alloc(s->context, READ_SAMPLES, sizeof *samples);
-  if (!samples)
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %d samples", (int)READ_SAMPLES);
   s->whole = true;
-  enum linnet_status status = note(s, feed(s, audio, samples));
-  linnet_free(s->context, samples);
-  return status == LINNET_OK ? linnet_recognizer_stream_result(s, result) : status;
+  LINNET_TRY(note(s, linnet_feed_audio(s->context, audio, accept_samples, s)));
+  LINNET_TRY(linnet_recognizer_stream_finish(s));
+  return linnet_recognizer_stream_result(s, result);
 }
 
 enum linnet_status linnet_recognizer_stream_run(struct linnet_recognizer_stream *s, struct linnet_audio *audio,
@@ -335,11 +350,7 @@ enum linnet_status linnet_recognizer_stream_run(struct linnet_recognizer_stream 
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_stream_run: an argument is NULL");
   linnet_recognizer_stream_reset(s);
-  if (linnet_audio_sample_rate(audio) != rate_of(s))
-    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_recognizer_stream_run: the audio has %g samples a second, but the model expects %g: set "
-                       "sample_rate when you open it",
-                       linnet_audio_sample_rate(audio), rate_of(s));
+  LINNET_TRY(linnet_recognizer_check_rate(s->context, s->recognizer, audio));
   return run(s, audio, result);
 }
 
@@ -355,7 +366,7 @@ enum linnet_status linnet_recognizer_stream_run_file(struct linnet_recognizer_st
                        "linnet_recognizer_stream_run_file: an argument is NULL");
   linnet_recognizer_stream_reset(s);
   LINNET_TRY(LINNET_READ_SETTINGS(s->context, audio, given, &settings));
-  settings.sample_rate = rate_of(s);
+  settings.sample_rate = rate_of(s->recognizer);
   LINNET_TRY(linnet_audio_open(s->context, path, &settings, &audio));
   enum linnet_status status = run(s, audio, result);
   linnet_audio_destroy(audio);
@@ -456,6 +467,22 @@ enum linnet_status linnet_recognizer_stream_create(struct linnet_context *contex
   return linnet_recognizer_stream_create_in(context, recognizer, NULL, stream);
 }
 
+enum linnet_status linnet_recognizer_create_posteriors(struct linnet_context *context,
+                                                       const struct linnet_recognizer *recognizer,
+                                                       struct linnet_recurrence_batch *batch,
+                                                       struct linnet_stream **stream) {
+  LINNET_TRY(linnet_stream_create_in(context, recognizer->model, batch, stream));
+  enum linnet_status status =
+      linnet_stream_set_silence(*stream, &recognizer->lengths.max_silence, &recognizer->lengths.edge_silence);
+  if (status == LINNET_OK && recognizer->ensemble.model)
+    status = linnet_stream_set_ensemble(*stream, &recognizer->ensemble);
+  if (status == LINNET_OK)
+    return LINNET_OK;
+  linnet_stream_destroy(*stream);
+  *stream = NULL;
+  return status;
+}
+
 enum linnet_status linnet_recognizer_stream_create_in(struct linnet_context *context,
                                                       const struct linnet_recognizer *recognizer,
                                                       struct linnet_recurrence_batch *batch,
@@ -466,11 +493,7 @@ enum linnet_status linnet_recognizer_stream_create_in(struct linnet_context *con
   s->context = context;
   s->recognizer = recognizer;
   s->batch = batch;
-  enum linnet_status status = linnet_stream_create_in(context, recognizer->model, batch, &s->audio);
-  if (status == LINNET_OK)
-    status = linnet_stream_set_silence(s->audio, &recognizer->lengths.max_silence, &recognizer->lengths.edge_silence);
-  if (status == LINNET_OK && recognizer->ensemble.model)
-    status = linnet_stream_set_ensemble(s->audio, &recognizer->ensemble);
+  enum linnet_status status = linnet_recognizer_create_posteriors(context, recognizer, batch, &s->audio);
   if (status == LINNET_OK)
     status = linnet_search_stream_create(context, recognizer->search, &s->search);
   if (status == LINNET_OK)

@@ -149,6 +149,16 @@ LINNET_API enum linnet_status linnet_recognizer_load_aligner(struct linnet_conte
                                                              const struct linnet_text_aligner_settings *settings,
                                                              struct linnet_text_aligner **aligner);
 
+/* Aligns a text of such an aligner to audio that is open (audio.h), from where it is to its end: computes the
+ * posteriors of the recognizer, without its search, and calls linnet_aligned_text_align with `settings` (may be NULL).
+ * The sample rate of the audio must be that of the model. *seconds becomes its length. Memory grows with the length, by
+ * about 4 bytes for each symbol of each row of posteriors. */
+LINNET_API enum linnet_status linnet_recognizer_align(struct linnet_context *context,
+                                                      const struct linnet_recognizer *recognizer,
+                                                      struct linnet_audio *audio,
+                                                      const struct linnet_align_settings *settings,
+                                                      struct linnet_aligned_text *text, double *seconds);
+
 /* --- settings from a file ---------------------------------------------------------------------------------------- */
 
 /* The settings of a file in the form that linnet_recognizer_load reads, for programs that change some of them before

@@ -555,6 +555,11 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_load(NULL, "x", (void *)&out));
   REFUSES(linnet_recognizer_load(f.context, NULL, (void *)&out));
   REFUSES(linnet_recognizer_load(f.context, "x", NULL));
+  REFUSES(linnet_recognizer_align(NULL, f.recognizer, (void *)&scratch, NULL, (void *)&scratch, (void *)&scratch));
+  REFUSES(linnet_recognizer_align(f.context, NULL, (void *)&scratch, NULL, (void *)&scratch, (void *)&scratch));
+  REFUSES(linnet_recognizer_align(f.context, f.recognizer, NULL, NULL, (void *)&scratch, (void *)&scratch));
+  REFUSES(linnet_recognizer_align(f.context, f.recognizer, (void *)&scratch, NULL, NULL, (void *)&scratch));
+  REFUSES(linnet_recognizer_align(f.context, f.recognizer, (void *)&scratch, NULL, (void *)&scratch, NULL));
   REFUSES(linnet_recognizer_load_aligner(NULL, f.recognizer, "x", NULL, (void *)&out));
   REFUSES(linnet_recognizer_load_aligner(f.context, NULL, "x", NULL, (void *)&out));
   REFUSES(linnet_recognizer_load_aligner(f.context, f.recognizer, "x", NULL, NULL));

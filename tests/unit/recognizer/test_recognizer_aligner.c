@@ -1,6 +1,7 @@
 /* Aligners with the pronunciations of a recognizer: those of the models that ship; lexicon, g2p model and rules that
- * the settings name or that lie in the folder; what is missing is refused. */
+ * the settings name or that lie in the folder; what is missing is refused. A recording that is aligned. */
 #include <limits.h>
+#include <math.h>
 
 #include <linnet/recognizer.h>
 
@@ -98,6 +99,93 @@ static void test_refused(const struct linnet_recognizer *recognizer) {
   check_refused(recognizer, FOLDER "/empty", LINNET_ERROR_IO, "the path of its lexicon is too long");
 }
 
+/* --- a recording -------------------------------------------------------------------------------------------------- */
+
+enum { LENGTH = 24000, MAX_FRAMES = 400, MAX_SYMBOLS = 16 };
+
+static struct {
+  float values[MAX_FRAMES][MAX_SYMBOLS];
+  size_t frames;
+} rows;
+
+static int keep_rows(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  const size_t symbols = *(const size_t *)user;
+  REQUIRE(first + frames <= MAX_FRAMES && symbols <= MAX_SYMBOLS, "%zu frames of %zu symbols", first + frames, symbols);
+  memcpy((float *)rows.values + first * symbols, log_posteriors, frames * symbols * sizeof *log_posteriors);
+  rows.frames = first + frames;
+  return 0;
+}
+
+static struct linnet_audio *open_audio(const int16_t *samples, double rate) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  settings.raw_rate = 16000;
+  settings.sample_rate = rate;
+  REQUIRE(linnet_audio_open_memory(context, samples, LENGTH * sizeof *samples, &settings, &audio) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  return audio;
+}
+
+/* The same by the posteriors of a stream of the recognizer. */
+static double align_by_rows(const struct linnet_recognizer *recognizer, struct linnet_audio *audio,
+                            struct linnet_aligned_text *text) {
+  const struct linnet_model *model = linnet_recognizer_model(recognizer);
+  size_t symbols = linnet_model_num_symbols(model);
+  struct linnet_recognizer_stream *stream = NULL;
+  const struct linnet_result *result = NULL;
+  REQUIRE(linnet_recognizer_stream_create(context, recognizer, &stream) == LINNET_OK &&
+              linnet_recognizer_stream_set_sink(stream, keep_rows, &symbols) == LINNET_OK &&
+              linnet_recognizer_stream_run(stream, audio, &result) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  const double seconds = result->seconds;
+  CHECK(linnet_aligned_text_align(text, (float *)rows.values, rows.frames, linnet_model_frame_seconds(model), seconds,
+                                  NULL) == LINNET_OK,
+        "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+  return seconds;
+}
+
+static void describe_words(const struct linnet_aligned_text *text, double seconds, char described[256]) {
+  struct linnet_output output = {.size = sizeof output};
+  REQUIRE(linnet_aligned_text_describe(text, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  int at = snprintf(described, 256, "%.6f s:", seconds);
+  for (size_t i = 0; i < output.num_words; i++)
+    at += snprintf(described + at, 256 - (size_t)at, " %s %.6f %.6f %.6f", output.words[i].text, output.words[i].start,
+                   output.words[i].end, (double)output.words[i].confidence);
+}
+
+/* linnet_recognizer_align gives what the posteriors of a stream give. */
+static void test_recording(const struct linnet_recognizer *recognizer) {
+  static int16_t samples[LENGTH];
+  struct linnet_text_aligner *aligner = NULL;
+  struct linnet_aligned_text *text = NULL;
+  char expected[256], got[256];
+  double seconds = 0;
+  for (int i = 0; i < LENGTH; i++)
+    samples[i] = (int16_t)(6000 * sin(i * (0.05 + 0.03 * (i / 4000))));
+  REQUIRE(linnet_recognizer_load_aligner(context, recognizer, FOLDER, NULL, &aligner) == LINNET_OK &&
+              linnet_aligned_text_create(context, aligner, "ab ab", "text", &text) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  struct linnet_audio *audio = open_audio(samples, 16000);
+  describe_words(text, align_by_rows(recognizer, audio, text), expected);
+  linnet_audio_destroy(audio);
+  audio = open_audio(samples, 16000);
+  CHECK(linnet_recognizer_align(context, recognizer, audio, NULL, text, &seconds) == LINNET_OK, "%s",
+        linnet_context_error(context));
+  linnet_audio_destroy(audio);
+  describe_words(text, seconds, got);
+  CHECK(strcmp(expected, got) == 0, "%s, by the posteriors %s", got, expected);
+  audio = open_audio(samples, 8000);
+  CHECK(linnet_recognizer_align(context, recognizer, audio, NULL, text, &seconds) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "8000 samples a second"),
+        "%s", linnet_context_error(context));
+  linnet_audio_destroy(audio);
+  linnet_aligned_text_destroy(text);
+  linnet_text_aligner_destroy(aligner);
+}
+
 int main(void) {
   context = test_context();
   REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
@@ -105,6 +193,7 @@ int main(void) {
   REQUIRE(write_recognizer_model(FOLDER "/../aligner_model.safetensors", true), "no model");
   struct linnet_recognizer *recognizer = phone_recognizer(FOLDER "/../aligner_model.safetensors");
   test_folder(recognizer);
+  test_recording(recognizer);
   test_refused(recognizer);
   linnet_recognizer_destroy(recognizer);
   linnet_context_destroy(context);
