@@ -22,8 +22,8 @@ struct linnet_endpoint_rule {
   int word;       /* 1: the best hypothesis must end with a complete word; other searches than for words ignore it */
   double silence; /* minimum seconds since the last symbol */
   double quiet;   /* minimum seconds since the last frame with the level of speech */
-  double length; /* minimum seconds since the start of the segment. A rule of this alone cuts where that is, also inside
-                    a word */
+  double length;  /* minimum seconds since the start of the segment; a rule with no other minimum ends the segment at
+                     this time, even inside a word */
 };
 
 #define LINNET_ENDPOINT_MAX_RULES 16

@@ -13,7 +13,7 @@
  * callbacks, and those that have no defaults but may grow, begin with `size`, too; the program sets it to their sizeof.
  * Structures without `size`, such as linnet_source, linnet_span and the elements of arrays, get no new members within a
  * soname. Members are called num_...; a parameter that receives the number of elements of a returned array is called
- * `count`. A function that fails sets the pointers that it should give, such as that to a new object, to NULL. */
+ * `count`. A function that fails sets its output pointers, such as that to a new object, to NULL. */
 #ifndef LINNET_LINNET_H
 #define LINNET_LINNET_H
 

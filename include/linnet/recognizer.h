@@ -142,17 +142,18 @@ LINNET_API void linnet_recognizer_destroy(struct linnet_recognizer *recognizer);
  * only what `settings` names, as for texts of phones. The emission delay is always that of `recognizer`. The context
  * must outlive the aligner.
  *
- * LINNET_ERROR_IO if there is nothing at `path`; LINNET_ERROR_ARGUMENT if there are neither lexicon nor g2p. */
+ * LINNET_ERROR_IO if there is nothing at `path`; LINNET_ERROR_ARGUMENT if `path` is not NULL and there is neither a
+ * lexicon nor a g2p. */
 LINNET_API enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context,
                                                              const struct linnet_recognizer *recognizer,
                                                              const char *path,
                                                              const struct linnet_text_aligner_settings *settings,
                                                              struct linnet_text_aligner **aligner);
 
-/* Aligns a text of such an aligner to audio that is open (audio.h), from where it is to its end: computes the
- * posteriors of the recognizer, without its search, and calls linnet_aligned_text_align with `settings` (may be NULL).
- * The sample rate of the audio must be that of the model. *seconds becomes its length. Memory grows with the length, by
- * about 4 bytes for each symbol of each row of posteriors. */
+/* Aligns `text`, made by such an aligner, to the rest of open audio (audio.h): computes the posteriors of the
+ * recognizer, without its search, and calls linnet_aligned_text_align with `settings` (may be NULL).
+ * LINNET_ERROR_ARGUMENT if the sample rate is not the model's. *seconds becomes the length of the audio. Memory grows
+ * with it, by about 4 bytes for each symbol of each row of posteriors. */
 LINNET_API enum linnet_status linnet_recognizer_align(struct linnet_context *context,
                                                       const struct linnet_recognizer *recognizer,
                                                       struct linnet_audio *audio,
@@ -201,13 +202,13 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
                                                               const struct linnet_recognizer *recognizer,
                                                               struct linnet_recognizer_stream **stream);
 
-/* Receives results. It is called by linnet_recognizer_stream_accept, ..._accept_features, ..._finish and ..._run_file
- * and by linnet_recognizer_batch_step, in the thread that called them: whenever the words of the best alternative
- * change (its phones, if there are no words), and once when the result is final. With endpoints each segment has its
- * final result. A segment in which nothing was recognised has one only if the last partial result that the hook got of
- * it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the call; the texts of
- * its words and phones live as long as the recognizer. If the hook returns non-zero, the function that called it fails
- * with LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
+/* Receives results. It is called by linnet_recognizer_stream_accept, ..._accept_features, ..._finish, ..._run and
+ * ..._run_file, and by linnet_recognizer_batch_step, in the thread that called them: whenever the words of the best
+ * alternative change (its phones, if there are no words), and once when the result is final. With endpoints each
+ * segment has its final result. A segment in which nothing was recognised has one only if the last partial result that
+ * the hook got of it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the
+ * call; the texts of its words and phones live as long as the recognizer. If the hook returns non-zero, the function
+ * that called it fails with LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
 typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 
 /* Sets the hook; NULL removes it. */
@@ -325,7 +326,7 @@ LINNET_API enum linnet_status linnet_recognizer_batch_open(struct linnet_recogni
 /* Gives the samples of `count` inputs to their streams and sets their status. Streams of the batch that have no audio
  * may be missing; each may be there once. A stream that fails does not keep the others from their audio: the result is
  * LINNET_OK, or the status of the input that failed first, whose error sentence the context then has. A stream
- * that failed for another reason than its input has LINNET_ERROR_STATE in later steps until it is reset.
+ * that failed for a reason other than its input has LINNET_ERROR_STATE in later steps until it is reset.
  * LINNET_ERROR_ARGUMENT for NULL, for a stream of another batch and for one that is there twice: then no stream has
  * taken samples, and all inputs have this status. */
 LINNET_API enum linnet_status linnet_recognizer_batch_step(struct linnet_recognizer_batch *batch,

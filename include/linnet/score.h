@@ -179,9 +179,9 @@ struct linnet_interval {
 
 /* The 95 % interval of the error rate by the bootstrap (Bisani and Ney 2004): each of `resamples` samples (1 to 10^6;
  * 1000 is usual) draws as many units as the corpus has, with replacement. Random numbers come from Philox, so that the
- * same seed and the same utterances give the same interval on every machine. Samples without reference tokens do not
- * count (NaN if all are); LINNET_ERROR_STATE if all references are empty. For LINNET_BOOTSTRAP_SPEAKER each utterance
- * must have a speaker. */
+ * same seed and the same utterances give the same interval on every machine. Samples without reference tokens are
+ * left out; the bounds are NaN if no sample is left. LINNET_ERROR_STATE if all references are empty. For
+ * LINNET_BOOTSTRAP_SPEAKER each utterance must have a speaker. */
 LINNET_API enum linnet_status linnet_scorer_bootstrap(struct linnet_scorer *scorer, enum linnet_bootstrap_unit unit,
                                                       size_t resamples, uint64_t seed,
                                                       struct linnet_interval *interval);
