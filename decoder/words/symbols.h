@@ -16,7 +16,7 @@ enum linnet_status linnet_symbols_copy(struct linnet_context *context, const str
 /* The name of the file that a lexicon was read from, and what helps if it lacks words. */
 const char *linnet_lexicon_name(const struct linnet_lexicon *lexicon);
 #define LINNET_LEXICON_REMEDY                                                                                          \
-  "'linnet g2p --model G2P --complete LEXICON --text TEXT --output NEW' adds the words of lines 'ID WORD WORD ...'"
+  "'linnet g2p --model G2P --complete LEXICON --words TEXT --output NEW' adds the words of a text"
 
 /* Adds a pronunciation of a new word, or one more of the word that was added last; to one that the word has, the
  * probability is added. *index gets the index of the word. Only before anything reads the lexicon. After a failure it

@@ -105,6 +105,10 @@ check 0 '0 words added' "$linnet" g2p --model m --complete new.dict --text <(ech
 { cat weighted.dict && "$linnet" g2p --model m photap; } > mixed.dict
 check 1 "'linnet g2p --complete' adds words with probabilities" \
 	"$linnet" g2p --model m --complete mixed.dict --text <(echo 'u1 tata') --output newer.dict
+check 0 '2 words added' "$linnet" g2p --model m --complete words.dict --words <(echo 'tap photap fix gaphat') --output new.dict
+check 0 '0 words added' "$linnet" g2p --model m --complete new.dict --words <(echo 'PHOTAP') --text <(echo 'photap gaphat') \
+	--output newer.dict
+check 1 'no-such-file: cannot be read: No such file' "$linnet" g2p --model m --complete words.dict --words no-such-file --output x
 check 1 'no-such-file: No such file' "$linnet" g2p --model m --complete words.dict --text no-such-file --output x
 [[ ! -e x ]] || fail 'a lexicon was written without transcripts'
 

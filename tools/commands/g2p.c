@@ -151,7 +151,8 @@ static bool run_model(struct linnet_context *context, const char **words, size_t
   if (options.test)
     good = run_test(context, g2p);
   else if (options.complete)
-    good = g2p_complete(context, g2p, options.complete, options.text, options.output);
+    good =
+        g2p_complete(context, g2p, options.complete, &(struct g2p_words){options.text, options.words}, options.output);
   else if (options.words || count == 0)
     good = pronounce_file(context, g2p, options.words ? options.words : "-");
   for (size_t i = 0; good && i < count; i++)
@@ -169,7 +170,7 @@ static bool has_training_options(void) {
 
 static int check_options(const char **words, size_t count) {
   (void)words;
-  int tasks = !!options.test + !!options.complete + (options.words || count > 0);
+  int tasks = !!options.test + !!options.complete + ((options.words && !options.complete) || count > 0);
   if (!options.train == !options.model)
     return tool_usage("give one of --train LEXICON, which makes a model, and --model FILE, which uses one");
   if (options.train && tasks > 0)
@@ -184,8 +185,9 @@ static int check_options(const char **words, size_t count) {
     return tool_usage("--train: name the model's file with --output FILE");
   if (tasks > 1)
     return tool_usage("only one of words, --test and --complete");
-  if (options.complete && (!options.text || !options.output))
-    return tool_usage("--complete: name transcripts with --text FILE and the new lexicon with --output FILE");
+  if (options.complete && ((!options.text && !options.words) || !options.output))
+    return tool_usage("--complete: name transcripts with --text FILE or a text with --words FILE, and the new lexicon "
+                      "with --output FILE");
   if (options.nbest < 1 || options.nbest > LINNET_G2P_MAX_NBEST)
     return tool_usage("--nbest %d: must be 1 to %d", options.nbest, LINNET_G2P_MAX_NBEST);
   if (options.hold_out < 0 || options.hold_out == 1)
@@ -212,7 +214,7 @@ int tool_g2p(int argc, const char **argv) {
        "train without every Nth word, and test on these words (default: use all words)", "N"},
       {"model", 'm', TOOL_INPUT, &options.model, 0, "use this model (required without --train)", "FILE"},
       {"words", 'w', TOOL_INPUT, &options.words, 0,
-       "file of words to pronounce (default: the arguments, else standard input)", "FILE"},
+       "file of words to pronounce, or to add by --complete (default: the arguments, else standard input)", "FILE"},
       {"nbest", 0, POPT_ARG_INT, &options.nbest, 0, "number of pronunciations per word (default 1)", "N"},
       {"scores", 0, POPT_ARG_NONE, &options.scores, 0, "print the probability of each pronunciation, too (default: no)",
        NULL},
@@ -220,9 +222,9 @@ int tool_g2p(int argc, const char **argv) {
        "print error rates on the words of this lexicon (default: pronounce words)", "LEXICON"},
       /* --output may replace this lexicon: its words are kept. */
       {"complete", 0, POPT_ARG_STRING, &options.complete, 0,
-       "write this lexicon with the words of --text that it lacks (default: pronounce words)", "LEXICON"},
+       "write this lexicon with the words of --text and --words that it lacks (default: pronounce words)", "LEXICON"},
       {"text", 't', TOOL_INPUT, &options.text, 0,
-       "with --complete: transcripts, lines 'ID WORD WORD ...' (required there)", "FILE"},
+       "with --complete: transcripts, lines 'ID WORD WORD ...' (default: none)", "FILE"},
       {"keep-stress", 0, POPT_ARG_NONE, &options.stress, 0, "keep the stress digits of phones (default: drop them)",
        NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},

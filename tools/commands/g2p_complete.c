@@ -1,4 +1,4 @@
-/* Completes a lexicon with the words of transcripts. */
+/* Completes a lexicon with the words of transcripts and texts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 #include "g2p_tasks.h"
 
-enum { SHOWN = 10 };
+enum { SHOWN = 10, MAX_BYTES = 1 << 28 };
 
 struct completion {
   struct linnet_context *context;
@@ -36,28 +36,42 @@ static bool list_word(struct completion *c, const char *word) {
   return good;
 }
 
-static bool list_words(struct completion *c, const struct linnet_lexicon *lexicon,
-                       const struct linnet_transcripts *text) {
-  for (size_t i = 0; i < linnet_transcripts_num_utterances(text); i++) {
-    size_t count;
-    const char *const *words = linnet_transcripts_tokens(text, i, &count);
-    for (size_t k = 0; k < count; k++)
-      if (linnet_lexicon_find(lexicon, words[k]) == LINNET_NOT_FOUND && !list_word(c, words[k]))
-        return false;
-  }
-  return true;
+static bool list_missing(struct completion *c, const struct linnet_lexicon *lexicon, const char *word) {
+  return linnet_lexicon_find(lexicon, word) != LINNET_NOT_FOUND || list_word(c, word);
 }
 
-static bool find_words(struct completion *c, const struct linnet_lexicon *lexicon, const char *path) {
+static bool list_transcripts(struct completion *c, const struct linnet_lexicon *lexicon, const char *path) {
   struct linnet_transcripts *text = NULL;
-  bool good = linnet_symbols_create(c->context, NULL, 0, &c->words) == LINNET_OK &&
-              linnet_symbols_create(c->context, NULL, 0, &c->folded) == LINNET_OK &&
-              linnet_transcripts_load(c->context, path, &text) == LINNET_OK;
+  bool good = linnet_transcripts_load(c->context, path, &text) == LINNET_OK;
   if (!good)
     tool_fail_context(c->context);
-  good = good && list_words(c, lexicon, text);
+  for (size_t i = 0; good && i < linnet_transcripts_num_utterances(text); i++) {
+    size_t count;
+    const char *const *words = linnet_transcripts_tokens(text, i, &count);
+    for (size_t k = 0; good && k < count; k++)
+      good = list_missing(c, lexicon, words[k]);
+  }
   linnet_transcripts_destroy(text);
   return good;
+}
+
+static bool list_file(struct completion *c, const struct linnet_lexicon *lexicon, const char *path) {
+  size_t bytes;
+  char *text = tool_read_file(path, MAX_BYTES, &bytes), *rest = NULL;
+  bool good = text != NULL;
+  for (char *word = text ? strtok_r(text, " \t\r\n\v\f", &rest) : NULL; good && word;
+       word = strtok_r(NULL, " \t\r\n\v\f", &rest))
+    good = list_missing(c, lexicon, word);
+  free(text);
+  return good;
+}
+
+static bool find_words(struct completion *c, const struct linnet_lexicon *lexicon, const struct g2p_words *words) {
+  if (linnet_symbols_create(c->context, NULL, 0, &c->words) != LINNET_OK ||
+      linnet_symbols_create(c->context, NULL, 0, &c->folded) != LINNET_OK)
+    return tool_fail_context(c->context) == TOOL_OK;
+  return (!words->transcripts || list_transcripts(c, lexicon, words->transcripts)) &&
+         (!words->text || list_file(c, lexicon, words->text));
 }
 
 /* --- lexicons ---------------------------------------------------------------------------------------------------- */
@@ -138,11 +152,11 @@ static bool write_lexicon(struct completion *c, const char *path, const char *ou
   return good;
 }
 
-bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path, const char *text,
-                  const char *output) {
+bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path,
+                  const struct g2p_words *words, const char *output) {
   struct completion c = {.context = context, .g2p = g2p};
   struct linnet_lexicon *lexicon = g2p_open_lexicon(context, path, false);
-  bool good = lexicon && find_words(&c, lexicon, text);
+  bool good = lexicon && find_words(&c, lexicon, words);
   if (good) {
     c.probabilities = linnet_lexicon_has_probabilities(lexicon);
     compare_phones(&c, lexicon);

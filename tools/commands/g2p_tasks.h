@@ -15,9 +15,14 @@ struct linnet_lexicon *g2p_open_lexicon(struct linnet_context *context, const ch
 bool g2p_measure(struct linnet_context *context, const struct linnet_g2p *g2p, const struct linnet_lexicon *lexicon,
                  size_t every, size_t nbest);
 
-/* Copies the lexicon at `path` to `output` and appends the best pronunciations of the words that occur in the
- * transcripts but not in the lexicon. */
-bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path, const char *text,
-                  const char *output);
+/* Files of words; NULL: none. */
+struct g2p_words {
+  const char *transcripts; /* lines "ID WORD WORD ..." */
+  const char *text;        /* words, separated by white space */
+};
+
+/* Copies the lexicon at `path` to `output` and appends the best pronunciations of the words that it lacks. */
+bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path,
+                  const struct g2p_words *words, const char *output);
 
 #endif
