@@ -62,9 +62,10 @@ static bool is_epoch(const char *name, size_t length) {
   return digits > 0 && strncmp(number + digits, end, sizeof end - 1) == 0 && before + sizeof end - 1 == length;
 }
 
-/* Whether a name is that of a temporary file of a process that was killed while it wrote a file of the trainer. */
+/* Whether a name is that of a temporary file of a process that was killed while it wrote a file of the trainer, or the
+ * configuration that `linnet train` puts beside them. */
 static bool is_temporary(const char *name) {
-  static const char *const own[] = {CHECKPOINT, BEST_MODEL};
+  static const char *const own[] = {CHECKPOINT, BEST_MODEL, "config.json"};
   const size_t length = linnet_output_file_temporary_length(name);
   for (size_t i = 0; length > 0 && i < sizeof own / sizeof *own; i++)
     if (strlen(own[i]) == length && strncmp(name, own[i], length) == 0)

@@ -44,7 +44,7 @@ for ((wait = 30; ; wait += 30)); do
   kill -KILL $process 2> /dev/null || true
   wait $process 2> /dev/null && break
   kills=$((kills + 1))
-  touch killed/checkpoint.safetensors.tmp.1 killed/epoch-002.safetensors.tmp.1
+  touch killed/{checkpoint.safetensors,epoch-002.safetensors,config.json}.tmp.1
 done
 echo "killed $kills times"
 compare killed
