@@ -184,7 +184,7 @@ static void append_phones(struct linnet_search_stream *s, const struct linnet_se
         make_span(s, s->search->names[segments[i].symbol], segments[i].start, segments[i].end, segments[i].confidence);
 }
 
-/* Token n is word n - 1 of the lexicon; the token behind all words is that of unknown words. */
+/* Token n is word n - 1 of the lexicon; the token after those is that of unknown words. */
 static bool is_guessed(const struct linnet_search *search, unsigned token) {
   return token > search->num_read_words && token <= linnet_lexicon_num_words(search->vocabulary.lexicon);
 }

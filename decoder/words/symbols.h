@@ -19,9 +19,8 @@ const char *linnet_lexicon_name(const struct linnet_lexicon *lexicon);
   "'linnet g2p --model G2P --complete LEXICON --words TEXT --output NEW' adds the words of a text"
 
 /* Adds a pronunciation of a new word, or one more of the word that was added last; to one that the word has, the
- * probability is added. *index gets the index of the word. Only before anything reads the lexicon. After a failure it
- * can only be destroyed.
- */
+ * probability is added. *index gets the index of the word. Call it only before anything reads the lexicon.
+ * After a failure the lexicon can only be destroyed. */
 enum linnet_status linnet_lexicon_add(struct linnet_lexicon *lexicon, const char *word, const int *labels, size_t count,
                                       float probability, size_t *index);
 

@@ -48,7 +48,7 @@ enum linnet_status linnet_ogg_find_end(struct linnet_bytes *bytes, enum linnet_o
 
 /* --- MP3 ---------------------------------------------------------------------------------------------------------- */
 
-/* Where the first frame begins, behind a tag of ID3v2, whose size has 7 bits per byte. */
+/* Where the first frame begins: after a tag of ID3v2, whose size has 7 bits per byte. */
 static int64_t first_frame(struct linnet_bytes *bytes) {
   enum { TAG_HEADER = 10 };
   unsigned char head[TAG_HEADER];

@@ -34,7 +34,7 @@ struct linnet_decoder {
   SNDFILE *file;
   SF_INFO info;
   int64_t present;  /* bytes of samples in a WAV whose header announces more */
-  int64_t missing;  /* bytes that the header announces behind the end of the file */
+  int64_t missing;  /* bytes that the header announces and the file lacks */
   int64_t position; /* of the next frame */
   enum linnet_ogg_end ogg_end;
   bool warned;
@@ -295,7 +295,7 @@ static bool has_length(const struct linnet_decoder *decoder) {
   return decoder->info.frames > 0 && decoder->info.frames < SF_COUNT_MAX;
 }
 
-/* Tags behind a FLAC are an error for libFLAC. */
+/* libFLAC reports tags after the audio as an error. */
 static bool has_error(const struct linnet_decoder *decoder) {
   return sf_error(decoder->file) != SF_ERR_NO_ERROR &&
          !(has_length(decoder) && decoder->position >= decoder->info.frames);

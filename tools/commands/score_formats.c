@@ -42,7 +42,7 @@ static struct line divide(const char *text, const char *end) {
   return line;
 }
 
-/* Moves *text behind the next line that holds something; false at the end. */
+/* Reads the next line that is not blank, and moves *text to the line after it; false at the end. */
 static bool next_line(const char **text, struct line *line) {
   while (**text) {
     const char *start = *text, *end = start + strcspn(start, "\n");

@@ -49,8 +49,8 @@ static bool may_be_equal(const struct linnet_score_pair *pair) {
          (!is_ascii(pair->reference) && !is_ascii(pair->hypothesis));
 }
 
-/* Whether it is worth aligning again: a tenth of the substitutions may be equal but for case. If all tokens differ, an
- * insertion shifts the alignment behind it, so few pairs may be equal but for case. */
+/* Whether it is worth aligning again: a tenth of the substitutions may be equal but for case. A tenth is enough,
+ * because the alignment cannot find the pairs that belong together if all tokens differ. */
 static bool is_suspicious(const struct linnet_confusion *list, size_t count, size_t substitutions) {
   size_t cases = 0;
   for (size_t i = 0; i < count; i++)

@@ -250,16 +250,16 @@ static bool are_numbered(const char *a, const char *b) {
   }
 }
 
-/* The word of the command line behind the value of an option that is a word by itself; NULL: none. */
-static const char *word_behind(const char *const *words, const char *value) {
+/* The value of an option may be a word by itself: then the next word of the command line; NULL: none. */
+static const char *next_word(const char *const *words, const char *value) {
   for (size_t i = 1; words[0] && words[i]; i++)
     if (words[i - 1][0] == '-' && strcmp(words[i], value) == 0)
       return words[i + 1];
   return NULL;
 }
 
-/* The shell replaces "--output *.wav" by "--output 1.wav 2.wav": then the first input is the output, and the second one
- * stands behind it. It does not replace "--output=*.wav". */
+/* The shell replaces "--output *.wav" by "--output 1.wav 2.wav": then the first input becomes the output, and the next
+ * word is the second input. The shell does not replace "--output=*.wav". */
 static bool check_pattern(const struct output *output, const char *const *words) {
   if (!output->exists)
     return true;
@@ -267,7 +267,7 @@ static bool check_pattern(const struct output *output, const char *const *words)
     tool_usage("--%s %s: is an audio file, which it would replace: name another file", output->option, output->path);
     return false;
   }
-  const char *next = word_behind(words, output->path);
+  const char *next = next_word(words, output->path);
   const bool good = !next || !are_numbered(output->path, next);
   if (!good)
     tool_usage("--%s %s: exists, and the next name, %s, differs only in numbers, as if both came from a pattern: to "

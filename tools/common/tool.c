@@ -162,7 +162,7 @@ static struct poptOption help_options[] = {
 static struct poptOption all_options[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, NULL, 0, NULL, NULL},
                                           {NULL, 0, POPT_ARG_INCLUDE_TABLE, help_options, 0, "Help options:", NULL},
                                           POPT_TABLEEND};
-static const char *const *all_words; /* of the command line, with NULL behind them */
+static const char *const *all_words; /* of the command line, NULL after the last */
 
 /* Refuses a long option that is in no table, and suggests a similar one. */
 static void refuse_name(const char *word) {

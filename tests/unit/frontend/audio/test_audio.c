@@ -200,7 +200,7 @@ static void check_with_tail(const char *name, const struct file *file, const voi
   free(whole.data);
 }
 
-/* Tags behind the audio: ID3v1, and APEv2 with a picture of 200 kB. */
+/* Tags after the audio: ID3v1, and APEv2 with a picture of 200 kB. */
 static void check_tags(const char *name, const struct file *file) {
   enum { PICTURE = 200000, HEADER = 32 };
   static unsigned char tags[HEADER + PICTURE + HEADER + 128] = "APETAGEX\320\7";
