@@ -169,7 +169,7 @@ static enum linnet_status reserve(struct linnet_stream *s, size_t frames) {
 /* --- the scale of samples ----------------------------------------------------------------------------------------- */
 
 static void note_scale(struct linnet_stream *s, const float *samples, size_t n) {
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && s->peak <= 1; i++) {
     s->peak = fmaxf(s->peak, fabsf(samples[i]));
     s->fractional = s->fractional || samples[i] != truncf(samples[i]);
   }

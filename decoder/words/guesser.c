@@ -66,8 +66,7 @@ const char *linnet_guesser_remedy(const struct linnet_guesser *guesser) {
   if (!linnet_source_given(guesser->model))
     return "name a model of pronunciations (g2p), which guesses them, or add the word: " LINNET_LEXICON_REMEDY;
   return "the model of pronunciations lacks some of the letters: write it as it is spoken, such as GEE PEE, or add it "
-         "to "
-         "the lexicon by hand";
+         "to the lexicon by hand";
 }
 
 void linnet_guesser_close(struct linnet_guesser *guesser) {
