@@ -60,7 +60,7 @@ endfunction()
 set(LINNET_FRONTEND_HEADERS audio.h augment.h cmvn.h endpoint.h fbank.h kaldi.h linnet.h recognizer.h stream.h)
 
 set(core_objects linnet_lib linnet_decoder)
-foreach(set IN LISTS LINNET_KERNEL_SETS)
+foreach(set IN LISTS LINNET_KERNEL_SETS LINNET_INT8_SETS)
   list(APPEND core_objects linnet_kernels_${set})
 endforeach()
 if(LINNET_HAVE_CUDA)

@@ -124,13 +124,14 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
 
 /* --- Making and destroying ------------------------------------------------------------------------------------ */
 
+/* The kernels beside those of the context, whose names also tell the type of products: avx512-vnni, avxvnni. */
 static const struct linnet_fbank_kernels *choose_kernels(const char *name) {
 #ifdef LINNET_HAVE_KERNELS_AVX512
-  if (strcmp(name, "avx512") == 0)
+  if (strncmp(name, "avx512", 6) == 0)
     return &linnet_fbank_kernels_avx512;
 #endif
 #ifdef LINNET_HAVE_KERNELS_AVX2
-  if (strcmp(name, "avx2") == 0)
+  if (strncmp(name, "avx", 3) == 0)
     return &linnet_fbank_kernels_avx2;
 #endif
   (void)name;

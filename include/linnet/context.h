@@ -51,10 +51,10 @@ typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
 /* The precision to which matrix products may round their operands, if this is faster on the processor. Stored weights
  * and sums are always float32. BFLOAT16 keeps 8 bits of each operand (a relative error of at most 2^-9). It takes
  * effect on processors with AVX512-BF16 and on CUDA devices, where activations are stored in bfloat16, too. TF32 keeps
- * 11 bits and takes effect on CUDA devices. INT8 is for recognition on processors with AVX512-VNNI: the operands become
- * 8-bit integers with one scale per row of activations and one per column of weights. They are converted during the
- * product, so a model needs no preparation. CUDA devices refuse INT8. Where a precision is not available, the next
- * better one is used. */
+ * 11 bits and takes effect on CUDA devices. INT8 is for recognition on processors with AVX512-VNNI, AVX-VNNI, AVX2 or
+ * Arm's dot product (DotProd): the operands become integers of 8 bits (with AVX2 alone 7) with one scale per row of
+ * activations and one per column of weights. They are converted during the product, so a model needs no preparation.
+ * CUDA devices refuse INT8. Where a precision is not available, the next better one is used. */
 enum linnet_precision { LINNET_FLOAT32 = 0, LINNET_BFLOAT16 = 1, LINNET_TF32 = 2, LINNET_INT8 = 3 };
 
 /* Decides whether the running call stops: non-zero cancels it. The calls that are listed above call this hook many
@@ -85,7 +85,8 @@ struct linnet_context_settings {
   size_t num_threads;  /* worker threads, including the caller's; 0: one per processor that the process may
                           use (default) */
   const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
-                          "avx512-bf16", "avx512-vnni"; "auto" is the fastest that runs here with the precision below */
+                          "avx512-bf16", or with products of integers "avx512-vnni", "avxvnni", "avx2-int8", "dotprod";
+                          "auto" is the fastest that runs here with the precision below */
   enum linnet_precision precision; /* default LINNET_FLOAT32 */
   const char *device; /* where training and inference run: "cpu" (default, NULL), "cuda" (the first), "cuda:1", or
                          "auto": the first CUDA device, or the CPU if there is none. */

@@ -75,9 +75,27 @@ static bool always(void) {
 extern const struct linnet_ops linnet_ops_cblas;
 #endif
 #ifdef LINNET_HAVE_KERNELS_AVX2
-extern const struct linnet_ops linnet_ops_avx2;
+extern const struct linnet_ops linnet_ops_avx2, linnet_ops_avx2_int8;
 static bool has_avx2(void) {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#endif
+#ifdef LINNET_HAVE_KERNELS_AVXVNNI
+#include <cpuid.h>
+
+extern const struct linnet_ops linnet_ops_avxvnni;
+/* clang 14 has no name for it. */
+static bool has_avxvnni(void) {
+  unsigned a = 0, b, c, d;
+  return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1 << 4) != 0;
+}
+#endif
+#ifdef LINNET_HAVE_KERNELS_DOTPROD
+#include <sys/auxv.h>
+
+extern const struct linnet_ops linnet_ops_dotprod;
+static bool has_dotprod(void) {
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
 }
 #endif
 #ifdef LINNET_HAVE_KERNELS_AVX512
@@ -109,6 +127,15 @@ static const struct {
 } sets[] = {
 #ifdef LINNET_HAVE_KERNELS_AVX512_VNNI
     {&linnet_ops_avx512_vnni, has_avx512_vnni},
+#endif
+#ifdef LINNET_HAVE_KERNELS_AVXVNNI
+    {&linnet_ops_avxvnni, has_avxvnni},
+#endif
+#ifdef LINNET_HAVE_KERNELS_AVX2
+    {&linnet_ops_avx2_int8, has_avx2},
+#endif
+#ifdef LINNET_HAVE_KERNELS_DOTPROD
+    {&linnet_ops_dotprod, has_dotprod},
 #endif
 #ifdef LINNET_HAVE_KERNELS_AVX512_BF16
     {&linnet_ops_avx512_bf16, has_avx512_bf16},

@@ -59,10 +59,14 @@
 #define PRODUCT_SLOTS_OF(suffix)                                                                                       \
   .gemm_work = GEMM_WORK, .pack_b_size = pack_b_size_##suffix, .pack_b = pack_b_##suffix, LSTM_SLOTS_OF(suffix)
 
+#ifdef LINNET_KERNEL_INT8_ONLY /* this set differs from another by the products of 8-bit integers */
+__attribute__((unused)) static const struct linnet_ops floats =
+#else
 extern const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET);
 
-const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) = {
-    .name = TEXT(LINNET_KERNEL_SET), .gemm = gemm_vec, PRODUCT_SLOTS_OF(vec), COMMON_SLOTS};
+const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) =
+#endif
+    {.name = TEXT(LINNET_KERNEL_SET), .gemm = gemm_vec, PRODUCT_SLOTS_OF(vec), COMMON_SLOTS};
 
 #ifdef VEC_BF16
 extern const struct linnet_ops linnet_ops_avx512_bf16;
@@ -73,11 +77,21 @@ const struct linnet_ops linnet_ops_avx512_bf16 = {
 #endif
 
 #ifdef VEC_INT8
-extern const struct linnet_ops linnet_ops_avx512_vnni;
+#ifdef LINNET_KERNEL_INT8_ONLY
+#define INT8_TABLE TABLE_NAME(LINNET_KERNEL_SET)
+#define INT8_NAME TEXT(LINNET_KERNEL_SET)
+#elif VW == 16
+#define INT8_TABLE linnet_ops_avx512_vnni
+#define INT8_NAME "avx512-vnni"
+#else
+#define INT8_TABLE linnet_ops_avx2_int8
+#define INT8_NAME "avx2-int8"
+#endif
+extern const struct linnet_ops INT8_TABLE;
 
 /* These kernels with products of 8-bit operands. */
-const struct linnet_ops linnet_ops_avx512_vnni = {
-    .name = "avx512-vnni", .precision = LINNET_INT8, .gemm = gemm_int8, PRODUCT_SLOTS_OF(int8), COMMON_SLOTS};
+const struct linnet_ops INT8_TABLE = {
+    .name = INT8_NAME, .precision = LINNET_INT8, .gemm = gemm_int8, PRODUCT_SLOTS_OF(int8), COMMON_SLOTS};
 #endif
 
 #ifdef LINNET_KERNEL_CBLAS

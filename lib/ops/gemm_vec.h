@@ -42,11 +42,16 @@ enum {
 };
 
 /* The content of a word. */
-enum gemm_kind { GEMM_FLOATS, GEMM_PAIRS, GEMM_QUADS };
+enum gemm_kind { GEMM_FLOATS, GEMM_PAIRS, GEMM_INTEGERS };
 
 /* The number of rows of a panel. */
 VEC_INLINE size_t gemm_panel_rows(const enum gemm_kind kind, size_t depth) {
-  return depth + (kind == GEMM_QUADS ? GEMM_TERMS : 0);
+  return depth + (kind == GEMM_INTEGERS ? GEMM_TERMS : 0);
+}
+
+/* The number of words along k that are multiplied at a time. */
+VEC_INLINE size_t gemm_step(const enum gemm_kind kind) {
+  return kind == GEMM_INTEGERS ? VEC_INT8_WORDS : 1;
 }
 
 /* The size of the blocks that k is divided into: equal, at most `largest`, and multiples of `step` except the last. */
@@ -198,23 +203,23 @@ VEC_INLINE void gemm_store_row(const vf *sum, const vf *bias, vf floor, const si
   }
 }
 
-/* sum + x * y. For pairs and quads: the sum of all products of the word. Sums of quads are integers. */
-VEC_INLINE vf gemm_multiply_add(const enum gemm_kind kind, vf x, vf y, vf sum) {
+/* sum + x * y, for gemm_step(kind) words: the products of all their numbers. Sums of integers are integers. */
+VEC_INLINE vf gemm_multiply_add(const enum gemm_kind kind, const vf *x, const vf *y, vf sum) {
 #ifdef VEC_BF16
   if (kind == GEMM_PAIRS)
-    return vf_dot_pairs(x, y, sum);
+    return vf_dot_pairs(*x, *y, sum);
 #endif
 #ifdef VEC_INT8
-  if (kind == GEMM_QUADS)
-    return vf_dot_quads(x, y, sum);
+  if (kind == GEMM_INTEGERS)
+    return vf_dot_integers(x, y, sum);
 #endif
   (void)kind;
-  return sum + x * y;
+  return sum + *x * *y;
 }
 
 /* The floating-point value of a sum. For integers it needs the scales of the row and the column. */
 VEC_INLINE vf gemm_sum_of(const enum gemm_kind kind, vf sum, float row, vf column) {
-  return kind == GEMM_QUADS ? vf_from((vi)sum) * (column * row) : sum;
+  return kind == GEMM_INTEGERS ? vf_from((vi)sum) * (column * row) : sum;
 }
 
 /* A row of a panel, into the second-level cache. */
@@ -224,12 +229,38 @@ VEC_INLINE void gemm_prefetch(const float *row) {
     __builtin_prefetch(row + j, 0, 2);
 }
 
+/* Adds the products of gemm_step(kind) words along k: `base` has the address in A of every third row, `b` is the row of
+ * the panel. */
+VEC_INLINE void gemm_tile_step(const struct gemm_tile *t, const enum gemm_kind kind, const size_t rows,
+                               const size_t vectors, const float *const *base, const float *b, vf (*sum)[2]) {
+  const size_t a_row = t->left->row, a_depth = t->left->depth, words = gemm_step(kind);
+  vf column[2][2], x[2];
+  VEC_UNROLL
+  for (size_t w = 0; w < words; w++, b += GEMM_COLUMNS) {
+    if (2 * rows > GEMM_ROWS && t->ahead > 0)
+      gemm_prefetch(b + t->ahead);
+    VEC_UNROLL
+    for (size_t j = 0; j < vectors; j++)
+      column[j][w] = vf_load(b + j * VW);
+  }
+  VEC_UNROLL
+  for (size_t i = 0; i < rows; i++) {
+    VEC_UNROLL
+    for (size_t w = 0; w < words; w++)
+      x[w] = vf_set(base[i / 3][i % 3 * a_row + w * a_depth]);
+    VEC_UNROLL
+    for (size_t j = 0; j < vectors; j++)
+      sum[i][j] = gemm_multiply_add(kind, x, column[j], sum[i][j]);
+  }
+}
+
 /* The arguments after the first are constants at each inlined call, so that `sum` stays in registers. */
 VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, const size_t rows, const size_t vectors,
                           const bool partial) {
   vf sum[GEMM_ROWS][2], bias[2], column_scale[2];
   const float *b = t->b, *scales = b + GEMM_COLUMNS; /* of the columns */
   const size_t a_row = t->left->row, a_depth = t->left->depth, depth = t->depth, columns = t->columns, ldc = t->ldc;
+  const size_t step = gemm_step(kind);
   float *c = t->c;
   const float *row = c, *base[(GEMM_ROWS + 2) / 3]; /* address of every third row */
   VEC_UNROLL
@@ -239,7 +270,7 @@ VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, 
     GEMM_FORGET(row);
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
-      sum[i][j] = kind == GEMM_QUADS ? vf_load(b + j * VW) : (vf){0};
+      sum[i][j] = kind == GEMM_INTEGERS ? vf_load(b + j * VW) : (vf){0};
   }
   b += gemm_panel_rows(kind, 0) * GEMM_COLUMNS;
   VEC_UNROLL
@@ -247,29 +278,17 @@ VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, 
     base[i / 3] = t->a + i * a_row;
     GEMM_FORGET(base[i / 3]);
   }
-  for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS) {
-    vf column[2];
-    if (2 * rows > GEMM_ROWS && t->ahead > 0)
-      gemm_prefetch(b + t->ahead);
-    VEC_UNROLL
-    for (size_t j = 0; j < vectors; j++)
-      column[j] = vf_load(b + j * VW);
-    VEC_UNROLL
-    for (size_t i = 0; i < rows; i++) {
-      vf x = vf_set(base[i / 3][i % 3 * a_row]);
-      VEC_UNROLL
-      for (size_t j = 0; j < vectors; j++)
-        sum[i][j] = gemm_multiply_add(kind, x, column[j], sum[i][j]);
-    }
+  for (size_t d = 0; d < depth; d += step, b += step * GEMM_COLUMNS) {
+    gemm_tile_step(t, kind, rows, vectors, base, b, sum);
     VEC_UNROLL
     for (size_t i = 0; i < rows; i += 3)
-      base[i / 3] += a_depth;
+      base[i / 3] += step * a_depth;
   }
   size_t last = columns - (vectors - 1) * VW;
   VEC_UNROLL
   for (size_t j = 0; j < vectors; j++) {
     bias[j] = t->bias ? vf_load_part(t->bias + j * VW, columns - j * VW) : vf_set(0);
-    column_scale[j] = kind == GEMM_QUADS ? vf_load(scales + j * VW) : vf_set(0);
+    column_scale[j] = kind == GEMM_INTEGERS ? vf_load(scales + j * VW) : vf_set(0);
   }
   const vf floor = vf_set(t->floor);
   VEC_UNROLL
@@ -277,7 +296,7 @@ VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, 
     GEMM_FORGET(c);
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
-      sum[i][j] = gemm_sum_of(kind, sum[i][j], kind == GEMM_QUADS ? t->scales[i] : 1, column_scale[j]);
+      sum[i][j] = gemm_sum_of(kind, sum[i][j], kind == GEMM_INTEGERS ? t->scales[i] : 1, column_scale[j]);
     gemm_store_row(sum[i], bias, floor, vectors, partial, last, c, t->add);
   }
 }
@@ -299,21 +318,21 @@ VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, 
 #define GEMM_PAIRS_SLOT(height) NULL
 #endif
 #ifdef VEC_INT8
-#define GEMM_TILE_QUADS(height) GEMM_TILE_OF(gemm_tile_quads_##height, GEMM_QUADS, height)
-#define GEMM_QUADS_SLOT(height) gemm_tile_quads_##height
+#define GEMM_TILE_INTEGERS(height) GEMM_TILE_OF(gemm_tile_integers_##height, GEMM_INTEGERS, height)
+#define GEMM_INTEGERS_SLOT(height) gemm_tile_integers_##height
 #else
-#define GEMM_TILE_QUADS(height)
-#define GEMM_QUADS_SLOT(height) NULL
+#define GEMM_TILE_INTEGERS(height)
+#define GEMM_INTEGERS_SLOT(height) NULL
 #endif
 #define GEMM_TILE(height)                                                                                              \
   GEMM_TILE_OF(gemm_tile_##height, GEMM_FLOATS, height)                                                                \
   GEMM_TILE_PAIRS(height)                                                                                              \
-  GEMM_TILE_QUADS(height)
+  GEMM_TILE_INTEGERS(height)
 #define GEMM_TILE_ROW(height)                                                                                          \
   {                                                                                                                    \
     height, {                                                                                                          \
       [GEMM_FLOATS] = gemm_tile_##height, [GEMM_PAIRS] = GEMM_PAIRS_SLOT(height),                                      \
-      [GEMM_QUADS] = GEMM_QUADS_SLOT(height)                                                                           \
+      [GEMM_INTEGERS] = GEMM_INTEGERS_SLOT(height)                                                                     \
     }                                                                                                                  \
   }
 
@@ -408,7 +427,7 @@ struct gemm_operands {
 
 /* The number of words for k numbers. */
 static size_t gemm_words(const struct gemm_operands *operands, size_t k) {
-  return linnet_divide_up(k, operands->numbers);
+  return linnet_round_up(linnet_divide_up(k, operands->numbers), gemm_step(operands->kind));
 }
 
 /* The number of words along k in a block. */

@@ -96,15 +96,14 @@ double linnet_logistic_mixture_reference(const struct linnet_logistic_mixture *m
 /* --- samples ------------------------------------------------------------------------------------------------------ */
 
 /* The component whose stretch of [0, 1), as long as its weight, contains u. */
-static size_t choose(size_t n, const real *logits, double u) {
-  double maximum = logits[0], sum = 0;
+static size_t choose(size_t n, const real *outputs, double u) {
+  double logits[LINNET_MAX_COMPONENTS];
   size_t k = 0;
-  for (size_t i = 1; i < n; i++)
-    maximum = fmax(maximum, logits[i]);
   for (size_t i = 0; i < n; i++)
-    sum += exp(logits[i] - maximum);
-  for (double left = u * sum; k + 1 < n; k++) {
-    left -= exp(logits[k] - maximum);
+    logits[i] = outputs[i];
+  const double norm = log_sum(n, logits);
+  for (double left = u; k + 1 < n; k++) {
+    left -= exp(logits[k] - norm);
     if (left < 0)
       break;
   }

@@ -33,7 +33,7 @@ struct lstm_product {
 
 /* A single row, in `count` panels from column j on. */
 VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, const struct lstm_product *p, size_t j) {
-  const size_t k = p->k, block = p->block, columns = p->n - j;
+  const size_t k = p->k, block = p->block, columns = p->n - j, step = gemm_step(kind);
   const float *a = p->a;
   const float scale = p->scales ? p->scales[0] : 1;
   float *c = p->c + j;
@@ -47,18 +47,25 @@ VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, c
     vf sum[2 * LSTM_PANELS];
     VEC_UNROLL
     for (size_t i = 0; i < 2 * count; i++)
-      sum[i] = kind == GEMM_QUADS ? vf_load(b + i / 2 * GEMM_COLUMNS * rows + i % 2 * VW) : vf_set(0);
+      sum[i] = kind == GEMM_INTEGERS ? vf_load(b + i / 2 * GEMM_COLUMNS * rows + i % 2 * VW) : vf_set(0);
     b += gemm_panel_rows(kind, 0) * GEMM_COLUMNS;
-    for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS) {
-      vf x = vf_set(a[from + d]);
+    for (size_t d = 0; d < depth; d += step, b += step * GEMM_COLUMNS) {
+      vf x[2], column[2];
       VEC_UNROLL
-      for (size_t i = 0; i < 2 * count; i++)
-        sum[i] = gemm_multiply_add(kind, x, vf_load(b + i / 2 * GEMM_COLUMNS * rows + i % 2 * VW), sum[i]);
+      for (size_t w = 0; w < step; w++)
+        x[w] = vf_set(a[from + d + w]);
+      VEC_UNROLL
+      for (size_t i = 0; i < 2 * count; i++) {
+        VEC_UNROLL
+        for (size_t w = 0; w < step; w++)
+          column[w] = vf_load(b + (i / 2 * rows + w) * GEMM_COLUMNS + i % 2 * VW);
+        sum[i] = gemm_multiply_add(kind, x, column, sum[i]);
+      }
     }
     VEC_UNROLL
     for (size_t i = 0; i < 2 * count; i++) {
       const float *columns_at = terms + (i / 2 * rows + 1) * GEMM_COLUMNS + i % 2 * VW;
-      total[i] += gemm_sum_of(kind, sum[i], scale, kind == GEMM_QUADS ? vf_load(columns_at) : vf_set(0));
+      total[i] += gemm_sum_of(kind, sum[i], scale, kind == GEMM_INTEGERS ? vf_load(columns_at) : vf_set(0));
     }
   }
   VEC_UNROLL
@@ -98,9 +105,9 @@ VEC_INLINE void lstm_product(const enum gemm_kind kind, struct lstm_product p, f
   }
 #endif
 #ifdef VEC_INT8
-  if (kind == GEMM_QUADS) {
-    size_t depth = gemm_quads_of(p.k);
-    gemm_quad_rows(p.m, p.k, p.a, words, words + p.m * depth);
+  if (kind == GEMM_INTEGERS) {
+    size_t depth = gemm_integer_words(p.k);
+    gemm_integer_rows(p.m, p.k, p.a, words, words + p.m * depth);
     p.a = words, p.scales = words + p.m * depth, p.k = depth;
   }
 #endif
@@ -245,7 +252,7 @@ LSTM_SLOTS(vec, &gemm_floats)
 LSTM_SLOTS(bf16, &gemm_pairs)
 #endif
 #ifdef VEC_INT8
-LSTM_SLOTS(int8, &gemm_quads)
+LSTM_SLOTS(int8, &gemm_integers)
 #endif
 
 #endif

@@ -210,23 +210,59 @@ VEC_INLINE vf vf_dot_pairs(vf x, vf y, vf sum) {
 }
 #endif
 
-/* --- Four 8-bit integers in each 32-bit lane, the first in the lowest byte. */
+/* --- Words of four small integers in 32-bit lanes, the first in the lowest byte. They are at most VEC_INT8_LARGEST in
+ * size. The instructions take those of the left factor without sign, so these have VEC_INT8_OFFSET added.
+ *
+ * vf_dot_integers: sum + the products of the integers of VEC_INT8_WORDS words x and y. All are integers, but in float
+ * vectors, as other words are: with integer vectors GCC 12 moves values between register types and runs out of
+ * registers.
+ * vi_store_bytes: stores the lowest byte of each lane. */
 
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 #define VEC_INT8
+enum { VEC_INT8_WORDS = 1, VEC_INT8_LARGEST = 127, VEC_INT8_OFFSET = 128 };
 
-/* sum + the products of x, without sign, and y, with sign. All are integers, but in float vectors, as other words are:
- * with integer vectors GCC 12 moves values between register types and runs out of registers. */
-VEC_INLINE vf vf_dot_quads(vf x, vf y, vf sum) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+VEC_INLINE vf vf_dot_integers(const vf *x, const vf *y, vf sum) {
+#if VW == 16
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(*x), "v"(*y));
   return sum;
-}
-
-/* Stores the lowest byte of each lane. */
-VEC_INLINE void vi_store_bytes(unsigned char *x, vi v) {
-  _mm_storeu_si128((__m128i *)(void *)x, _mm512_cvtepi32_epi8((__m512i)v));
-}
+#else
+  return (vf)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)*x, (__m256i)*y);
 #endif
+}
+#elif defined(__AVX2__) && !defined(__AVX512F__)
+/* Sums of four products are in 16 bits: 4 * (64 + 63) * 63 < 2^15. So they have to be widened half as often. */
+#define VEC_INT8
+enum { VEC_INT8_WORDS = 2, VEC_INT8_LARGEST = 63, VEC_INT8_OFFSET = 64 };
+
+VEC_INLINE vf vf_dot_integers(const vf *x, const vf *y, vf sum) {
+  __m256i first = _mm256_maddubs_epi16((__m256i)x[0], (__m256i)y[0]);
+  __m256i fours = _mm256_add_epi16(first, _mm256_maddubs_epi16((__m256i)x[1], (__m256i)y[1]));
+  return (vf)_mm256_add_epi32((__m256i)sum, _mm256_madd_epi16(fours, _mm256_set1_epi16(1)));
+}
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__aarch64__)
+#define VEC_INT8
+enum { VEC_INT8_WORDS = 1, VEC_INT8_LARGEST = 127, VEC_INT8_OFFSET = 0 };
+
+VEC_INLINE vf vf_dot_integers(const vf *x, const vf *y, vf sum) {
+  return (vf)vdotq_s32((int32x4_t)sum, (int8x16_t)*x, (int8x16_t)*y);
+}
+#else
+enum { VEC_INT8_WORDS = 1 };
+#endif
+
+VEC_INLINE void vi_store_bytes(unsigned char *x, vi v) {
+#if defined(__AVX512F__)
+  _mm_storeu_si128((__m128i *)(void *)x, _mm512_cvtepi32_epi8((__m512i)v));
+#elif defined(__AVX2__)
+  __m256i bytes = _mm256_and_si256((__m256i)v, _mm256_set1_epi32(0xff));
+  __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+  _mm_storel_epi64((__m128i *)(void *)x, _mm_packus_epi16(halves, halves));
+#else
+  for (size_t i = 0; i < VW; i++)
+    x[i] = (unsigned char)v[i];
+#endif
+}
 
 /* --- Across lanes, in a fixed order: the halves of a vector are added again and again. */
 

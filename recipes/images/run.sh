@@ -186,9 +186,11 @@ measure() {
 
 # measure_precisions IMAGES KIND COUNT OPTION...: in all precisions that the processor has; $run is the program
 measure_precisions() {
+	local int8
+	int8=$(int8_kernels)
 	measure "$1 $2 $3" "${run[@]}" "${@:4}"
 	! has_kernels avx512-bf16 || measure "$1 $2-bfloat16 $3" "${run[@]}" "${@:4}" --kernels avx512-bf16
-	! has_kernels avx512-vnni || measure "$1 $2-int8 $3" "${run[@]}" "${@:4}" --kernels avx512-vnni
+	[ -z "$int8" ] || measure "$1 $2-int8 $3" "${run[@]}" "${@:4}" --kernels "$int8"
 }
 
 # measure_torch LABEL OPTION...: in float32, and in bfloat16 if the processor has it; $peer is the program, and LABEL has %s

@@ -71,7 +71,12 @@ static inline double bench_time(bench_fn *body, void *user, double seconds) {
 enum { BENCH_PEAK_STEPS = 20000, BENCH_PEAK_CHAINS = 12 };
 static volatile float bench_sink;
 
-#if defined(__x86_64__)
+#if defined(__aarch64__)
+#define BENCH_REGISTER "w"
+#else
+#define BENCH_REGISTER "v"
+#endif
+
 /* A loop over a register type with that many numbers: `multiply_add` of `sum` and x. */
 #define BENCH_PEAK(name, isa, vector, set, add, first, numbers, multiply_add)                                          \
   __attribute__((target(isa))) static void name(void *flops) {                                                         \
@@ -83,7 +88,7 @@ static volatile float bench_sink;
       BENCH_UNROLL                                                                                                     \
     for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {                                                                      \
       sum[i] = multiply_add;                                                                                           \
-      __asm__("" : "+v"(sum[i]));                                                                                      \
+      __asm__("" : "+" BENCH_REGISTER(sum[i]), "+" BENCH_REGISTER(x));                                                 \
     }                                                                                                                  \
     BENCH_UNROLL                                                                                                       \
     for (int i = 1; i < BENCH_PEAK_CHAINS; i++)                                                                        \
@@ -91,6 +96,15 @@ static volatile float bench_sink;
     bench_sink = first(sum[0]);                                                                                        \
     *(double *)flops = 2.0 * (numbers)*BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;                                           \
   }
+
+#if defined(__x86_64__)
+/* sum + the products of x and x as two words of 8-bit integers, as vec.h multiplies them. */
+__attribute__((target("avx2"))) static inline __m256i bench_dot_avx2(__m256i x, __m256i sum) {
+  __m256i y = x;
+  __asm__("" : "+x"(y));
+  __m256i fours = _mm256_add_epi16(_mm256_maddubs_epi16(x, y), _mm256_maddubs_epi16(y, x));
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(fours, y));
+}
 
 BENCH_PEAK(bench_peak_avx512, "avx512f", __m512, _mm512_set1_ps, _mm512_add_ps, _mm512_cvtss_f32, 16,
            _mm512_fmadd_ps(sum[i], x, x))
@@ -100,6 +114,15 @@ BENCH_PEAK(bench_peak_vnni, "avx512f,avx512vnni", __m512i, _mm512_set1_epi32, _m
            64, _mm512_dpbusd_epi32(sum[i], x, x))
 BENCH_PEAK(bench_peak_avx2, "avx2,fma", __m256, _mm256_set1_ps, _mm256_add_ps, _mm256_cvtss_f32, 8,
            _mm256_fmadd_ps(sum[i], x, x))
+BENCH_PEAK(bench_peak_avx2_int8, "avx2", __m256i, _mm256_set1_epi32, _mm256_add_epi32, _mm256_cvtsi256_si32, 64,
+           bench_dot_avx2(x, sum[i]))
+BENCH_PEAK(bench_peak_avxvnni, "avx2,avxvnni", __m256i, _mm256_set1_epi32, _mm256_add_epi32, _mm256_cvtsi256_si32, 32,
+           _mm256_dpbusd_avx_epi32(sum[i], x, x))
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+
+BENCH_PEAK(bench_peak_dotprod, "arch=armv8.2-a+dotprod", int32x4_t, vdupq_n_s32, vaddq_s32, (float)vaddvq_s32, 16,
+           vdotq_s32(sum[i], (int8x16_t)x, (int8x16_t)x))
 #endif
 
 static void bench_peak_generic(void *flops) {
@@ -132,8 +155,15 @@ static inline bench_fn *bench_peak_loop(const char *table) {
     return bench_peak_bf16;
   if (strcmp(table, "avx512") == 0)
     return bench_peak_avx512;
+  if (strcmp(table, "avxvnni") == 0)
+    return bench_peak_avxvnni;
+  if (strcmp(table, "avx2-int8") == 0)
+    return bench_peak_avx2_int8;
   if (strcmp(table, "avx2") == 0)
     return bench_peak_avx2;
+#elif defined(__aarch64__)
+  if (strcmp(table, "dotprod") == 0)
+    return bench_peak_dotprod;
 #endif
   (void)table;
   return bench_peak_generic;
@@ -202,7 +232,8 @@ static inline double bench_bandwidth(size_t bytes, double seconds) {
 
 /* The table named by --kernels, or each that runs here: for (i = 0; (ops = bench_table(argc, argv, i)); i++). */
 static inline const struct linnet_ops *bench_table(int argc, char **argv, size_t i) {
-  static const char *const names[] = {"avx512-vnni", "avx512-bf16", "avx512", "avx2", "cblas", "generic", "reference"};
+  static const char *const names[] = {"avx512-vnni", "avxvnni", "avx2-int8", "dotprod", "avx512-bf16",
+                                      "avx512",      "avx2",    "cblas",     "generic", "reference"};
   if (argc == 3 && strcmp(argv[1], "--kernels") == 0) {
     const struct linnet_ops *ops = i == 0 ? linnet_cpu_ops(argv[2]) : NULL;
     if (i == 0 && !ops)

@@ -46,7 +46,7 @@ WORK = {"encoder": [{"network": n} for n in ("paper", "stack3-conv", "blstm")],
 QUICK = {"encoder": WORK["encoder"][:1], "training": WORK["training"][:1], "ctc": WORK["ctc"][:1],
          "attention": WORK["attention"][:1]}
 REDUCED = ("encoder", "training")  # works that products of less than float32 change
-KERNELS = {"bfloat16": "avx512-bf16", "int8": "avx512-vnni"}  # the latter for recognition only
+PRECISIONS = ("float32", "bfloat16", "int8")  # the last for recognition only
 SECONDS = {"encoder": 0.5, "training": 1.0, "ctc": 0.3, "attention": 0.3}  # of each side in each round
 
 
@@ -86,13 +86,22 @@ def ours_ctc(build, case):
     return {"wall": seconds, "cpu": seconds}
 
 
+def reduced_kernels(precision):
+    """The fastest kernels of this processor with such products."""
+    if precision == "bfloat16":
+        return "avx512-bf16"
+    flags = Path("/proc/cpuinfo").read_text().split()
+    kernels = {"avx512_vnni": "avx512-vnni", "avx_vnni": "avxvnni", "avx2": "avx2-int8"}  # by flag, best first
+    return next(kernels[flag] for flag in kernels if flag in flags)
+
+
 def ours(build, work, case, threads, precision, seconds):
     """Runs Linnet's benchmark for a short time."""
     if work == "ctc":
         return ours_ctc(build, case)
     options = [word for key, value in case.items() for word in (f"--{key}", value)]
-    if precision in KERNELS and work in REDUCED:
-        options += ["--kernels", KERNELS[precision]]
+    if precision != "float32" and work in REDUCED:
+        options += ["--kernels", reduced_kernels(precision)]
     line = run(build / f"tests/bench_{work}", "--json", "--seconds", str(seconds), "--threads", str(threads), *options)
     return json.loads(line)
 
@@ -127,7 +136,7 @@ def look(peers, work, case, clock, variants):
 
 def choose(args, peers, work, case):
     """{side: (peer, variant)}; "compiled" only where it is faster than "tuned"."""
-    endings = ["", "-bfloat16"] if args.precision in KERNELS and work in REDUCED else [""]
+    endings = ["", "-bfloat16"] if args.precision != "float32" and work in REDUCED else [""]
     variants = [v + ending for v in TUNED[work] for ending in endings]
     if args.precision == "int8" and work == "encoder":
         variants.append("int8")
@@ -213,7 +222,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--clock", choices=["cpu", "wall"], default="wall",
                         help="wall (default); cpu for one thread on a machine with other load")
-    parser.add_argument("--precision", choices=["float32", *KERNELS], default="float32")
+    parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
     rows = []

@@ -62,13 +62,14 @@ of() { awk -F '\t' -v n="$1" -v name="$2" '$2 == n && $3 == name {print $4}' "$o
 ratio() { paste <(of "$1" "$2") <(of "$1" "$3") | awk 'NF == 2 {printf "%.2g\n", $1 / $2}' | median; }
 
 touch "$out"
+int8=$(int8_kernels)
 for ((round = 1; round <= rounds; round++)); do
 	for n in $batches; do
 		measure "$round" "$n" float32 linnet "$n" auto
 		measure "$round" "$n" torch-float32 peer "$n" float32
 		! has_kernels avx512-bf16 || measure "$round" "$n" bfloat16 linnet "$n" avx512-bf16
 		measure "$round" "$n" torch-bfloat16 peer "$n" bfloat16
-		! has_kernels avx512-vnni || measure "$round" "$n" int8 linnet "$n" avx512-vnni
+		[ -z "$int8" ] || measure "$round" "$n" int8 linnet "$n" "$int8"
 	done
 done
 

@@ -25,7 +25,10 @@ static const struct settings_case {
 /* A precision selects its table if that runs, else the next more precise one; by default none is less precise than
  * float32. */
 static void check_precision(void) {
-  const struct linnet_ops *reduced = linnet_cpu_ops("avx512-bf16"), *integers = linnet_cpu_ops("avx512-vnni");
+  static const char *const with_integers[] = {"avx512-vnni", "avxvnni", "avx2-int8", "dotprod"}; /* best first */
+  const struct linnet_ops *reduced = linnet_cpu_ops("avx512-bf16"), *integers = NULL;
+  for (size_t i = 0; i < sizeof with_integers / sizeof *with_integers && !integers; i++)
+    integers = linnet_cpu_ops(with_integers[i]);
   CHECK(linnet_cpu_best_ops(LINNET_FLOAT32)->precision == LINNET_FLOAT32, "float32");
   CHECK(linnet_cpu_best_ops(LINNET_BFLOAT16) == (reduced ? reduced : linnet_cpu_best_ops(LINNET_FLOAT32)), "bfloat16");
   CHECK(linnet_cpu_best_ops(LINNET_INT8) == (integers ? integers : linnet_cpu_best_ops(LINNET_BFLOAT16)), "int8");

@@ -45,14 +45,15 @@ struct gemm_case {
   struct buffer a, b, c, bias;
 };
 
-/* Rounds the values of a row or column along k to 8-bit integers times a scale; to signs if k may exceed a block of the
- * kernels, because each block has its own scale. */
-static void as_integers(size_t k, size_t stride, float *x) {
+/* Rounds the values of a row or column along k to the integers of the kernels times a scale; to signs if k may exceed a
+ * block of the kernels, because each block has its own scale. */
+static void as_integers(const struct linnet_ops *ops, size_t k, size_t stride, float *x) {
+  const float most = strcmp(ops->name, "avx2-int8") == 0 ? 63 : 127;
   float largest = 0;
   for (size_t p = 0; p < k; p++)
     largest = fmaxf(largest, fabsf(x[p * stride]));
   for (size_t p = 0; p < k && largest > 0; p++)
-    x[p * stride] = k > 1024 ? copysignf(1, x[p * stride]) : rintf(x[p * stride] * 127 / largest) * (largest / 127);
+    x[p * stride] = k > 1024 ? copysignf(1, x[p * stride]) : rintf(x[p * stride] * most / largest) * (largest / most);
 }
 
 /* Rounds operands as the products of a table do, so that only the sums are compared: `rows` of k numbers, `row` and
@@ -62,7 +63,7 @@ static void as_operands(const struct linnet_ops *ops, size_t rows, size_t k, siz
   for (size_t i = 0; i < b->n && ops->precision == LINNET_BFLOAT16; i++)
     b->x[i] = nearest_bfloat16(b->x[i]);
   for (size_t i = 0; i < rows && ops->precision == LINNET_INT8; i++)
-    as_integers(k, depth, b->x + i * row);
+    as_integers(ops, k, depth, b->x + i * row);
 }
 
 static struct gemm_case gemm_case(const struct linnet_ops *ops, struct test_random *r) {

@@ -428,9 +428,10 @@ static void test_decay_on_gpu(void) {
 static void test_integers(void) {
   char folder[64];
   struct run run = make_run(networks[0].config, 1, 1);
-  if (!linnet_cpu_ops("avx512-vnni"))
+  const struct linnet_ops *ops = linnet_cpu_best_ops(LINNET_INT8);
+  if (ops->precision != LINNET_INT8)
     return;
-  run.kernels = "avx512-vnni";
+  run.kernels = ops->name;
   train(&run, make_folder(folder));
   CHECK(run.status == LINNET_ERROR_UNSUPPORTED && strstr(run.error, "for recognition"), "status %d: %s",
         (int)run.status, run.error);

@@ -191,9 +191,6 @@ enum { PRECISION_FRAMES = 193, PRECISION_OUTPUTS = 7 };
 static const char *const mixed =
     "{\"norm\": \"pre\", \"layers\": 3, \"attention\": [\"linear\", \"softmax\", \"linear\"]}";
 
-/* Maximum absolute errors of log-posteriors against float32 of the reference, as in test_recurrence_batch. */
-static const double precision_bounds[] = {[LINNET_FLOAT32] = BOUND, [LINNET_BFLOAT16] = 1.5e-2, [LINNET_INT8] = 4e-2};
-
 static void run_mixed(const char *kernels, float *log_p) {
   struct linnet_context_settings settings;
   struct linnet_context *context = NULL;
@@ -219,7 +216,7 @@ static void test_precision(const struct linnet_ops *ops) {
   run_mixed("reference", exact);
   run_mixed(ops->name, got);
   const double error = test_error(got, exact, sizeof got / sizeof *got);
-  test_bound(ops->name, "linear and softmax layers", error, precision_bounds[ops->precision]);
+  test_bound(ops->name, "linear and softmax layers", error, test_precision_bound(ops, BOUND));
   CHECK(ops->precision == LINNET_FLOAT32 || error > BOUND, "%s: nothing is rounded", ops->name);
 }
 

@@ -249,9 +249,6 @@ static void test_memory(void) {
 
 /* --- precision ---------------------------------------------------------------------------------------------------- */
 
-/* Maximum absolute errors of log-posteriors against float32, as those of the encoder (test_encoder_golden). */
-static const double precision_bounds[] = {[LINNET_FLOAT32] = 1.5e-6, [LINNET_BFLOAT16] = 1.5e-2, [LINNET_INT8] = 4e-2};
-
 static const char *const precision_config =
     "{\"attention\": \"causal-linear\", \"norm\": \"pre\", \"stack\": 3, \"convolution\": 15, \"position\": \"none\", "
     "\"convolution_lookahead\": [2, 0]}";
@@ -264,11 +261,10 @@ static void test_precision(const struct linnet_ops *ops) {
   for (size_t i = 0; i < STREAMS; i++)
     for (size_t n = 0; n < f.utterances[i].rows * UTTERANCE_OUTPUTS; n++)
       worst = test_worst(worst, fabs((double)f.utterances[i].expected[n] - exact.utterances[i].expected[n]));
-  const double bound = precision_bounds[ops->precision];
+  const double exact_bound = 1.5e-6, bound = test_precision_bound(ops, exact_bound);
   printf("%-12s error %.1e, bound %.1e\n", ops->name, worst, bound);
   CHECK(worst <= bound, "%s: error %g, bound %g", ops->name, worst, bound);
-  CHECK(ops->precision == LINNET_FLOAT32 || worst > precision_bounds[LINNET_FLOAT32], "%s: nothing is rounded",
-        ops->name);
+  CHECK(ops->precision == LINNET_FLOAT32 || worst > exact_bound, "%s: nothing is rounded", ops->name);
   close_fixture(&exact);
   close_fixture(&f);
 }
