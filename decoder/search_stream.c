@@ -1,8 +1,10 @@
 /* A stream of a search: runs one of the three decoders and converts its hypotheses into a result. */
 #include <math.h>
 
+#include "base/settings.h"
 #include "decoder/output/spans.h"
 #include "decoder/search_parts.h"
+#include "decoder/words/hotwords.h"
 #include "decoder/words/word_beam.h"
 
 struct linnet_search_stream {
@@ -11,8 +13,11 @@ struct linnet_search_stream {
   struct linnet_greedy *greedy;     /* one of the three is not NULL */
   struct linnet_beam *beam;         /* */
   struct linnet_word_search *words; /* */
-  uint64_t first;                   /* frame of the recording at which the search began */
-  size_t frames;                    /* since then */
+  struct linnet_hotwords *hotwords; /* of the stream; NULL: those of the search */
+  struct linnet_hotwords *next_hotwords;
+  bool changes_hotwords; /* to the next ones, at the next reset */
+  uint64_t first;        /* frame of the recording at which the search began */
+  size_t frames;         /* since then */
   bool finished;
   bool stopped;                /* a call failed or was cancelled, so frames may be missing */
   struct linnet_result result; /* of the last linnet_search_stream_result */
@@ -55,12 +60,40 @@ enum linnet_status linnet_search_stream_create(struct linnet_context *context, c
   return status;
 }
 
+static void change_hotwords(struct linnet_search_stream *s) {
+  linnet_word_search_set_hotwords(s->words, s->next_hotwords ? s->next_hotwords : s->search->hotwords);
+  linnet_hotwords_destroy(s->hotwords);
+  s->hotwords = s->next_hotwords;
+  s->next_hotwords = NULL;
+  s->changes_hotwords = false;
+}
+
+enum linnet_status linnet_search_stream_set_hotwords(struct linnet_search_stream *s,
+                                                     const struct linnet_source *source) {
+  struct linnet_hotwords *hotwords = NULL;
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  if (!s->words)
+    return linnet_fail(s->context, LINNET_ERROR_UNSUPPORTED, "hotwords need a search for words");
+  if (source && linnet_source_given(source))
+    LINNET_TRY(linnet_hotwords_open(s->context, source, linnet_source_name(source), s->search->vocabulary.lexicon, NULL,
+                                    &hotwords));
+  linnet_hotwords_destroy(s->next_hotwords);
+  s->next_hotwords = hotwords;
+  s->changes_hotwords = true;
+  if (s->frames == 0)
+    linnet_search_stream_reset_at(s, s->first);
+  return LINNET_OK;
+}
+
 void linnet_search_stream_reset(struct linnet_search_stream *s) {
   linnet_search_stream_reset_at(s, 0);
 }
 
 void linnet_search_stream_reset_at(struct linnet_search_stream *s, uint64_t first) {
-  if (s->words)
+  if (s->changes_hotwords)
+    change_hotwords(s);
+  else if (s->words)
     linnet_word_search_reset(s->words);
   else if (s->beam)
     linnet_beam_reset(s->beam);
@@ -75,6 +108,8 @@ void linnet_search_stream_destroy(struct linnet_search_stream *s) {
   if (!s)
     return;
   linnet_word_search_destroy(s->words);
+  linnet_hotwords_destroy(s->hotwords);
+  linnet_hotwords_destroy(s->next_hotwords);
   linnet_beam_destroy(s->beam);
   linnet_greedy_destroy(s->greedy);
   linnet_free(s->context, s->spans);

@@ -266,6 +266,16 @@ enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recogn
   return LINNET_OK;
 }
 
+/* The first pass has its words only if the second takes them, too. */
+enum linnet_status linnet_recognizer_stream_set_hotwords(struct linnet_recognizer_stream *s,
+                                                         const struct linnet_source *source) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  if (s->second)
+    LINNET_TRY(linnet_second_pass_set_hotwords(s->second, source));
+  return linnet_search_stream_set_hotwords(s->search, source);
+}
+
 enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,

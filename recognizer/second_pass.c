@@ -27,27 +27,42 @@ static void choose_phones(struct linnet_search_settings *search) {
   search->emission_delay = words.emission_delay;
 }
 
-/* The kind of results is that of the first pass. */
-static void adapt_search(const struct linnet_recognizer *first, struct linnet_search_settings *search) {
+/* What the user of the first pass may say counts in the second, too. */
+static void take_phrases(const struct linnet_search_settings *first, struct linnet_search_settings *search) {
+  if (linnet_source_given(&first->hotwords))
+    search->hotwords = first->hotwords;
+  if (linnet_source_given(&first->grammar)) {
+    search->grammar = first->grammar;
+    search->language_model = (struct linnet_source){.path = NULL};
+  }
+  if (!linnet_source_given(&search->g2p))
+    search->g2p = first->g2p;
+}
+
+/* The kind of results is that of the first pass, whose search has the settings `given`. */
+static void adapt_search(const struct linnet_recognizer *first, const struct linnet_search_settings *given,
+                         struct linnet_search_settings *search) {
   const struct linnet_search *wanted = first->search;
-  if (wanted->kind != LINNET_SEARCH_WORDS)
+  if (wanted->kind == LINNET_SEARCH_WORDS)
+    take_phrases(given, search);
+  else
     choose_phones(search);
   search->num_alternatives = wanted->num_alternatives;
   search->lattice = wanted->kind == LINNET_SEARCH_WORDS && !wanted->words.recombine;
 }
 
-static enum linnet_status create(const struct linnet_recognizer *first, const struct linnet_recognizer_file *file,
-                                 bool ensemble, struct linnet_recognizer **recognizer) {
+static enum linnet_status create(const struct linnet_recognizer *first, const struct linnet_recognizer_settings *given,
+                                 const struct linnet_recognizer_file *file, struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_settings settings;
   struct linnet_search_settings search;
   linnet_recognizer_file_settings(file, &settings);
   linnet_recognizer_file_search_settings(file, &search);
-  adapt_search(first, &search);
+  adapt_search(first, given->search, &search);
   settings.search = &search;
   settings.endpoint = NULL;
   settings.partial_interval = 0;
   settings.second_pass = NULL;
-  if (!ensemble)
+  if (!(given->ensemble_weight > 0))
     settings.ensemble_weight = 0;
   LINNET_TRY(linnet_recognizer_create(first->context, &settings, recognizer));
   return check_pair(first, *recognizer);
@@ -60,7 +75,7 @@ enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first
   *recognizer = NULL;
   enum linnet_status status = linnet_recognizer_file_load(first->context, settings->second_pass, &file);
   if (status == LINNET_OK) {
-    status = create(first, file, settings->ensemble_weight > 0, recognizer);
+    status = create(first, settings, file, recognizer);
     if (status != LINNET_OK)
       linnet_fail_setting(first->context, file->name, status);
     linnet_recognizer_file_destroy(file);
@@ -162,6 +177,10 @@ void linnet_second_pass_reset(struct linnet_second_pass *p) {
   p->frames = 0;
   p->known = p->row = 0;
   p->result = NULL;
+}
+
+enum linnet_status linnet_second_pass_set_hotwords(struct linnet_second_pass *p, const struct linnet_source *source) {
+  return linnet_recognizer_stream_set_hotwords(p->stream, source);
 }
 
 enum linnet_status linnet_second_pass_set_speaker(struct linnet_second_pass *p, const struct linnet_cmvn *cmvn) {

@@ -9,9 +9,9 @@
 #include <linnet/recognizer.h>
 
 /* Loads the recognizer of the second pass that the settings of `first` name. The model and search of `first` exist. It
- * gives words or phones, alternatives and lattices as `first` does; its own endpoints, partial results and second pass
- * do not count, nor does its ensemble if the ensemble's weight in `settings` is 0. LINNET_ERROR_UNSUPPORTED if the two
- * models have other features or other times of rows. */
+ * gives words or phones, alternatives and lattices as `first` does, and has the grammar and the hotwords of `first` if
+ * it has any; its own endpoints, partial results and second pass do not count, nor does its ensemble if the ensemble's
+ * weight in `settings` is 0. LINNET_ERROR_UNSUPPORTED if the two models have other features or other times of rows. */
 enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first,
                                            const struct linnet_recognizer_settings *settings,
                                            struct linnet_recognizer **recognizer);
@@ -46,5 +46,8 @@ void linnet_second_pass_reset(struct linnet_second_pass *pass);
 
 /* For models with CMVN "speaker" (linnet_recognizer_stream_set_speaker). */
 enum linnet_status linnet_second_pass_set_speaker(struct linnet_second_pass *pass, const struct linnet_cmvn *cmvn);
+
+/* From the next pass on (linnet_recognizer_stream_set_hotwords). */
+enum linnet_status linnet_second_pass_set_hotwords(struct linnet_second_pass *pass, const struct linnet_source *source);
 
 #endif

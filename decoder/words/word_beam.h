@@ -235,6 +235,9 @@ struct linnet_word_step {
   double token_scale;    /* power of two that brings the probability of the best token near 1 */
 };
 
+/* Replaces the hotwords of the settings (NULL: none) and resets the search. They must outlive it. */
+void linnet_word_search_set_hotwords(struct linnet_word_search *search, const struct linnet_hotwords *hotwords);
+
 /* The first state in the list of a word sequence (linnet_word_state.next). */
 uint32_t linnet_word_first_state(const struct linnet_word_search *s, uint32_t history);
 

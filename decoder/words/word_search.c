@@ -162,6 +162,12 @@ enum linnet_status linnet_word_search_share(struct linnet_context *context, cons
   return open_search(context, first->lexicon, first->choice.symbols, &first->settings, &first->tree, search);
 }
 
+void linnet_word_search_set_hotwords(struct linnet_word_search *s, const struct linnet_hotwords *hotwords) {
+  s->history.hotwords = hotwords;
+  s->max_factor = linnet_history_max_factor(&s->history);
+  linnet_word_search_reset(s);
+}
+
 /* The beam then has one state: the empty word sequence at the root. */
 void linnet_word_search_reset(struct linnet_word_search *s) {
   struct linnet_beam_side *now = s->now = &s->sides[0];

@@ -74,12 +74,11 @@ struct linnet_recognizer_settings {
                               one the last word. The network of the other recognizer gets the segment and, before it,
                               the audio since this recognizer's network last started
                               (linnet_endpoint_settings.restart), at most 10 s of it; only the segment is searched.
-                              The number of alternatives, and whether there is a lattice, are set in this recognizer's
-                              search settings; all other search settings are those of the other recognizer, so that
-                              hotwords and grammar of this one do not reach the final results. If this recognizer
-                              searches for phones, those of the second pass are greedy. The models must have the same
-                              filterbank and stack as many frames; the endpoints of the other recognizer and its second
-                              pass do not count */
+                              The number of alternatives, whether there is a lattice, and the hotwords and the grammar,
+                              if there are any, are those of this recognizer's search settings; all other search
+                              settings are those of the other recognizer. If this recognizer searches for phones, those
+                              of the second pass are greedy. The models must have the same filterbank and stack as many
+                              frames; the endpoints of the other recognizer and its second pass do not count */
   /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
    * Platt 2014, "Ensemble deep learning for speech recognition"). Models that were trained in different ways make
    * different errors, and together fewer. The models must have the same symbols, the same filterbank, and stack as many
@@ -229,6 +228,13 @@ LINNET_API enum linnet_status linnet_recognizer_stream_set_speaker(struct linnet
  * they end with the result of the first pass. For streams that would not keep up with speech. */
 LINNET_API enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recognizer_stream *stream, int on);
 
+/* Gives the stream hotwords of its own, in place of those of the recognizer and, if there is a second pass, of its
+ * recognizer; NULL: those of the recognizers again. For the names that one caller may say. They count from the next
+ * utterance or segment on, or at once before the first audio, and stay. See linnet_search_stream_set_hotwords, also for
+ * words that the lexicon lacks. */
+LINNET_API enum linnet_status linnet_recognizer_stream_set_hotwords(struct linnet_recognizer_stream *stream,
+                                                                    const struct linnet_source *source);
+
 /* Takes n samples at the model's rate, mono, int16 scale (full scale is 32768); or features (frames, dim), as
  * linnet_stream_accept_features does. An utterance consists of samples or of features, not of both.
  * LINNET_ERROR_ARGUMENT for values that are no audio: see linnet_stream_accept. */
@@ -271,8 +277,8 @@ linnet_recognizer_stream_search(const struct linnet_recognizer_stream *stream);
 /* Seconds of audio since the last reset. */
 LINNET_API double linnet_recognizer_stream_seconds(const struct linnet_recognizer_stream *stream);
 
-/* Discards the utterance, finished or not. The stream is then ready for the next one. Hook, sink, speaker and
- * what linnet_recognizer_stream_set_second_pass has set stay. */
+/* Discards the utterance, finished or not. The stream is then ready for the next one. Hook, sink, speaker,
+ * hotwords and what linnet_recognizer_stream_set_second_pass has set stay. */
 LINNET_API void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *stream);
 
 /* Destroys the stream; NULL is allowed. */

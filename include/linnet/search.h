@@ -174,7 +174,14 @@ LINNET_API const struct linnet_search *linnet_search_stream_search(const struct 
 LINNET_API enum linnet_status linnet_search_stream_lattice(const struct linnet_search_stream *stream,
                                                            struct linnet_lattice *lattice);
 
-/* Starts again at frame 0. The stream keeps its memory. */
+/* Gives the stream hotwords of its own (hotwords.h), in place of those of the search; `source` NULL, or without path
+ * and data: those of the search again. They count from the next reset on, or at once if the stream has no frames yet,
+ * and stay. A word that the lexicon lacks is an error that names the line: only the words of the settings can be
+ * guessed. After a failure the hotwords are as before. LINNET_ERROR_UNSUPPORTED without a search for words. */
+LINNET_API enum linnet_status linnet_search_stream_set_hotwords(struct linnet_search_stream *stream,
+                                                                const struct linnet_source *source);
+
+/* Starts again at frame 0. The stream keeps its memory and its hotwords. */
 LINNET_API void linnet_search_stream_reset(struct linnet_search_stream *stream);
 
 /* Starts again at frame `first` of the same recording: all times of later results are larger by that number of frames.

@@ -352,7 +352,11 @@ static enum linnet_status recognise_live(struct linnet_context *context, uint64_
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_set_hook(stream, on_result, sum);
   if (status == LINNET_OK)
+    status = linnet_recognizer_stream_set_hotwords(stream, &(struct linnet_source){NULL, "C AB 3\n", 7});
+  if (status == LINNET_OK)
     status = linnet_recognizer_stream_accept(stream, samples, 9000);
+  if (status == LINNET_OK)
+    status = linnet_recognizer_stream_set_hotwords(stream, &(struct linnet_source){NULL, "DA 3\n", 5});
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_finish(stream);
   linnet_recognizer_stream_destroy(stream);

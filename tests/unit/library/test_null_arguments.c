@@ -542,6 +542,7 @@ static void refuse_searches(void) {
   REFUSES(linnet_search_stream_create(f.context, NULL, (void *)&out));
   REFUSES(linnet_search_stream_create(f.context, f.search, NULL));
   REFUSES(linnet_search_stream_finish(NULL));
+  REFUSES(linnet_search_stream_set_hotwords(NULL, NULL));
   REFUSES(linnet_search_stream_lattice(NULL, f.lattice));
   REFUSES(linnet_search_stream_lattice(f.search_stream, NULL));
   REFUSES(linnet_search_stream_result(NULL, 1, (void *)&out));
@@ -583,6 +584,7 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_stream_set_sink(NULL, NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_speaker(NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_second_pass(NULL, 1));
+  REFUSES(linnet_recognizer_stream_set_hotwords(NULL, NULL));
   REFUSES(linnet_recognizer_batch_create(NULL, f.recognizer, 1, (void *)&out));
   REFUSES(linnet_recognizer_batch_create(f.context, NULL, 1, (void *)&out));
   REFUSES(linnet_recognizer_batch_create(f.context, f.recognizer, 1, NULL));

@@ -1,6 +1,7 @@
 /* Recognizers with a second pass: the final result of a segment is what the other recognizer gives for its features,
  * and for those before it that the network of the first pass knows; partial results are those of the first pass; also
- * without endpoints, for phones, and with a lattice; pairs that do not fit are refused. */
+ * without endpoints, for phones, and with a lattice; hotwords and grammar of the first pass count in the second; pairs
+ * that do not fit are refused. */
 #include <linnet/lattice.h>
 #include <linnet/recognizer.h>
 #include <linnet/stream.h>
@@ -38,6 +39,15 @@ static void prepare(void) {
   save_text(FOLDER, "twice.json", "{" LIVE ", \"second_pass\": \"late.json\"}");
   save_text(FOLDER, "context.json", "{" WORDS("causal") ", \"second_pass\": \"late.json\", " RULES_AFTER("2") "}");
   save_text(FOLDER, "whole.json", "{" WORDS("causal") ", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "names", "DAB C 9\nCA 4\n");
+  save_text(FOLDER, "commands", "CA DAB\nAB AB AB\nD C\nBA\n");
+  save_text(FOLDER, "late_names.json", "{" WORDS("model") ", \"hotwords\": \"names\"}");
+  save_text(FOLDER, "late_commands.json", "{" WORDS("model") ", \"grammar\": \"commands\"}");
+  save_text(FOLDER, "names.json", "{" LIVE ", \"hotwords\": \"names\", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "names_twice.json", "{" LIVE ", \"hotwords\": \"names\", \"second_pass\": \"late_names.json\"}");
+  save_text(FOLDER, "commands.json", "{" LIVE ", \"grammar\": \"commands\", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "commands_twice.json",
+            "{" LIVE ", \"grammar\": \"commands\", \"second_pass\": \"late_commands.json\"}");
   save_text(FOLDER, "phones.json", "{\"model\": \"causal.safetensors\", " RULES ", \"second_pass\": \"late.json\"}");
 }
 
@@ -67,6 +77,15 @@ static void test_chunks(void) {
     watch("twice.json", chunks[i], &other);
     CHECK(strcmp(first.text, other.text) == 0, "chunks of %zu:%s\n800:%s", chunks[i], other.text, first.text);
   }
+}
+
+/* What the second pass takes from the first is as if it had it itself, and changes the final results. */
+static void test_phrases(const char *name, const char *with_both) {
+  watch("twice.json", 1600, &first);
+  watch(name, 1600, &other);
+  CHECK(strcmp(first.finals_text[0], other.finals_text[0]) != 0, "%s: no change: %s", name, first.finals_text[0]);
+  watch(with_both, 1600, &first);
+  CHECK(strcmp(first.text, other.text) == 0, "%s:%s\n%s:%s", name, other.text, with_both, first.text);
 }
 
 /* --- the segments of the first pass, each with the result of another recognizer for its features -------------------
@@ -321,6 +340,8 @@ int main(void) {
   context = test_context();
   prepare();
   test_chunks();
+  test_phrases("names.json", "names_twice.json");
+  test_phrases("commands.json", "commands_twice.json");
   test_alone("twice.json", "late.json", 0);
   test_alone("phones.json", "late_phones.json", 0);
   test_alone("context.json", "late.json", 2);

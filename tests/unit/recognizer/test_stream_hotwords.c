@@ -1,0 +1,181 @@
+/* Hotwords of a stream: it gives what a recognizer with these hotwords gives, also with a second pass and in a batch;
+ * they count from the next utterance on and stay until others replace them; a list that is refused changes nothing. */
+#include <linnet/recognizer.h>
+
+#include "recognizer_events.h"
+#include "recognizer_models.h"
+#include "recognizer_streams.h"
+#include "test.h"
+
+enum { SAMPLES = 48000 };
+
+#define FOLDER TEST_BINARY_DIR "/stream_hotwords_files"
+#define WORDS(model)                                                                                                   \
+  "\"model\": \"" model ".safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": 20"
+#define RULES "\"endpoint\": {\"rules\": [{\"length\": 0.9}]}"
+
+static struct linnet_context *context;
+static float samples[SAMPLES];
+static const struct linnet_source names = {NULL, "DAB C 9\nCA 4\n", 13}, others = {NULL, "BA AB 7\n", 8};
+
+static void prepare(void) {
+  REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
+  make_bursts(samples, SAMPLES);
+  REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
+  REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
+  save_text(FOLDER, "lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
+  save_text(FOLDER, "names", names.data);
+  save_text(FOLDER, "phones.json", "{\"model\": \"causal.safetensors\"}");
+  save_text(FOLDER, "plain.json", "{" WORDS("causal") ", " RULES "}");
+  save_text(FOLDER, "named.json", "{" WORDS("causal") ", " RULES ", \"hotwords\": \"names\"}");
+  save_text(FOLDER, "late.json", "{" WORDS("model") "}");
+  save_text(FOLDER, "late_named.json", "{" WORDS("model") ", \"hotwords\": \"names\"}");
+  save_text(FOLDER, "twice.json", "{" WORDS("causal") ", " RULES ", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "twice_named.json",
+            "{" WORDS("causal") ", " RULES ", \"hotwords\": \"names\", \"second_pass\": \"late_named.json\"}");
+}
+
+static struct linnet_recognizer *load(const char *name) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", FOLDER, name);
+  return load_recognizer(context, path);
+}
+
+/* All results of one utterance. */
+static void watch(struct linnet_recognizer_stream *stream, struct events *e) {
+  *e = (struct events){.partials = 0};
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK, "hook");
+  CHECK(feed_stream(stream, samples, SAMPLES, 1600) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_stream_reset(stream);
+}
+
+static void watch_recognizer(const char *name, struct events *e) {
+  struct linnet_recognizer *recognizer = load(name);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  watch(stream, e);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+static void set(struct linnet_recognizer_stream *stream, const struct linnet_source *source) {
+  CHECK(linnet_recognizer_stream_set_hotwords(stream, source) == LINNET_OK, "%s", linnet_context_error(context));
+}
+
+/* `got` has the results of the recognizer. */
+static void expect(const char *recognizer, const struct events *got, const char *what) {
+  static struct events expected;
+  watch_recognizer(recognizer, &expected);
+  CHECK(strcmp(expected.text, got->text) == 0, "%s:%s\n%s:%s", what, got->text, recognizer, expected.text);
+}
+
+static void test_stream(const char *plain, const char *named) {
+  static struct events e, without;
+  struct linnet_recognizer *recognizer = load(plain);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  watch(stream, &without);
+  set(stream, &names);
+  watch(stream, &e);
+  CHECK(strcmp(e.text, without.text) != 0, "%s: the hotwords change nothing:%s", plain, e.text);
+  expect(named, &e, "set before the audio");
+  watch(stream, &e);
+  expect(named, &e, "after a reset");
+  set(stream, &others);
+  set(stream, NULL);
+  watch(stream, &e);
+  expect(plain, &e, "removed");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* NULL: those of the recognizer. */
+static void test_replaced(void) {
+  static struct events e;
+  struct linnet_recognizer *recognizer = load("named.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  set(stream, &others);
+  watch(stream, &e);
+  set(stream, NULL);
+  watch(stream, &e);
+  expect("named.json", &e, "those of the recognizer again");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* Hotwords that come within an utterance wait for the next segment. */
+static void test_later(void) {
+  static struct events e;
+  struct linnet_recognizer *recognizer = load("plain.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  const struct linnet_result *result;
+  char before[64] = "", after[64] = "";
+  const size_t part = 8000; /* ends before the first segment */
+  CHECK(linnet_recognizer_stream_accept(stream, samples, part) == LINNET_OK &&
+            linnet_recognizer_stream_result(stream, &result) == LINNET_OK,
+        "%s", linnet_context_error(context));
+  CHECK(result->segment == 0, "%zu segments", result->segment);
+  snprintf(before, sizeof before, "%a", result->alternatives[0].score);
+  set(stream, &names);
+  CHECK(linnet_recognizer_stream_result(stream, &result) == LINNET_OK, "%s", linnet_context_error(context));
+  snprintf(after, sizeof after, "%a", result->alternatives[0].score);
+  CHECK(strcmp(before, after) == 0, "the score was %s and is %s", before, after);
+  CHECK(linnet_recognizer_stream_accept(stream, samples + part, SAMPLES - part) == LINNET_OK, "%s",
+        linnet_context_error(context));
+  linnet_recognizer_stream_reset(stream);
+  watch(stream, &e);
+  expect("named.json", &e, "set within the utterance before");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+static void test_refused(void) {
+  static struct events e;
+  static const struct linnet_source unknown = {"names of today", "AB\nZEBRA 3\n", 11};
+  struct linnet_recognizer *recognizer = load("plain.json"), *phones = load("phones.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer), *other = open_stream(context, phones);
+  set(stream, &names);
+  CHECK(linnet_recognizer_stream_set_hotwords(stream, &unknown) == LINNET_ERROR_FORMAT, "an unknown word");
+  CHECK(strstr(linnet_context_error(context), "names of today:2: 'ZEBRA'"), "%s", linnet_context_error(context));
+  watch(stream, &e);
+  expect("named.json", &e, "after the failure");
+  CHECK(linnet_recognizer_stream_set_hotwords(other, &names) == LINNET_ERROR_UNSUPPORTED, "phones");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_stream_destroy(other);
+  linnet_recognizer_destroy(recognizer);
+  linnet_recognizer_destroy(phones);
+}
+
+/* One of two streams of a batch. */
+static void test_batch(void) {
+  static struct events e[2];
+  struct linnet_recognizer *recognizer = load("plain.json");
+  struct linnet_recognizer_batch *batch = NULL;
+  struct linnet_recognizer_input inputs[2] = {{.samples = samples, .num_samples = SAMPLES, .finish = 1}};
+  REQUIRE(linnet_recognizer_batch_create(context, recognizer, 0, &batch) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  inputs[1] = inputs[0];
+  for (size_t i = 0; i < 2; i++) {
+    REQUIRE(linnet_recognizer_batch_open(batch, &inputs[i].stream) == LINNET_OK, "%s", linnet_context_error(context));
+    linnet_recognizer_stream_set_hook(inputs[i].stream, see, &e[i]);
+  }
+  set(inputs[1].stream, &names);
+  CHECK(linnet_recognizer_batch_step(batch, inputs, 2) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(e[0].finals > 1 && e[1].finals > 1 && strcmp(e[0].text, e[1].text) != 0, "%zu and %zu segments", e[0].finals,
+        e[1].finals);
+  for (size_t i = 0; i < 2; i++)
+    linnet_recognizer_stream_destroy(inputs[i].stream);
+  linnet_recognizer_batch_destroy(batch);
+  linnet_recognizer_destroy(recognizer);
+}
+
+int main(void) {
+  REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "no context");
+  prepare();
+  test_stream("plain.json", "named.json");
+  test_stream("twice.json", "twice_named.json");
+  test_replaced();
+  test_later();
+  test_refused();
+  test_batch();
+  linnet_context_destroy(context);
+  return test_result();
+}
