@@ -5,13 +5,20 @@
 #include "recognizer/live_network.h"
 #include "recognizer/recognizer_parts.h"
 
+/* The samples of an input at the rate of the model. */
+struct given {
+  const float *samples;
+  size_t count;
+};
+
 struct linnet_recognizer_batch {
   struct linnet_context *context;
   const struct linnet_recognizer *recognizer;
   struct linnet_recurrence_batch *networks;
   struct linnet_live_input *live;         /* of a step, by input */
   struct linnet_recurrence_input *blocks; /* the same */
-  size_t live_capacity, block_capacity;
+  struct given *given;                    /* the same */
+  size_t live_capacity, block_capacity, given_capacity;
   struct linnet_live_failure failure; /* of a step */
 };
 
@@ -57,6 +64,7 @@ void linnet_recognizer_batch_destroy(struct linnet_recognizer_batch *b) {
   linnet_recurrence_batch_destroy(b->networks);
   linnet_free(b->context, b->live);
   linnet_free(b->context, b->blocks);
+  linnet_free(b->context, b->given);
   linnet_free(b->context, b);
 }
 
@@ -93,8 +101,10 @@ static enum linnet_status reserve(struct linnet_recognizer_batch *b, size_t coun
   struct linnet_recurrence_input *blocks =
       linnet_grow(b->context, b->blocks, &b->block_capacity, count, sizeof *blocks);
   b->blocks = blocks ? blocks : b->blocks;
-  return live && blocks ? LINNET_OK
-                        : linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for %zu streams", count);
+  struct given *given = linnet_grow(b->context, b->given, &b->given_capacity, count, sizeof *given);
+  b->given = given ? given : b->given;
+  return live && blocks && given ? LINNET_OK
+                                 : linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for %zu streams", count);
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
@@ -107,18 +117,21 @@ static void note(struct linnet_recognizer_batch *b, struct linnet_recognizer_inp
 }
 
 /* All samples of an input are checked before its first chunk, so that a stream takes all of them or none. */
-static void check_stream(struct linnet_recognizer_batch *b, struct linnet_recognizer_input *inputs, size_t i) {
-  const struct linnet_recognizer_input *input = &inputs[i];
-  note(b, inputs, i, linnet_recognizer_stream_check(input->stream, input->samples, input->num_samples));
+static enum linnet_status prepare_samples(const struct linnet_recognizer_input *input, struct given *given) {
+  *given = (struct given){NULL, 0};
+  LINNET_TRY(linnet_recognizer_stream_check(input->stream, input->samples, input->num_samples));
+  return linnet_recognizer_stream_convert(input->stream, input->samples, input->num_samples, &given->samples,
+                                          &given->count);
 }
 
 /* A stream that failed takes nothing more. */
 static void take(struct linnet_recognizer_batch *b, struct linnet_recognizer_input *inputs, size_t i, size_t done) {
   const struct linnet_recognizer_input *input = &inputs[i];
   struct linnet_stream *audio = linnet_recognizer_stream_audio(input->stream);
-  const size_t left = input->num_samples - linnet_min_size(done, input->num_samples);
+  const struct given *given = &b->given[i];
+  const size_t left = given->count - linnet_min_size(done, given->count);
   const size_t n = input->status == LINNET_OK ? linnet_min_size(left, LINNET_STREAM_CHUNK) : 0;
-  const enum linnet_status status = linnet_stream_take(audio, n > 0 ? input->samples + done : NULL, n, &b->live[i]);
+  const enum linnet_status status = linnet_stream_take(audio, n > 0 ? given->samples + done : NULL, n, &b->live[i]);
   if (input->status == LINNET_OK)
     note(b, inputs, i, status);
 }
@@ -153,8 +166,8 @@ static void run(struct linnet_recognizer_batch *b, struct linnet_recognizer_inpu
   size_t longest = 0, done = 0;
   b->failure.input = SIZE_MAX;
   for (size_t i = 0; i < count; i++) {
-    longest = linnet_max_size(longest, inputs[i].num_samples);
-    check_stream(b, inputs, i);
+    note(b, inputs, i, prepare_samples(&inputs[i], &b->given[i]));
+    longest = linnet_max_size(longest, b->given[i].count);
   }
   do
     step_chunk(b, inputs, count, done);

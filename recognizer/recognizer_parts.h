@@ -134,6 +134,10 @@ struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_st
 enum linnet_status linnet_recognizer_stream_check(const struct linnet_recognizer_stream *stream, const float *samples,
                                                   size_t n);
 
+/* *converted (*count): samples (n) at the rate of the model, valid until the next call. */
+enum linnet_status linnet_recognizer_stream_convert(struct linnet_recognizer_stream *stream, const float *samples,
+                                                    size_t n, const float **converted, size_t *count);
+
 /* For the second pass (second_pass.h): resets the stream, whose first `context` rows are not searched, and the next one
  * has the number `row`; and its result, with the times of the rows. */
 void linnet_recognizer_stream_reset_at(struct linnet_recognizer_stream *stream, uint64_t row, size_t context);

@@ -235,7 +235,14 @@ LINNET_API enum linnet_status linnet_recognizer_stream_set_second_pass(struct li
 LINNET_API enum linnet_status linnet_recognizer_stream_set_hotwords(struct linnet_recognizer_stream *stream,
                                                                     const struct linnet_source *source);
 
-/* Takes n samples at the model's rate, mono, int16 scale (full scale is 32768); or features (frames, dim), as
+/* Sets the rate in Hz of the samples that the stream takes, in this utterance and all later ones. Default: the rate of
+ * the model, 16000 for those that ship. The stream resamples other rates, which delays results by up to 0.06 s (0.025 s
+ * at 48 kHz). Audio that is read from a file has the rate of the file. LINNET_ERROR_STATE if the utterance has samples.
+ * LINNET_ERROR_UNSUPPORTED in a build without soxr. */
+LINNET_API enum linnet_status linnet_recognizer_stream_set_sample_rate(struct linnet_recognizer_stream *stream,
+                                                                       double rate);
+
+/* Takes n samples at the rate of the stream, mono, int16 scale (full scale is 32768); or features (frames, dim), as
  * linnet_stream_accept_features does. An utterance consists of samples or of features, not of both.
  * LINNET_ERROR_ARGUMENT for values that are no audio: see linnet_stream_accept. */
 LINNET_API enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *stream,
@@ -278,7 +285,7 @@ linnet_recognizer_stream_search(const struct linnet_recognizer_stream *stream);
 LINNET_API double linnet_recognizer_stream_seconds(const struct linnet_recognizer_stream *stream);
 
 /* Discards the utterance, finished or not. The stream is then ready for the next one. Hook, sink, speaker,
- * hotwords and what linnet_recognizer_stream_set_second_pass has set stay. */
+ * hotwords, sample rate and what linnet_recognizer_stream_set_second_pass has set stay. */
 LINNET_API void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *stream);
 
 /* Destroys the stream; NULL is allowed. */

@@ -352,6 +352,8 @@ static enum linnet_status recognise_live(struct linnet_context *context, uint64_
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_set_hook(stream, on_result, sum);
   if (status == LINNET_OK)
+    status = linnet_recognizer_stream_set_sample_rate(stream, 8000);
+  if (status == LINNET_OK)
     status = linnet_recognizer_stream_set_hotwords(stream, &(struct linnet_source){NULL, "C AB 3\n", 7});
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_accept(stream, samples, 9000);

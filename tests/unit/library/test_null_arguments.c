@@ -585,6 +585,7 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_stream_set_speaker(NULL, NULL));
   REFUSES(linnet_recognizer_stream_set_second_pass(NULL, 1));
   REFUSES(linnet_recognizer_stream_set_hotwords(NULL, NULL));
+  REFUSES(linnet_recognizer_stream_set_sample_rate(NULL, 48000));
   REFUSES(linnet_recognizer_batch_create(NULL, f.recognizer, 1, (void *)&out));
   REFUSES(linnet_recognizer_batch_create(f.context, NULL, 1, (void *)&out));
   REFUSES(linnet_recognizer_batch_create(f.context, f.recognizer, 1, NULL));
