@@ -41,6 +41,14 @@ bool linnet_search_stream_ends_word(struct linnet_search_stream *stream);
 /* Ends the spans of the last result at `seconds`, where the recording ends: its last row may reach beyond. */
 void linnet_search_stream_clip(struct linnet_search_stream *stream, double seconds);
 
+/* The two halves of linnet_search_stream_set_hotwords: reads hotwords, NULL without a source; and takes them, from the
+ * next reset on or `at_once`. The stream then owns them. */
+enum linnet_status linnet_search_stream_read_hotwords(const struct linnet_search_stream *stream,
+                                                      const struct linnet_source *source,
+                                                      struct linnet_hotwords **hotwords);
+void linnet_search_stream_take_hotwords(struct linnet_search_stream *stream, struct linnet_hotwords *hotwords,
+                                        bool at_once);
+
 /* Loads the priors that the settings name, if any (search_priors.c). The search must have its symbols. */
 enum linnet_status linnet_search_load_priors(struct linnet_search *search,
                                              const struct linnet_search_settings *settings);

@@ -68,21 +68,34 @@ static void change_hotwords(struct linnet_search_stream *s) {
   s->changes_hotwords = false;
 }
 
-enum linnet_status linnet_search_stream_set_hotwords(struct linnet_search_stream *s,
-                                                     const struct linnet_source *source) {
-  struct linnet_hotwords *hotwords = NULL;
-  if (!s)
-    return LINNET_ERROR_ARGUMENT;
+enum linnet_status linnet_search_stream_read_hotwords(const struct linnet_search_stream *s,
+                                                      const struct linnet_source *source,
+                                                      struct linnet_hotwords **hotwords) {
+  *hotwords = NULL;
   if (!s->words)
     return linnet_fail(s->context, LINNET_ERROR_UNSUPPORTED, "hotwords need a search for words");
-  if (source && linnet_source_given(source))
-    LINNET_TRY(linnet_hotwords_open(s->context, source, linnet_source_name(source), s->search->vocabulary.lexicon, NULL,
-                                    &hotwords));
+  if (!source || !linnet_source_given(source))
+    return LINNET_OK;
+  return linnet_hotwords_open(s->context, source, linnet_source_name(source), s->search->vocabulary.lexicon, NULL,
+                              hotwords);
+}
+
+void linnet_search_stream_take_hotwords(struct linnet_search_stream *s, struct linnet_hotwords *hotwords,
+                                        bool at_once) {
   linnet_hotwords_destroy(s->next_hotwords);
   s->next_hotwords = hotwords;
   s->changes_hotwords = true;
-  if (s->frames == 0)
+  if (at_once)
     linnet_search_stream_reset_at(s, s->first);
+}
+
+enum linnet_status linnet_search_stream_set_hotwords(struct linnet_search_stream *s,
+                                                     const struct linnet_source *source) {
+  struct linnet_hotwords *hotwords;
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(linnet_search_stream_read_hotwords(s, source, &hotwords));
+  linnet_search_stream_take_hotwords(s, hotwords, s->frames == 0 && !s->finished && !s->stopped);
   return LINNET_OK;
 }
 

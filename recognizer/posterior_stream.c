@@ -1,6 +1,7 @@
 /* The pipeline: samples -> filterbank -> CMVN -> network -> greedy decoding. It uses front end, engine and decoder,
  * which do not depend on each other. A causal network runs along with the audio (live_network.c), any other as an
  * encoder on the whole utterance. */
+#include <linnet/audio.h>
 #include <linnet/stream.h>
 
 #include <math.h>
@@ -10,6 +11,7 @@
 #include "base/base.h"
 #include "base/numbers.h"
 #include "recognizer/ensemble.h"
+#include "recognizer/input_rate.h"
 #include "recognizer/live_network.h"
 #include "recognizer/normalizer.h"
 #include "recognizer/recognizer_parts.h"
@@ -27,12 +29,15 @@ struct linnet_stream {
   void *sink_user;
   linnet_feature_fn listener; /* may be NULL */
   void *listener_user;
-  uint64_t taken;           /* number of frames that the encoder has taken */
-  float *features;          /* (frames, num_mel), not yet recognised */
-  size_t frames, capacity;  /* capacity in elements */
-  uint64_t samples, stored; /* number of accepted samples, and of frames accepted as features */
-  float peak;               /* magnitude of the largest sample */
-  bool fractional;          /* some sample is no whole number */
+  uint64_t taken;                 /* number of frames that the encoder has taken */
+  float *features;                /* (frames, num_mel), not yet recognised */
+  size_t frames, capacity;        /* capacity in elements */
+  uint64_t samples, stored;       /* number of samples at the rate of the model, and of frames accepted as features */
+  struct linnet_input_rate *rate; /* of the samples; NULL: that of the model */
+  bool has_samples;
+  bool at_model_rate; /* the samples of this utterance, whatever `rate` is */
+  float peak;         /* magnitude of the largest sample */
+  bool fractional;    /* some sample is no whole number */
   struct linnet_normalizer normalizer;
   struct linnet_silence_lengths lengths;
   struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
@@ -185,7 +190,6 @@ static void judge_scale(const struct linnet_stream *s) {
 
 static enum linnet_status add_features(struct linnet_stream *s, const float *samples, size_t n) {
   size_t mel = num_mel(s), pending = linnet_fbank_num_pending(s->fbank, n), got = 0;
-  note_scale(s, samples, n);
   LINNET_TRY(reserve(s, pending));
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;
@@ -235,10 +239,60 @@ static enum linnet_status end_call(struct linnet_stream *s, enum linnet_status s
   return status;
 }
 
+static double model_rate(const struct linnet_stream *s) {
+  return s->normalizer.config.fbank.sample_rate;
+}
+
+enum linnet_status linnet_stream_set_sample_rate(struct linnet_stream *s, double rate) {
+  struct linnet_input_rate *other = NULL;
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  if (!(rate >= LINNET_AUDIO_MIN_RATE && rate <= LINNET_AUDIO_MAX_RATE))
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "%g samples a second: must be %g to %g", rate,
+                       LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
+  if (s->has_samples)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the utterance already has samples: reset the stream first");
+  if (rate != model_rate(s))
+    LINNET_TRY(linnet_input_rate_create(s->context, rate, model_rate(s), &other));
+  linnet_input_rate_destroy(s->rate);
+  s->rate = other;
+  return LINNET_OK;
+}
+
+void linnet_stream_expect_model_rate(struct linnet_stream *s) {
+  s->at_model_rate = true;
+}
+
+bool linnet_stream_is_empty(const struct linnet_stream *s) {
+  return !s->has_samples && s->stored == 0 && !s->finished && !s->stopped;
+}
+
+enum linnet_status linnet_stream_convert(struct linnet_stream *s, const float *samples, size_t n,
+                                         const float **converted, size_t *count) {
+  *converted = samples;
+  *count = n;
+  s->has_samples = s->has_samples || n > 0;
+  note_scale(s, samples, n);
+  if (!s->rate || s->at_model_rate || n == 0)
+    return LINNET_OK;
+  return end_call(s, linnet_input_rate_convert(s->rate, samples, n, converted, count));
+}
+
+/* The samples that the resampler has kept. */
+static enum linnet_status accept_rest(struct linnet_stream *s) {
+  const float *rest;
+  size_t count;
+  if (!s->rate || s->at_model_rate || !s->has_samples)
+    return LINNET_OK;
+  LINNET_TRY(linnet_input_rate_convert(s->rate, NULL, 0, &rest, &count));
+  return accept_all(s, rest, count);
+}
+
 enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: an argument is NULL");
   LINNET_TRY(linnet_stream_check(s, samples, n));
+  LINNET_TRY(linnet_stream_convert(s, samples, n, &samples, &n));
   return end_call(s, accept_all(s, samples, n));
 }
 
@@ -256,7 +310,7 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
   if (!s || (!features && frames > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_stream_accept_features: an argument is NULL");
-  LINNET_TRY(check_open(s, s->samples > 0));
+  LINNET_TRY(check_open(s, s->has_samples));
   if (frames == 0)
     return LINNET_OK;
   if (dim != num_mel(s))
@@ -371,6 +425,7 @@ static enum linnet_status run_encoder(struct linnet_stream *s) {
 }
 
 static enum linnet_status finish(struct linnet_stream *s) {
+  LINNET_TRY(accept_rest(s));
   if (s->live)
     return linnet_live_network_finish(s->live);
   if (s->frames == 0)
@@ -415,8 +470,10 @@ void linnet_stream_reset(struct linnet_stream *s) {
   linnet_normalizer_reset(&s->normalizer);
   s->frames = 0;
   s->samples = s->stored = 0;
+  if (s->rate)
+    linnet_input_rate_reset(s->rate);
   s->peak = 0;
-  s->fractional = s->finished = s->stopped = false;
+  s->has_samples = s->at_model_rate = s->fractional = s->finished = s->stopped = false;
 }
 
 void linnet_stream_destroy(struct linnet_stream *s) {
@@ -427,6 +484,7 @@ void linnet_stream_destroy(struct linnet_stream *s) {
   linnet_companion_destroy(s->companion);
   linnet_live_network_destroy(s->live);
   linnet_fbank_destroy(s->fbank);
+  linnet_input_rate_destroy(s->rate);
   linnet_free(s->context, s->features);
   linnet_free(s->context, s);
 }

@@ -116,7 +116,7 @@ static void note(struct linnet_recognizer_batch *b, struct linnet_recognizer_inp
     linnet_live_failure_note(&b->failure, b->context, i);
 }
 
-/* All samples of an input are checked before its first chunk, so that a stream takes all of them or none. */
+/* Checks all samples of an input before any of them is taken, so that a stream takes all of them or none. */
 static enum linnet_status prepare_samples(const struct linnet_recognizer_input *input, struct given *given) {
   *given = (struct given){NULL, 0};
   LINNET_TRY(linnet_recognizer_stream_check(input->stream, input->samples, input->num_samples));

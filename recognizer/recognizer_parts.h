@@ -71,8 +71,20 @@ enum linnet_status linnet_stream_create_in(struct linnet_context *context, const
 /* Whether the stream can take all n samples now: the checks of linnet_stream_accept, which takes all or none. */
 enum linnet_status linnet_stream_check(const struct linnet_stream *stream, const float *samples, size_t n);
 
-/* Takes at most LINNET_STREAM_CHUNK samples, which linnet_stream_check has found good, for a causal network. *input
- * then has the new frames, which the network must run before the next call; it has none after a failure. */
+/* *converted (*count): samples (n), which linnet_stream_check has found good, at the rate of the model: `samples`
+ * itself, or memory of the stream that is valid until the next call. */
+enum linnet_status linnet_stream_convert(struct linnet_stream *stream, const float *samples, size_t n,
+                                         const float **converted, size_t *count);
+
+/* Until the reset, samples have the rate of the model. */
+void linnet_stream_expect_model_rate(struct linnet_stream *stream);
+
+/* Whether the utterance has no audio, and can take some. */
+bool linnet_stream_is_empty(const struct linnet_stream *stream);
+
+/* Takes at most LINNET_STREAM_CHUNK samples at the rate of the model, which linnet_stream_check has found good, for a
+ * causal network. *input then has the new frames, which the network must run before the next call; it has none after a
+ * failure. */
 enum linnet_status linnet_stream_take(struct linnet_stream *stream, const float *samples, size_t n,
                                       struct linnet_live_input *input);
 
@@ -134,9 +146,12 @@ struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_st
 enum linnet_status linnet_recognizer_stream_check(const struct linnet_recognizer_stream *stream, const float *samples,
                                                   size_t n);
 
-/* *converted (*count): samples (n) at the rate of the model, valid until the next call. */
+/* linnet_stream_convert for a recognizer stream. */
 enum linnet_status linnet_recognizer_stream_convert(struct linnet_recognizer_stream *stream, const float *samples,
                                                     size_t n, const float **converted, size_t *count);
+
+/* The search of the first pass. */
+struct linnet_search_stream *linnet_recognizer_stream_first_search(struct linnet_recognizer_stream *stream);
 
 /* For the second pass (second_pass.h): resets the stream, whose first `context` rows are not searched, and the next one
  * has the number `row`; and its result, with the times of the rows. */

@@ -5,7 +5,6 @@
 #include "base/numbers.h"
 #include "base/settings.h"
 #include "decoder/search_parts.h"
-#include "recognizer/input_rate.h"
 #include "recognizer/recognizer_parts.h"
 #include "recognizer/second_pass.h"
 
@@ -15,7 +14,6 @@ struct linnet_recognizer_stream {
   struct linnet_context *context;
   const struct linnet_recognizer *recognizer;
   struct linnet_stream *audio;
-  struct linnet_input_rate *rate; /* of the samples; NULL: that of the model */
   struct linnet_search_stream *search;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
@@ -25,9 +23,8 @@ struct linnet_recognizer_stream {
   bool has_new_frames;          /* since the last report */
   bool has_final;               /* the segment had its final result */
   bool finished, listed;
-  bool has_samples; /* since the reset */
-  bool stopped;     /* a call failed or was cancelled, so audio may be missing */
-  bool whole;       /* the utterance is a file: endpoint rules do not count until the reset */
+  bool stopped; /* a call failed or was cancelled, so audio may be missing */
+  bool whole;   /* the utterance is a file: endpoint rules do not count until the reset */
   const struct linnet_recurrence_batch *batch; /* of the network, with others; NULL: it runs alone */
   struct linnet_endpoint *endpoint;            /* NULL: the recognizer has no rules */
   struct linnet_second_pass *second;           /* NULL: the first pass is the only one */
@@ -269,61 +266,45 @@ enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recogn
   return LINNET_OK;
 }
 
-/* The first pass has its words only if the second takes them, too. */
+/* Both lists are read before either pass takes its own. */
 enum linnet_status linnet_recognizer_stream_set_hotwords(struct linnet_recognizer_stream *s,
                                                          const struct linnet_source *source) {
+  struct linnet_hotwords *first = NULL, *second = NULL;
   if (!s)
     return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(linnet_search_stream_read_hotwords(s->search, source, &first));
+  const enum linnet_status status =
+      s->second ? linnet_second_pass_read_hotwords(s->second, source, &second) : LINNET_OK;
+  if (status != LINNET_OK) {
+    linnet_hotwords_destroy(first);
+    return status;
+  }
+  const bool at_once = linnet_stream_is_empty(s->audio);
+  linnet_search_stream_take_hotwords(s->search, first, at_once);
   if (s->second)
-    LINNET_TRY(linnet_second_pass_set_hotwords(s->second, source));
-  return linnet_search_stream_set_hotwords(s->search, source);
+    linnet_second_pass_take_hotwords(s->second, second, at_once);
+  return LINNET_OK;
 }
 
-static double rate_of(const struct linnet_recognizer *recognizer) {
-  struct linnet_feature_config features;
-  linnet_model_features(recognizer->model, &features);
-  return features.fbank.sample_rate;
+struct linnet_search_stream *linnet_recognizer_stream_first_search(struct linnet_recognizer_stream *s) {
+  return s->search;
 }
 
 enum linnet_status linnet_recognizer_stream_set_sample_rate(struct linnet_recognizer_stream *s, double rate) {
-  struct linnet_input_rate *other = NULL;
-  if (!s)
-    return LINNET_ERROR_ARGUMENT;
-  if (!(rate >= LINNET_AUDIO_MIN_RATE && rate <= LINNET_AUDIO_MAX_RATE))
-    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "%g samples a second: must be %g to %g", rate,
-                       LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
-  if (s->has_samples)
-    return linnet_fail(s->context, LINNET_ERROR_STATE,
-                       "the utterance has samples of another rate: call linnet_recognizer_stream_reset first");
-  if (rate != rate_of(s->recognizer))
-    LINNET_TRY(linnet_input_rate_create(s->context, rate, rate_of(s->recognizer), &other));
-  linnet_input_rate_destroy(s->rate);
-  s->rate = other;
-  return LINNET_OK;
+  return s ? linnet_stream_set_sample_rate(s->audio, rate) : LINNET_ERROR_ARGUMENT;
 }
 
 enum linnet_status linnet_recognizer_stream_convert(struct linnet_recognizer_stream *s, const float *samples, size_t n,
                                                     const float **converted, size_t *count) {
-  *converted = samples;
-  *count = n;
-  s->has_samples = s->has_samples || n > 0;
-  return s->rate && n > 0 ? note(s, linnet_input_rate_convert(s->rate, samples, n, converted, count)) : LINNET_OK;
-}
-
-/* Samples at the rate of the model. */
-static enum linnet_status accept_samples(void *user, const float *samples, size_t n) {
-  struct linnet_recognizer_stream *s = user;
-  LINNET_TRY(check_usable(s));
-  return linnet_recognizer_stream_end_call(s, linnet_stream_accept(s->audio, samples, n));
+  return note(s, linnet_stream_convert(s->audio, samples, n, converted, count));
 }
 
 enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_stream_accept: an argument is NULL");
-  LINNET_TRY(linnet_recognizer_stream_check(s, samples, n));
-  LINNET_TRY(linnet_recognizer_stream_convert(s, samples, n, &samples, &n));
-  return accept_samples(s, samples, n);
+  LINNET_TRY(check_usable(s));
+  return linnet_recognizer_stream_end_call(s, linnet_stream_accept(s->audio, samples, n));
 }
 
 enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recognizer_stream *s, const float *features,
@@ -335,18 +316,7 @@ enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recogn
   return linnet_recognizer_stream_end_call(s, linnet_stream_accept_features(s->audio, features, frames, dim));
 }
 
-/* The samples that the resampler has kept. */
-static enum linnet_status accept_rest(struct linnet_recognizer_stream *s) {
-  const float *rest;
-  size_t count;
-  if (!s->rate || !s->has_samples)
-    return LINNET_OK;
-  LINNET_TRY(linnet_input_rate_convert(s->rate, NULL, 0, &rest, &count));
-  return after_audio(s, linnet_stream_accept(s->audio, rest, count));
-}
-
 static enum linnet_status finish(struct linnet_recognizer_stream *s) {
-  LINNET_TRY(accept_rest(s));
   LINNET_TRY(after_audio(s, linnet_stream_finish(s->audio)));
   LINNET_TRY(finish_search(s, UINT64_MAX));
   s->has_new_frames = s->finished = true;
@@ -358,6 +328,12 @@ enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stre
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_usable(s));
   return note(s, finish(s));
+}
+
+static double rate_of(const struct linnet_recognizer *recognizer) {
+  struct linnet_feature_config features;
+  linnet_model_features(recognizer->model, &features);
+  return features.fbank.sample_rate;
 }
 
 enum linnet_status linnet_recognizer_check_rate(struct linnet_context *context,
@@ -386,10 +362,15 @@ enum linnet_status linnet_feed_audio(struct linnet_context *context, struct linn
   return accepting == LINNET_OK && reading != LINNET_END ? reading : accepting;
 }
 
+static enum linnet_status accept_samples(void *user, const float *samples, size_t n) {
+  return linnet_recognizer_stream_accept(user, samples, n);
+}
+
 /* The audio from where it is to its end, as one segment. */
 static enum linnet_status run(struct linnet_recognizer_stream *s, struct linnet_audio *audio,
                               const struct linnet_result **result) {
   s->whole = true;
+  linnet_stream_expect_model_rate(s->audio);
   LINNET_TRY(note(s, linnet_feed_audio(s->context, audio, accept_samples, s)));
   LINNET_TRY(linnet_recognizer_stream_finish(s));
   return linnet_recognizer_stream_result(s, result);
@@ -572,10 +553,8 @@ void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
     linnet_endpoint_reset(s->endpoint);
   if (s->second)
     linnet_second_pass_reset(s->second);
-  if (s->rate)
-    linnet_input_rate_reset(s->rate);
   s->searching = LINNET_OK;
-  s->has_samples = s->has_new_frames = s->finished = s->stopped = s->whole = false;
+  s->has_new_frames = s->finished = s->stopped = s->whole = false;
   s->num_shown = s->segment = 0;
   s->has_final = false;
   s->row = s->network_row = 0;
@@ -595,7 +574,6 @@ void linnet_recognizer_stream_destroy(struct linnet_recognizer_stream *s) {
   linnet_stream_destroy(s->audio);
   linnet_endpoint_destroy(s->endpoint);
   linnet_second_pass_destroy(s->second);
-  linnet_input_rate_destroy(s->rate);
   linnet_free(s->context, s->shown);
   linnet_free(s->context, s);
 }

@@ -27,15 +27,17 @@ static void choose_phones(struct linnet_search_settings *search) {
   search->emission_delay = words.emission_delay;
 }
 
-/* What the user of the first pass may say counts in the second, too. */
+/* The hotwords and the grammar of the first pass replace those of the second. Its model of pronunciations guesses their
+ * words if the second has none. */
 static void take_phrases(const struct linnet_search_settings *first, struct linnet_search_settings *search) {
-  if (linnet_source_given(&first->hotwords))
+  const bool hotwords = linnet_source_given(&first->hotwords), grammar = linnet_source_given(&first->grammar);
+  if (hotwords)
     search->hotwords = first->hotwords;
-  if (linnet_source_given(&first->grammar)) {
+  if (grammar) {
     search->grammar = first->grammar;
     search->language_model = (struct linnet_source){.path = NULL};
   }
-  if (!linnet_source_given(&search->g2p))
+  if ((hotwords || grammar) && !linnet_source_given(&search->g2p))
     search->g2p = first->g2p;
 }
 
@@ -54,10 +56,11 @@ static void adapt_search(const struct linnet_recognizer *first, const struct lin
 static enum linnet_status create(const struct linnet_recognizer *first, const struct linnet_recognizer_settings *given,
                                  const struct linnet_recognizer_file *file, struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_settings settings;
-  struct linnet_search_settings search;
+  struct linnet_search_settings search, own;
+  LINNET_TRY(LINNET_READ_SETTINGS(first->context, search, given->search, &own));
   linnet_recognizer_file_settings(file, &settings);
   linnet_recognizer_file_search_settings(file, &search);
-  adapt_search(first, given->search, &search);
+  adapt_search(first, &own, &search);
   settings.search = &search;
   settings.endpoint = NULL;
   settings.partial_interval = 0;
@@ -94,6 +97,8 @@ struct linnet_second_pass {
   float *features;                    /* (frames, dim) */
   size_t frames, capacity;            /* capacity in elements */
   const struct linnet_result *result; /* of the segment; NULL: it has not been recognised */
+  struct linnet_hotwords *hotwords;   /* of the next segment, if it changes them */
+  bool changes_hotwords;
 };
 
 enum linnet_status linnet_second_pass_create(struct linnet_context *context, const struct linnet_recognizer *recognizer,
@@ -114,6 +119,7 @@ void linnet_second_pass_destroy(struct linnet_second_pass *p) {
   if (!p)
     return;
   linnet_recognizer_stream_destroy(p->stream);
+  linnet_hotwords_destroy(p->hotwords);
   linnet_free(p->context, p->features);
   linnet_free(p->context, p);
 }
@@ -164,7 +170,17 @@ static void forget(struct linnet_second_pass *p, uint64_t row) {
   p->known = row;
 }
 
+/* The search takes them when it is reset for the next pass. */
+static void pass_hotwords(struct linnet_second_pass *p) {
+  if (!p->changes_hotwords)
+    return;
+  linnet_search_stream_take_hotwords(linnet_recognizer_stream_first_search(p->stream), p->hotwords, false);
+  p->hotwords = NULL;
+  p->changes_hotwords = false;
+}
+
 void linnet_second_pass_begin(struct linnet_second_pass *p, uint64_t row, uint64_t known) {
+  pass_hotwords(p);
   const uint64_t most = (uint64_t)(LINNET_SECOND_PASS_CONTEXT / p->row_seconds);
   const uint64_t first = row - known > most ? row - most : known;
   if (first > p->known)
@@ -174,13 +190,24 @@ void linnet_second_pass_begin(struct linnet_second_pass *p, uint64_t row, uint64
 }
 
 void linnet_second_pass_reset(struct linnet_second_pass *p) {
+  pass_hotwords(p);
   p->frames = 0;
   p->known = p->row = 0;
   p->result = NULL;
 }
 
-enum linnet_status linnet_second_pass_set_hotwords(struct linnet_second_pass *p, const struct linnet_source *source) {
-  return linnet_recognizer_stream_set_hotwords(p->stream, source);
+enum linnet_status linnet_second_pass_read_hotwords(const struct linnet_second_pass *p,
+                                                    const struct linnet_source *source,
+                                                    struct linnet_hotwords **hotwords) {
+  return linnet_search_stream_read_hotwords(linnet_recognizer_stream_first_search(p->stream), source, hotwords);
+}
+
+void linnet_second_pass_take_hotwords(struct linnet_second_pass *p, struct linnet_hotwords *hotwords, bool at_once) {
+  linnet_hotwords_destroy(p->hotwords);
+  p->hotwords = hotwords;
+  p->changes_hotwords = true;
+  if (at_once)
+    pass_hotwords(p);
 }
 
 enum linnet_status linnet_second_pass_set_speaker(struct linnet_second_pass *p, const struct linnet_cmvn *cmvn) {

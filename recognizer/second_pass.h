@@ -4,6 +4,7 @@
 #ifndef LINNET_RECOGNIZER_SECOND_PASS_H
 #define LINNET_RECOGNIZER_SECOND_PASS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <linnet/recognizer.h>
@@ -47,7 +48,11 @@ void linnet_second_pass_reset(struct linnet_second_pass *pass);
 /* For models with CMVN "speaker" (linnet_recognizer_stream_set_speaker). */
 enum linnet_status linnet_second_pass_set_speaker(struct linnet_second_pass *pass, const struct linnet_cmvn *cmvn);
 
-/* From the next pass on (linnet_recognizer_stream_set_hotwords). */
-enum linnet_status linnet_second_pass_set_hotwords(struct linnet_second_pass *pass, const struct linnet_source *source);
+/* Reads hotwords for the search of the pass; and takes them, from the next segment on or `at_once`. It then owns them.
+ * NULL: those of its recognizer. */
+enum linnet_status linnet_second_pass_read_hotwords(const struct linnet_second_pass *pass,
+                                                    const struct linnet_source *source,
+                                                    struct linnet_hotwords **hotwords);
+void linnet_second_pass_take_hotwords(struct linnet_second_pass *pass, struct linnet_hotwords *hotwords, bool at_once);
 
 #endif

@@ -124,7 +124,8 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
 
 /* --- Making and destroying ------------------------------------------------------------------------------------ */
 
-/* The kernels beside those of the context, whose names also tell the type of products: avx512-vnni, avxvnni. */
+/* The kernels for the instruction set of the context's kernels, whose names may also tell the type of products:
+ * avxvnni, avx512-vnni. */
 static const struct linnet_fbank_kernels *choose_kernels(const char *name) {
 #ifdef LINNET_HAVE_KERNELS_AVX512
   if (strncmp(name, "avx512", 6) == 0)

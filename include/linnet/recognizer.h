@@ -75,8 +75,9 @@ struct linnet_recognizer_settings {
                               the audio since this recognizer's network last started
                               (linnet_endpoint_settings.restart), at most 10 s of it; only the segment is searched.
                               The number of alternatives, whether there is a lattice, and the hotwords and the grammar,
-                              if there are any, are those of this recognizer's search settings; all other search
-                              settings are those of the other recognizer. If this recognizer searches for phones, those
+                              if there are any, are those of this recognizer's search settings; so is `g2p`, for their
+                              words, if the other recognizer has none. All other search settings are those of the other
+                              recognizer. If this recognizer searches for phones, those
                               of the second pass are greedy. The models must have the same filterbank and stack as many
                               frames; the endpoints of the other recognizer and its second pass do not count */
   /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
@@ -228,17 +229,15 @@ LINNET_API enum linnet_status linnet_recognizer_stream_set_speaker(struct linnet
  * they end with the result of the first pass. For streams that would not keep up with speech. */
 LINNET_API enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recognizer_stream *stream, int on);
 
-/* Gives the stream hotwords of its own, in place of those of the recognizer and, if there is a second pass, of its
- * recognizer; NULL: those of the recognizers again. For the names that one caller may say. They count from the next
- * utterance or segment on, or at once before the first audio, and stay. See linnet_search_stream_set_hotwords, also for
- * words that the lexicon lacks. */
+/* Gives the stream hotwords of its own, such as the names that one caller may say. They replace those of the recognizer
+ * and, if there is a second pass, of its recognizer; NULL: those of the recognizers again. They count from the next
+ * utterance or segment on, or at once if the utterance has no audio yet, and stay. The lexicons of both passes must
+ * have the words. A failure changes nothing. See linnet_search_stream_set_hotwords. */
 LINNET_API enum linnet_status linnet_recognizer_stream_set_hotwords(struct linnet_recognizer_stream *stream,
                                                                     const struct linnet_source *source);
 
-/* Sets the rate in Hz of the samples that the stream takes, in this utterance and all later ones. Default: the rate of
- * the model, 16000 for those that ship. The stream resamples other rates, which delays results by up to 0.06 s (0.025 s
- * at 48 kHz). Audio that is read from a file has the rate of the file. LINNET_ERROR_STATE if the utterance has samples.
- * LINNET_ERROR_UNSUPPORTED in a build without soxr. */
+/* Sets the rate of the samples that the stream takes (linnet_stream_set_sample_rate). Default: the rate of the model,
+ * 16000 Hz for those that ship. linnet_recognizer_stream_run and ..._run_file do not use it. */
 LINNET_API enum linnet_status linnet_recognizer_stream_set_sample_rate(struct linnet_recognizer_stream *stream,
                                                                        double rate);
 

@@ -175,9 +175,10 @@ LINNET_API enum linnet_status linnet_search_stream_lattice(const struct linnet_s
                                                            struct linnet_lattice *lattice);
 
 /* Gives the stream hotwords of its own (hotwords.h), in place of those of the search; `source` NULL, or without path
- * and data: those of the search again. They count from the next reset on, or at once if the stream has no frames yet,
- * and stay. A word that the lexicon lacks is an error that names the line: only the words of the settings can be
- * guessed. After a failure the hotwords are as before. LINNET_ERROR_UNSUPPORTED without a search for words. */
+ * and data: those of the search again; an empty list: none. They count from the next reset on, or at once if the stream
+ * has no frames yet, and stay. A word that the lexicon lacks is an error that names the line: only the words of the
+ * settings can be guessed. After a failure the hotwords are as before. LINNET_ERROR_UNSUPPORTED without a search for
+ * words. */
 LINNET_API enum linnet_status linnet_search_stream_set_hotwords(struct linnet_search_stream *stream,
                                                                 const struct linnet_source *source);
 

@@ -59,7 +59,7 @@
 #define PRODUCT_SLOTS_OF(suffix)                                                                                       \
   .gemm_work = GEMM_WORK, .pack_b_size = pack_b_size_##suffix, .pack_b = pack_b_##suffix, LSTM_SLOTS_OF(suffix)
 
-#ifdef LINNET_KERNEL_INT8_ONLY /* this set differs from another by the products of 8-bit integers */
+#ifdef LINNET_INT8_ONLY /* another set has these kernels; here they only count as used */
 __attribute__((unused)) static const struct linnet_ops floats =
 #else
 extern const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET);
@@ -76,22 +76,12 @@ const struct linnet_ops linnet_ops_avx512_bf16 = {
     .name = "avx512-bf16", .precision = LINNET_BFLOAT16, .gemm = gemm_bf16, PRODUCT_SLOTS_OF(bf16), COMMON_SLOTS};
 #endif
 
-#ifdef VEC_INT8
-#ifdef LINNET_KERNEL_INT8_ONLY
-#define INT8_TABLE TABLE_NAME(LINNET_KERNEL_SET)
-#define INT8_NAME TEXT(LINNET_KERNEL_SET)
-#elif VW == 16
-#define INT8_TABLE linnet_ops_avx512_vnni
-#define INT8_NAME "avx512-vnni"
-#else
-#define INT8_TABLE linnet_ops_avx2_int8
-#define INT8_NAME "avx2-int8"
-#endif
-extern const struct linnet_ops INT8_TABLE;
+#ifdef LINNET_INT8_TABLE
+extern const struct linnet_ops LINNET_INT8_TABLE;
 
 /* These kernels with products of 8-bit operands. */
-const struct linnet_ops INT8_TABLE = {
-    .name = INT8_NAME, .precision = LINNET_INT8, .gemm = gemm_int8, PRODUCT_SLOTS_OF(int8), COMMON_SLOTS};
+const struct linnet_ops LINNET_INT8_TABLE = {
+    .name = LINNET_INT8_NAME, .precision = LINNET_INT8, .gemm = gemm_int8, PRODUCT_SLOTS_OF(int8), COMMON_SLOTS};
 #endif
 
 #ifdef LINNET_KERNEL_CBLAS

@@ -210,8 +210,9 @@ VEC_INLINE vf vf_dot_pairs(vf x, vf y, vf sum) {
 }
 #endif
 
-/* --- Words of four small integers in 32-bit lanes, the first in the lowest byte. They are at most VEC_INT8_LARGEST in
- * size. The instructions take those of the left factor without sign, so these have VEC_INT8_OFFSET added.
+/* --- Words of four small integers in 32-bit lanes, the first in the lowest byte. The integers are at most
+ * VEC_INT8_LARGEST in size. Instructions of x86 take those of the left factor without sign, so these have
+ * VEC_INT8_OFFSET added.
  *
  * vf_dot_integers: sum + the products of the integers of VEC_INT8_WORDS words x and y. All are integers, but in float
  * vectors, as other words are: with integer vectors GCC 12 moves values between register types and runs out of
@@ -231,7 +232,8 @@ VEC_INLINE vf vf_dot_integers(const vf *x, const vf *y, vf sum) {
 #endif
 }
 #elif defined(__AVX2__) && !defined(__AVX512F__)
-/* Sums of four products are in 16 bits: 4 * (64 + 63) * 63 < 2^15. So they have to be widened half as often. */
+/* Sums of four products fit into 16 bits: 4 * (64 + 63) * 63 < 2^15. With integers of 8 bits, only sums of two would,
+ * and twice as many would have to be widened. */
 #define VEC_INT8
 enum { VEC_INT8_WORDS = 2, VEC_INT8_LARGEST = 63, VEC_INT8_OFFSET = 64 };
 

@@ -91,8 +91,9 @@ def reduced_kernels(precision):
     if precision == "bfloat16":
         return "avx512-bf16"
     flags = Path("/proc/cpuinfo").read_text().split()
-    kernels = {"avx512_vnni": "avx512-vnni", "avx_vnni": "avxvnni", "avx2": "avx2-int8"}  # by flag, best first
-    return next(kernels[flag] for flag in kernels if flag in flags)
+    kernels = {"avx512_vnni": "avx512-vnni", "avx_vnni": "avxvnni", "avx2": "avx2-int8", "asimddp": "dotprod"}
+    found = [name for flag, name in kernels.items() if flag in flags]  # best first
+    return found[0] if found else sys.exit("this processor has no products of 8-bit integers")
 
 
 def ours(build, work, case, threads, precision, seconds):

@@ -198,6 +198,7 @@ static void refuse_streams(void) {
   REFUSES(linnet_stream_finish(NULL));
   REFUSES(linnet_stream_set_silence(NULL, NULL, NULL));
   REFUSES(linnet_stream_set_speaker(NULL, NULL));
+  REFUSES(linnet_stream_set_sample_rate(NULL, 48000));
 }
 
 static void refuse_training(void) {

@@ -6,6 +6,8 @@
 #include <linnet/recognizer.h>
 #include <linnet/stream.h>
 
+#include <stddef.h>
+
 #include "recognizer_events.h"
 #include "recognizer_models.h"
 #include "recognizer_streams.h"
@@ -86,6 +88,24 @@ static void test_phrases(const char *name, const char *with_both) {
   CHECK(strcmp(first.finals_text[0], other.finals_text[0]) != 0, "%s: no change: %s", name, first.finals_text[0]);
   watch(with_both, 1600, &first);
   CHECK(strcmp(first.text, other.text) == 0, "%s:%s\n%s:%s", name, other.text, with_both, first.text);
+}
+
+/* Settings of a program that was built when they had fewer members: what is behind them is not read. */
+static void test_older_settings(void) {
+  struct linnet_recognizer_settings settings;
+  struct linnet_search_settings search;
+  struct linnet_recognizer *recognizer = NULL;
+  linnet_recognizer_settings_default(&settings);
+  linnet_search_settings_default(&search);
+  search.kind = LINNET_SEARCH_WORDS;
+  search.lexicon.path = FOLDER "/lexicon";
+  search.size = offsetof(struct linnet_search_settings, language_model);
+  memset((char *)&search + search.size, 0xa5, sizeof search - search.size);
+  settings.model.path = FOLDER "/causal.safetensors";
+  settings.search = &search;
+  settings.second_pass = FOLDER "/late.json";
+  CHECK(linnet_recognizer_create(context, &settings, &recognizer) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_destroy(recognizer);
 }
 
 /* --- the segments of the first pass, each with the result of another recognizer for its features -------------------
@@ -340,6 +360,7 @@ int main(void) {
   context = test_context();
   prepare();
   test_chunks();
+  test_older_settings();
   test_phrases("names.json", "names_twice.json");
   test_phrases("commands.json", "commands_twice.json");
   test_alone("twice.json", "late.json", 0);

@@ -31,6 +31,15 @@ static void prepare(void) {
   save_text(FOLDER, "late.json", "{" WORDS("model") "}");
   save_text(FOLDER, "late_named.json", "{" WORDS("model") ", \"hotwords\": \"names\"}");
   save_text(FOLDER, "twice.json", "{" WORDS("causal") ", " RULES ", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "whole.json", "{" WORDS("causal") "}");
+  save_text(FOLDER, "whole_named.json", "{" WORDS("causal") ", \"hotwords\": \"names\"}");
+  save_text(FOLDER, "whole_twice.json", "{" WORDS("causal") ", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "whole_twice_named.json",
+            "{" WORDS("causal") ", \"hotwords\": \"names\", \"second_pass\": \"late_named.json\"}");
+  save_text(FOLDER, "other_lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nDA D A\n"); /* DA, not BD */
+  save_text(FOLDER, "late_other.json",
+            "{\"model\": \"model.safetensors\", \"search\": \"words\", \"lexicon\": \"other_lexicon\"}");
+  save_text(FOLDER, "two_lexicons.json", "{" WORDS("causal") ", \"second_pass\": \"late_other.json\"}");
   save_text(FOLDER, "twice_named.json",
             "{" WORDS("causal") ", " RULES ", \"hotwords\": \"names\", \"second_pass\": \"late_named.json\"}");
 }
@@ -101,7 +110,28 @@ static void test_replaced(void) {
   linnet_recognizer_destroy(recognizer);
 }
 
-/* Hotwords that come within an utterance wait for the next segment. */
+/* Hotwords that come within an utterance wait for its end, in both passes. */
+static void test_next_utterance(const char *plain, const char *named) {
+  static struct events e;
+  struct linnet_recognizer *recognizer = load(plain);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  e = (struct events){.partials = 0};
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, &e) == LINNET_OK, "hook");
+  CHECK(linnet_recognizer_stream_accept(stream, samples, 1600) == LINNET_OK, "%s", linnet_context_error(context));
+  set(stream, &names);
+  for (size_t done = 1600; done < SAMPLES; done += 1600)
+    CHECK(linnet_recognizer_stream_accept(stream, samples + done, 1600) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_recognizer_stream_finish(stream) == LINNET_OK, "%s", linnet_context_error(context));
+  expect(plain, &e, "set within the utterance");
+  linnet_recognizer_stream_reset(stream);
+  watch(stream, &e);
+  expect(named, &e, "the next utterance");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* They count from the next segment on. */
 static void test_later(void) {
   static struct events e;
   struct linnet_recognizer *recognizer = load("plain.json");
@@ -123,6 +153,32 @@ static void test_later(void) {
   linnet_recognizer_stream_reset(stream);
   watch(stream, &e);
   expect("named.json", &e, "set within the utterance before");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* An utterance without audio that has ended stays so. */
+static void test_ended(void) {
+  struct linnet_recognizer *recognizer = load("plain.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  const struct linnet_result *result = NULL;
+  CHECK(linnet_recognizer_stream_finish(stream) == LINNET_OK, "%s", linnet_context_error(context));
+  set(stream, &names);
+  CHECK(linnet_recognizer_stream_result(stream, &result) == LINNET_OK && result->is_final, "not final");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* A word that only the lexicon of the first pass, or of the second, lacks. */
+static void test_one_lexicon(const char *name, const char *word) {
+  static struct events before, after;
+  const struct linnet_source source = {NULL, word, strlen(word)};
+  struct linnet_recognizer *recognizer = load(name);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  watch(stream, &before);
+  CHECK(linnet_recognizer_stream_set_hotwords(stream, &source) == LINNET_ERROR_FORMAT, "%s: %s", name, word);
+  watch(stream, &after);
+  CHECK(strcmp(before.text, after.text) == 0, "%s: %s\n%s", name, before.text, after.text);
   linnet_recognizer_stream_destroy(stream);
   linnet_recognizer_destroy(recognizer);
 }
@@ -173,7 +229,12 @@ int main(void) {
   test_stream("plain.json", "named.json");
   test_stream("twice.json", "twice_named.json");
   test_replaced();
+  test_next_utterance("whole.json", "whole_named.json");
+  test_next_utterance("whole_twice.json", "whole_twice_named.json");
   test_later();
+  test_ended();
+  test_one_lexicon("two_lexicons.json", "BD 90\n");
+  test_one_lexicon("two_lexicons.json", "DA 90\n");
   test_refused();
   test_batch();
   linnet_context_destroy(context);
