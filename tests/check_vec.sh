@@ -22,7 +22,7 @@ compiler=${1:-$(command -v clang || command -v cc)}
 
 sets=('')
 if [ "$(uname -m)" = x86_64 ]; then
-	sets+=('-mavx2 -mfma' '-mavx2 -mfma -mavxvnni' '-mavx512f -mavx512vl -mavx512bw -mavx512dq -mavx512bf16 -mavx512vnni -mavx2 -mfma')
+	sets+=('-mavx2 -mfma' '-mavx512f -mavx512vl -mavx512bw -mavx512dq -mavx512bf16 -mavx512vnni -mavx2 -mfma')
 fi
 
 output=$(mktemp)
