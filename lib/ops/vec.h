@@ -232,8 +232,8 @@ VEC_INLINE vf vf_dot_integers(const vf *x, const vf *y, vf sum) {
 #endif
 }
 #elif defined(__AVX2__) && !defined(__AVX512F__)
-/* Sums of four products fit into 16 bits: 4 * (64 + 63) * 63 < 2^15. With integers of 8 bits, only sums of two would,
- * and twice as many would have to be widened. */
+/* Sums of four products fit into 16 bits: 4 * (64 + 63) * 63 < 2^15. With integers of 8 bits not even sums of two
+ * would, so they would have to be multiplied as integers of 16 bits, half as many at a time. */
 #define VEC_INT8
 enum { VEC_INT8_WORDS = 2, VEC_INT8_LARGEST = 63, VEC_INT8_OFFSET = 64 };
 
