@@ -178,8 +178,7 @@ sanitizers() {
 	if [ -z "$full" ]; then
 		local -x LINNET_TEST_CASES=4
 		local -x LINNET_TEST_TABLES='reference avx2 avx2-int8 avx512-vnni' # the other sets share their kernels, or are of a library
-		# A minute of emulated kernels, which ran in 2, and commands that load the models that ship dozens of times.
-		slow=(-E 'test_cuda_.*emulated|^(align|interrupt|outputs|recognizer|listen)_command$')
+		slow=(-E 'test_cuda_.*emulated') # a minute of emulated kernels, which ran in 2
 	fi
 	run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer' "${slow[@]}"
 }
