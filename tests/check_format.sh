@@ -26,7 +26,7 @@ if [ "${1-}" = --fix ]; then
 	sources | xargs -0 "$formatter" -i
 	exit
 fi
-if ! places=$(sources | xargs -0 "$formatter" --dry-run -Werror 2>&1); then
+if ! places=$(sources | xargs -0 -P "$(nproc)" -n 100 "$formatter" --dry-run -Werror 2>&1); then
 	echo 'Files that clang-format would change (number of changes, file):'
 	sed -n 's/^\([^: ]*\):[0-9]*:[0-9]*: error: .*/\1/p' <<<"$places" | sort | uniq -c
 	echo 'tests/check_format.sh --fix formats them.'

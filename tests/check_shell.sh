@@ -22,4 +22,4 @@ shell_scripts() {
 		done
 }
 
-shell_scripts | xargs -0 shellcheck -x -P SCRIPTDIR
+shell_scripts | xargs -0 -P "$(nproc)" -n 4 shellcheck -x -P SCRIPTDIR
