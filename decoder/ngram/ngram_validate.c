@@ -42,13 +42,13 @@ static bool check_tree(const struct linnet_ngram *m) {
 
 typedef bool (*check_child_fn)(const struct linnet_ngram *m, uint32_t parent, uint32_t node, bool is_first);
 
+/* Walks through the tree, which has been checked: sooner than a look-up of each parent's children. */
 static bool check_children(const struct linnet_ngram *m, check_child_fn good) {
-  for (uint32_t parent = 1; parent < m->inner; parent++) {
-    struct ngram_range children = linnet_ngram_children(m, parent);
-    for (uint32_t node = children.begin; node < children.end; node++)
-      if (!good(m, parent, node, node == children.begin))
+  uint32_t position = m->base[2], node = m->base[2]; /* after the zero of the empty n-gram */
+  for (uint32_t parent = 1; parent < m->inner; parent++, position++)
+    for (uint32_t first = node; m->tree[position / 64] >> position % 64 & 1; position++, node++)
+      if (!good(m, parent, node, node == first))
         return false;
-  }
   return true;
 }
 
