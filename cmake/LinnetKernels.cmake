@@ -44,6 +44,13 @@ elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64 AND CMAKE_SYSTEM_NAME STREQUAL Li
     set(LINNET_INT8_TABLE_dotprod dotprod)
   endif()
 endif()
+if(LINNET_CC_AVX512_BF16) # the products of bfloat16 are those of avx512 alone, also with -march=native in CMAKE_C_FLAGS
+  foreach(set IN LISTS LINNET_KERNEL_SETS LINNET_INT8_SETS)
+    if(NOT set STREQUAL avx512)
+      list(APPEND LINNET_KERNEL_FLAGS_${set} -mno-avx512bf16)
+    endif()
+  endforeach()
+endif()
 
 set(LINNET_KERNELS AUTO CACHE STRING "Kernel sets besides generic, such as \"avx2;avx512\"; AUTO: all that the compiler knows")
 if(NOT LINNET_KERNELS STREQUAL AUTO)
