@@ -44,7 +44,7 @@ elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64 AND CMAKE_SYSTEM_NAME STREQUAL Li
     set(LINNET_INT8_TABLE_dotprod dotprod)
   endif()
 endif()
-if(LINNET_CC_AVX512_BF16) # the products of bfloat16 are those of avx512 alone, also with -march=native in CMAKE_C_FLAGS
+if(LINNET_CC_AVX512_BF16) # only avx512 has the table of bfloat16 products, whatever -march is in CMAKE_C_FLAGS
   foreach(set IN LISTS LINNET_KERNEL_SETS LINNET_INT8_SETS)
     if(NOT set STREQUAL avx512)
       list(APPEND LINNET_KERNEL_FLAGS_${set} -mno-avx512bf16)
@@ -52,11 +52,12 @@ if(LINNET_CC_AVX512_BF16) # the products of bfloat16 are those of avx512 alone, 
   endforeach()
 endif()
 
-set(LINNET_KERNELS AUTO CACHE STRING "Kernel sets besides generic, such as \"avx2;avx512\"; AUTO: all that the compiler knows")
+set(LINNET_KERNELS AUTO CACHE STRING
+  "Kernel sets besides generic, such as \"avx2;avx512\"; AUTO: all that the compiler knows")
 if(NOT LINNET_KERNELS STREQUAL AUTO)
   foreach(set IN LISTS LINNET_KERNELS)
     if(NOT set MATCHES "^(generic|avx2|avxvnni|avx512|dotprod)$")
-      message(FATAL_ERROR "LINNET_KERNELS=${LINNET_KERNELS}: ${set} is not one of avx2, avxvnni, avx512 and dotprod")
+      message(FATAL_ERROR "LINNET_KERNELS=${LINNET_KERNELS}: must be AUTO, or a list of generic, avx2, avxvnni, avx512 and dotprod")
     endif()
   endforeach()
   foreach(set IN LISTS LINNET_KERNEL_SETS LINNET_INT8_SETS)

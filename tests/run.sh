@@ -174,20 +174,23 @@ sanitizers() {
 	# As the test preset asan-ubsan has them.
 	local -x ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
 	local -x LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
+	local slow=()
 	if [ -z "$full" ]; then
 		local -x LINNET_TEST_CASES=4
 		local -x LINNET_TEST_TABLES='reference avx2 avx2-int8 avx512-vnni' # the other sets share their kernels, or are of a library
+		slow=(-E 'test_cuda_.*emulated') # a minute of emulated kernels, which ran in 2
 	fi
-	run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer'
+	run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer' "${slow[@]}"
 }
-# Unless all is tested: without the emulated device, whose kernels take minutes and ran in 2, and without kernel sets that
-# this processor does not run.
-some=()
+# Kernel sets that this processor does not run are not compiled again, unless all is tested.
+kernels=AUTO
 if [ -z "$full" ]; then
-	some=(-DLINNET_CUDA_EMULATED=OFF '-DLINNET_KERNELS=avx2;dotprod')
-	! grep -qsw avx512f /proc/cpuinfo || some[1]+=';avx512'
+	kernels='avx2;dotprod'
+	! grep -qsw avx_vnni /proc/cpuinfo || kernels+=';avxvnni'
+	! grep -qsw avx512f /proc/cpuinfo || kernels+=';avx512'
 fi
-if [ -z "$quick" ] && build asan-ubsan 'Build with sanitizers' asan-ubsan -DLINNET_CUDA=OFF "${some[@]}"; then
+if [ -z "$quick" ] &&
+	build asan-ubsan 'Build with sanitizers' asan-ubsan -DLINNET_CUDA=OFF "-DLINNET_KERNELS=$kernels"; then
 	sanitizers
 fi
 
@@ -205,7 +208,7 @@ build_with() {
 	sed -i "s|^includedir=.*|includedir=$only/include|" "$only/jansson.pc"
 	echo '#error "jansson.h is not the one that pkg-config finds"' >"$only/trap/jansson.h"
 	C_INCLUDE_PATH=$only/trap PKG_CONFIG_LIBDIR=$only PKG_CONFIG_PATH='' configure_and_build "$check/$2" release \
-		-DLINNET_WERROR=ON -DLINNET_CUDA=OFF -DLINNET_CUDA_EMULATED=OFF "${@:3}"
+		-DLINNET_WERROR=ON -DLINNET_CUDA=OFF "${@:3}"
 }
 
 # Options of CTest that select the tests that depend on a configuration; with --full, all tests.
@@ -216,12 +219,12 @@ only() {
 if [ -z "$quick" ]; then
 	if step core 'Core alone, no BLAS' build_with jansson core -DLINNET_FRONTEND=OFF -DLINNET_BLAS=OFF; then
 		mapfile -t some < <(only 'attention_golden|consumer|context|encoder|fuzz_(arpa|model)|kernels|model_file|ngram')
-		run_tests core 'Core tests' "${some[@]}"
+		run_tests core 'Core tests' "${some[@]}" -E emulated
 	fi
 	if step without-audio 'No audio libraries' build_with 'jansson popt' without-audio -DLINNET_AUDIO=OFF; then
 		mapfile -t some < <(only 'cmvn|consumer|fuzz_ark|kaldi|score')
 		run_tests without-audio 'Tests without audio libraries' "${some[@]}" \
-			-E '(consumer_cmake|pkg_config_(shared|static))$' # the latter compute a filterbank
+			-E 'emulated|(consumer_cmake|pkg_config_(shared|static))$' # the latter compute a filterbank
 	fi
 fi
 

@@ -42,7 +42,7 @@ static bool check_tree(const struct linnet_ngram *m) {
 
 typedef bool (*check_child_fn)(const struct linnet_ngram *m, uint32_t parent, uint32_t node, bool is_first);
 
-/* Walks through the tree, which has been checked: sooner than a look-up of each parent's children. */
+/* The tree has been checked. One walk finds all children sooner than a look-up for each parent. */
 static bool check_children(const struct linnet_ngram *m, check_child_fn good) {
   uint32_t position = m->base[2], node = m->base[2]; /* after the zero of the empty n-gram */
   for (uint32_t parent = 1; parent < m->inner; parent++, position++)
