@@ -121,7 +121,7 @@ static void test_searches(void) {
   struct linnet_context *context = cancelling_context(&c, 1);
   struct test_random r = {11};
   struct searching s;
-  struct word_case words;
+  struct word_case words = {.probable = false};
   struct linnet_beam_settings beam;
   struct linnet_word_search_settings settings;
   make_word_case(&words, context, &r, 3);

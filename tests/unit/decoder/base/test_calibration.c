@@ -193,7 +193,7 @@ static void decode_words(struct linnet_context *context, const float *rows, cons
   struct linnet_word_search_settings settings;
   struct linnet_word_search *first = NULL, *search = NULL;
   struct linnet_word_hypothesis h;
-  struct word_case words;
+  struct word_case words = {.probable = false};
   struct test_random r = {3};
   make_word_case(&words, context, &r, 3);
   linnet_word_search_settings_default(&settings);
@@ -275,7 +275,7 @@ static void test_bad_maps(void) {
       {{0, 0}, {1, 0}}, {{1, 0}, {-1, 0}}, {{NAN, 0}, {1, 0}}, {{1, INFINITY}, {1, 0}}, {{1, 0}, {INFINITY, 0}}};
   struct linnet_context *context = test_context();
   struct linnet_greedy *greedy = NULL;
-  struct word_case words;
+  struct word_case words = {.probable = false};
   make_word_case(&words, context, &(struct test_random){3}, 3);
   REQUIRE(linnet_greedy_create(context, 3, &greedy) == LINNET_OK, "%s", linnet_context_error(context));
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

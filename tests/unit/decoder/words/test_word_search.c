@@ -19,6 +19,7 @@ struct scene {
 
 static void make_scene(struct scene *scene, struct linnet_context *context, uint64_t seed) {
   struct test_random r = {seed};
+  scene->words.probable = false;
   make_word_case(&scene->words, context, &r, 3);
   fill_bigram(&r, &scene->bigram);
   scene->model = word_bigram(&scene->bigram);

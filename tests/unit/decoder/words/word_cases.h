@@ -13,7 +13,7 @@ enum { CASE_WORDS = 5, CASE_VARIANTS = 3, CASE_LENGTH = 3, CASE_SYMBOLS = 5, CAS
 struct word_case {
   struct linnet_symbols *symbols;
   struct linnet_lexicon *lexicon;
-  bool probable; /* whether make_word_case is to write a probability for each pronunciation */
+  bool probable; /* pronunciations have probabilities */
   char text[1024];
 };
 
@@ -25,7 +25,7 @@ static inline struct linnet_symbols *case_symbols(struct linnet_context *context
   return symbols;
 }
 
-/* `phones`: how many of A, B, C are used. */
+/* The caller sets c->probable. `phones`: how many of A, B, C are used. */
 static inline void make_word_case(struct word_case *c, struct linnet_context *context, struct test_random *r,
                                   size_t phones) {
   size_t at = 0, words = 1 + test_below(r, CASE_WORDS);
