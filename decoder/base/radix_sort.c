@@ -28,9 +28,18 @@ static bool pass_by_digit(const struct linnet_keyed *from, struct linnet_keyed *
   return true;
 }
 
+static bool is_sorted(const struct linnet_keyed *items, size_t n) {
+  size_t i = 1;
+  while (i < n && items[i - 1].key <= items[i].key)
+    i++;
+  return i >= n;
+}
+
 void linnet_radix_sort(struct linnet_keyed *items, struct linnet_keyed *scratch, size_t n) {
+  if (is_sorted(items, n))
+    return;
   struct linnet_keyed *from = items, *to = scratch;
-  for (int pass = 0; pass < PASSES && n > 1; pass++)
+  for (int pass = 0; pass < PASSES; pass++)
     if (pass_by_digit(from, to, n, pass)) {
       struct linnet_keyed *swap = from;
       from = to;

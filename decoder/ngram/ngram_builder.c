@@ -220,16 +220,45 @@ static void fill_filter(const struct linnet_ngram *m, uint64_t *filter) {
   }
 }
 
+/* The first node among sorted siblings whose word is not before `word`, searched from the front in doubled steps. */
+static uint32_t find_from(const struct linnet_ngram *m, struct ngram_range siblings, uint32_t word) {
+  uint32_t low = siblings.begin, step = 1;
+  while (step < siblings.end - low && linnet_ngram_last_word(m, low + step) < word) {
+    low += step;
+    step *= 2;
+  }
+  uint32_t high = step < siblings.end - low ? low + step : siblings.end;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (linnet_ngram_last_word(m, middle) < word)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Sets the links of the children of a context. Most of their words follow its link, too, in the same order. */
+static void link_children(const struct linnet_ngram *m, uint32_t context, unsigned char *links) {
+  struct ngram_range children = linnet_ngram_children(m, context);
+  if (children.begin == children.end)
+    return;
+  uint32_t shorter = linnet_ngram_link(m, context);
+  struct ngram_range others = linnet_ngram_children(m, shorter);
+  for (uint32_t node = children.begin; node < children.end; node++) {
+    uint32_t word = linnet_ngram_last_word(m, node);
+    others.begin = find_from(m, others, word);
+    bool found = others.begin < others.end && linnet_ngram_last_word(m, others.begin) == word;
+    struct ngram_place place = found ? (struct ngram_place){.context = shorter, .node = others.begin}
+                                     : linnet_ngram_place(m, linnet_ngram_link(m, shorter), word);
+    linnet_packed_set(links, m->links.width, node - m->linked, linnet_ngram_next(m, place, word));
+  }
+}
+
 /* Links of shorter contexts come first, because they have lower numbers. */
 static void fill_links(const struct linnet_ngram *m, unsigned char *links) {
-  for (uint32_t parent = m->base[2]; m->linked < m->inner && parent < m->base[m->shape.order - 1]; parent++) {
-    struct ngram_range children = linnet_ngram_children(m, parent);
-    for (uint32_t node = children.begin; node < children.end; node++) {
-      uint32_t word = linnet_ngram_last_word(m, node);
-      struct ngram_place shorter = linnet_ngram_place(m, linnet_ngram_link(m, parent), word);
-      linnet_packed_set(links, m->links.width, node - m->linked, linnet_ngram_next(m, shorter, word));
-    }
-  }
+  for (uint32_t context = m->base[2]; m->linked < m->inner && context < m->base[m->shape.order - 1]; context++)
+    link_children(m, context, links);
 }
 
 /* The weight with which the words that have no n-gram in a context share the rest of the probability, 0 if none has
