@@ -210,14 +210,18 @@ static void fill_nodes(const struct ngram_builder *b, const struct linnet_ngram 
   }
 }
 
-static void fill_filter(const struct linnet_ngram *m, uint64_t *filter) {
-  for (uint32_t parent = 1; parent < m->inner; parent++) {
-    struct ngram_range children = linnet_ngram_children(m, parent);
-    for (uint32_t node = children.begin; node < children.end; node++) {
-      struct ngram_bits b = linnet_ngram_bits(m->blocks, parent, linnet_ngram_last_word(m, node));
-      filter[b.block] |= b.bits;
+/* The nodes of a level whose parent is the node number `parent` of the level before. */
+static struct ngram_range children_of(const struct ngram_level *level, size_t parent) {
+  return (struct ngram_range){level->first[parent], level->first[parent + 1]};
+}
+
+static void fill_filter(const struct ngram_builder *b, const struct linnet_ngram *m, uint64_t *filter) {
+  for (unsigned k = 1; k < b->order; k++)
+    for (size_t i = 0; i < b->levels[k].count; i++) {
+      const struct ngram_record *r = &b->levels[k].records[i];
+      struct ngram_bits bits = linnet_ngram_bits(m->blocks, r->parent, r->word);
+      filter[bits.block] |= bits.bits;
     }
-  }
 }
 
 /* The first node among sorted siblings whose word is not before `word`, searched from the front in doubled steps. */
@@ -239,8 +243,8 @@ static uint32_t find_from(const struct linnet_ngram *m, struct ngram_range sibli
 }
 
 /* Sets the links of the children of a context. Most of their words follow its link, too, in the same order. */
-static void link_children(const struct linnet_ngram *m, uint32_t context, unsigned char *links) {
-  struct ngram_range children = linnet_ngram_children(m, context);
+static void link_children(const struct linnet_ngram *m, uint32_t context, struct ngram_range children,
+                          unsigned char *links) {
   if (children.begin == children.end)
     return;
   uint32_t shorter = linnet_ngram_link(m, context);
@@ -255,10 +259,11 @@ static void link_children(const struct linnet_ngram *m, uint32_t context, unsign
   }
 }
 
-/* Links of shorter contexts come first, because they have lower numbers. */
-static void fill_links(const struct linnet_ngram *m, unsigned char *links) {
-  for (uint32_t context = m->base[2]; m->linked < m->inner && context < m->base[m->shape.order - 1]; context++)
-    link_children(m, context, links);
+/* Contexts of three words and more; links of shorter ones come first. */
+static void fill_links(const struct ngram_builder *b, const struct linnet_ngram *m, unsigned char *links) {
+  for (unsigned k = 2; k + 1 < b->order; k++)
+    for (size_t i = 0; i < b->levels[k - 1].count; i++)
+      link_children(m, b->levels[k - 1].base + (uint32_t)i, children_of(&b->levels[k], i), links);
 }
 
 /* The weight with which the words that have no n-gram in a context share the rest of the probability, 0 if none has
@@ -301,8 +306,8 @@ enum linnet_status linnet_ngram_builder_finish(struct ngram_builder *b, struct l
     fill_text(b, *ngram, &body, names);
     fill_tree(b, &body);
     fill_nodes(b, *ngram, &body);
-    fill_filter(*ngram, body.filter);
-    fill_links(*ngram, body.links);
+    fill_filter(b, *ngram, body.filter);
+    fill_links(b, *ngram, body.links);
     if (b->normalize)
       fill_backoffs(*ngram, body.backoffs);
     linnet_ngram_resolve(*ngram);

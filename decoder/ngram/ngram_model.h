@@ -232,12 +232,12 @@ static inline struct ngram_place linnet_ngram_place(const struct linnet_ngram *m
 
 /* The state after a place, whose node has this last word: the longest suffix of the node that matters. */
 static inline uint32_t linnet_ngram_next(const struct linnet_ngram *m, struct ngram_place place, uint32_t word) {
-  while (!linnet_ngram_matters(m, place.node)) {
+  if (place.node >= m->inner) { /* no context; but its suffixes are shorter */
     if (place.context == 0)
       return 0;
     place = linnet_ngram_place(m, linnet_ngram_link(m, place.context), word);
   }
-  return place.node;
+  return linnet_ngram_matters(m, place.node) ? place.node : linnet_ngram_link(m, place.node);
 }
 
 /* The index of a word, or LINNET_NGRAM_NO_WORD. */
