@@ -62,9 +62,12 @@ static inline void random_model_write(struct linnet_context *context, const char
   linnet_parameters_destroy(parameters);
 }
 
-static inline struct linnet_model *random_model_with(struct linnet_context *context, const struct linnet_config *config,
-                                                     uint64_t seed, float scale, enum linnet_cmvn_kind cmvn,
-                                                     const struct linnet_metadata *metadata) {
+typedef enum linnet_status (*load_model_fn)(struct linnet_context *context, const char *path,
+                                            struct linnet_model **model);
+
+static inline struct linnet_model *random_model_by(load_model_fn load, struct linnet_context *context,
+                                                   const struct linnet_config *config, uint64_t seed, float scale,
+                                                   enum linnet_cmvn_kind cmvn, const struct linnet_metadata *metadata) {
   struct linnet_model *model = NULL;
   struct linnet_feature_config features;
   char path[] = "/tmp/linnet-model-XXXXXX";
@@ -74,9 +77,22 @@ static inline struct linnet_model *random_model_with(struct linnet_context *cont
   linnet_feature_config_default(&features);
   features.cmvn = cmvn;
   random_model_write(context, path, config, seed, scale, features, metadata);
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
   unlink(path);
   return model;
+}
+
+static inline struct linnet_model *random_model_with(struct linnet_context *context, const struct linnet_config *config,
+                                                     uint64_t seed, float scale, enum linnet_cmvn_kind cmvn,
+                                                     const struct linnet_metadata *metadata) {
+  return random_model_by(linnet_model_load, context, config, seed, scale, cmvn, metadata);
+}
+
+/* The same model as random_model, with all weights. */
+static inline struct linnet_model *random_whole_model(struct linnet_context *context,
+                                                      const struct linnet_config *config, uint64_t seed, float scale,
+                                                      enum linnet_cmvn_kind cmvn) {
+  return random_model_by(linnet_model_load_whole, context, config, seed, scale, cmvn, NULL);
 }
 
 static inline struct linnet_model *random_model(struct linnet_context *context, const struct linnet_config *config,

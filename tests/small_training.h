@@ -359,7 +359,7 @@ static inline struct linnet_model *load_trained(struct linnet_context *context, 
   char path[128];
   struct linnet_model *model = NULL;
   snprintf(path, sizeof path, "%s/model.safetensors", folder);
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_model_load_whole(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
   return model;
 }
 

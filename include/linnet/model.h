@@ -17,14 +17,19 @@ extern "C" {
 
 struct linnet_model;
 
-/* Loads a model. The whole file is validated before memory of the model's size is allocated. The context must outlive
- * the model. */
+/* Loads a model for recognition. The whole file is validated before memory of the model's size is allocated. The
+ * context must outlive the model. Each weight is in memory once, in the form that the kernels of the context read. */
 LINNET_API enum linnet_status linnet_model_load(struct linnet_context *context, const char *path,
                                                 struct linnet_model **model);
 
 /* The same from memory, which may be released afterwards; `name` is for messages and may be NULL. */
 LINNET_API enum linnet_status linnet_model_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                        const char *name, struct linnet_model **model);
+
+/* The same, for the teacher of a training (linnet_train_settings): it has its weights as in the file, too, which takes
+ * twice the memory. */
+LINNET_API enum linnet_status linnet_model_load_whole(struct linnet_context *context, const char *path,
+                                                      struct linnet_model **model);
 
 /* Loads a model whose input are tokens: each frame is an index into each of its embedding tables, instead of features
  * of audio (docs/model-file.md). Encoders and recurrences run it, and take the indices as floats. Such a model has no

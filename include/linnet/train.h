@@ -135,8 +135,8 @@ struct linnet_train_settings {
   const struct linnet_model *teacher; /* a fixed model, whose posteriors the trained one approaches (knowledge
                                          distillation, Hinton et al. 2015): for each output frame,
                                          KL(teacher || student) is added to the loss. Filterbank, stack and symbols must
-                                         be those of the training. It must outlive the trainer. NULL: none. Not on a
-                                         GPU: LINNET_ERROR_UNSUPPORTED */
+                                         be those of the training. Loaded with linnet_model_load_whole; it must outlive
+                                         the trainer. NULL: none. Not on a GPU: LINNET_ERROR_UNSUPPORTED */
   const char *teacher_source;         /* its file, for messages; may be NULL */
   double teacher_weight;              /* with `teacher`: weight of that loss, above 0 to 100, such as 0.5 (default 0) */
   size_t intermediate_ctc; /* CTC also after this number of layers (Lee and Watanabe 2021), with the same output layer:

@@ -16,6 +16,7 @@ enum { TENSORS_PER_LAYER = 27, OTHER_TENSORS = LINNET_MAX_TABLES + 4 };
 /* Appends tensors to the list; names are `prefix` and a suffix. */
 struct builder {
   struct linnet_parameters *parameters;
+  bool no_matrices; /* see linnet_parameters_create_without_matrices */
   char prefix[32];
 };
 
@@ -42,6 +43,14 @@ static size_t put(struct builder *b, const char *suffix, size_t rows, size_t col
   return p->offset;
 }
 
+/* A matrix of a linear layer or of a recurrence. */
+static size_t put_matrix(struct builder *b, const char *suffix, size_t rows, size_t cols, size_t fan_in) {
+  if (!b->no_matrices)
+    return put(b, suffix, rows, cols, fan_in, 0);
+  b->parameters->trained += rows * cols;
+  return 0;
+}
+
 /* The same at the next aligned offset. */
 static size_t put_aligned(struct builder *b, const char *suffix, size_t rows, size_t cols, size_t fan_in,
                           double initial) {
@@ -57,19 +66,15 @@ static size_t put_fixed(struct builder *b, const char *suffix, size_t rows, size
   return offset;
 }
 
-/* NAME.weight (rows, cols) and NAME.bias (bias_count), both uniform by fan_in. */
-static void put_weights(struct builder *b, const char *name, size_t rows, size_t cols, size_t bias_count, size_t fan_in,
-                        size_t *weight, size_t *bias) {
-  char suffix[64];
-  snprintf(suffix, sizeof suffix, "%s.weight", name);
-  *weight = put_aligned(b, suffix, rows, cols, fan_in, 0);
-  snprintf(suffix, sizeof suffix, "%s.bias", name);
-  *bias = put_aligned(b, suffix, bias_count, 0, fan_in, 0);
-}
-
+/* NAME.weight (outputs, inputs) and NAME.bias (outputs), both uniform by the inputs. */
 static struct linnet_linear put_linear(struct builder *b, const char *name, size_t outputs, size_t inputs) {
   struct linnet_linear l = {.in = inputs, .out = outputs};
-  put_weights(b, name, outputs, inputs, outputs, inputs, &l.weight, &l.bias);
+  char suffix[64];
+  align(b->parameters);
+  snprintf(suffix, sizeof suffix, "%s.weight", name);
+  l.weight = put_matrix(b, suffix, outputs, inputs, inputs);
+  snprintf(suffix, sizeof suffix, "%s.bias", name);
+  l.bias = put_aligned(b, suffix, outputs, 0, inputs, 0);
   return l;
 }
 
@@ -90,10 +95,11 @@ static void put_attention(struct builder *b, const struct linnet_config *config,
   const size_t width = config->width;
   s->parts = width;
   s->first = (struct linnet_linear){.in = width, .out = linnet_attention_columns(config, s->layer)};
-  s->first.weight = put_aligned(b, "attention.query.weight", width, width, width, 0);
+  align(b->parameters);
+  s->first.weight = put_matrix(b, "attention.query.weight", width, width, width);
   if (!traits->shared_key)
-    put(b, "attention.key.weight", width, width, width, 0);
-  put(b, "attention.value.weight", width, width, width, 0);
+    put_matrix(b, "attention.key.weight", width, width, width);
+  put_matrix(b, "attention.value.weight", width, width, width);
   s->first.bias = put_aligned(b, "attention.query.bias", width, 0, width, 0);
   if (!traits->shared_key)
     put(b, "attention.key.bias", width, 0, width, 0);
@@ -109,7 +115,8 @@ static void put_convolution(struct builder *b, const struct linnet_config *confi
   s->pre = true;
   s->norm = put_norm(b, "convolution.norm1", width);
   s->first = put_linear(b, "convolution.pointwise1", 2 * width, width);
-  put_weights(b, "convolution.depthwise", kernel, width, width, kernel, &s->depthwise, &s->depthwise_bias);
+  s->depthwise = put_aligned(b, "convolution.depthwise.weight", kernel, width, kernel, 0);
+  s->depthwise_bias = put_aligned(b, "convolution.depthwise.bias", width, 0, kernel, 0);
   s->depthwise_norm = put_norm(b, "convolution.norm2", width);
   s->last = put_linear(b, "convolution.pointwise2", width, width);
 }
@@ -156,17 +163,17 @@ static void put_tables(struct builder *b, const struct linnet_config *config) {
   }
 }
 
-static void put_transformer(struct linnet_parameters *p, const struct linnet_config *config) {
-  struct builder b = {.parameters = p};
+static void put_transformer(struct builder *b, const struct linnet_config *config) {
+  struct linnet_parameters *p = b->parameters;
   if (linnet_config_reads_tokens(config))
-    put_tables(&b, config);
+    put_tables(b, config);
   else
-    p->input = put_linear(&b, "input", config->width, config->input_dim * config->stack);
+    p->input = put_linear(b, "input", config->width, config->input_dim * config->stack);
   for (size_t i = 0; i < config->layers; i++)
-    put_layer(&b, config, i);
+    put_layer(b, config, i);
   if (config->norm == LINNET_NORM_PRE)
-    p->norm = put_norm(&b, "norm", config->width);
-  p->output = put_linear(&b, "output", config->outputs, config->width);
+    p->norm = put_norm(b, "norm", config->width);
+  p->output = put_linear(b, "output", config->outputs, config->width);
 }
 
 /* --- a Bi-LSTM ---------------------------------------------------------------------------------------------------- */
@@ -194,25 +201,27 @@ static void put_direction(struct builder *b, size_t layer, bool reverse, size_t 
   for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
     char suffix[64];
     snprintf(suffix, sizeof suffix, "lstm.%s_l%zu%s", tensors[i].name, layer, reverse ? "_reverse" : "");
-    *tensors[i].offset = put_aligned(b, suffix, 4 * width, tensors[i].cols, width, 0);
+    align(b->parameters);
+    *tensors[i].offset = tensors[i].cols > 0 ? put_matrix(b, suffix, 4 * width, tensors[i].cols, width)
+                                             : put(b, suffix, 4 * width, 0, width, 0);
   }
 }
 
-static void put_blstm(struct linnet_parameters *p, const struct linnet_config *config) {
-  struct builder b = {.parameters = p};
+static void put_blstm(struct builder *b, const struct linnet_config *config) {
+  struct linnet_parameters *p = b->parameters;
   for (size_t l = 0; l < config->layers; l++)
     for (size_t d = 0; d < 2; d++)
-      put_direction(&b, l, d == 1, lstm_inputs(config, l), config->width, &p->lstm[l][d]);
-  p->output = put_linear(&b, "output", config->outputs, 2 * config->width);
+      put_direction(b, l, d == 1, lstm_inputs(config, l), config->width, &p->lstm[l][d]);
+  p->output = put_linear(b, "output", config->outputs, 2 * config->width);
 }
 
 /* --- the table of either ------------------------------------------------------------------------------------------ */
 
-static void (*const put_all[])(struct linnet_parameters *p, const struct linnet_config *config) = {
+static void (*const put_all[])(struct builder *b, const struct linnet_config *config) = {
     [LINNET_ENCODER_TRANSFORMER] = put_transformer, [LINNET_ENCODER_BLSTM] = put_blstm};
 
-enum linnet_status linnet_parameters_create(struct linnet_context *context, const struct linnet_config *config,
-                                            struct linnet_parameters **parameters) {
+static enum linnet_status create(struct linnet_context *context, const struct linnet_config *config, bool no_matrices,
+                                 struct linnet_parameters **parameters) {
   *parameters = NULL;
   LINNET_TRY(linnet_config_validate(context, "parameters", config));
   struct linnet_parameters *p = linnet_calloc(context, 1, sizeof *p);
@@ -227,10 +236,21 @@ enum linnet_status linnet_parameters_create(struct linnet_context *context, cons
     linnet_parameters_destroy(p);
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the table of parameters");
   }
-  put_all[config->encoder](p, config);
+  put_all[config->encoder](&(struct builder){.parameters = p, .no_matrices = no_matrices}, config);
   align(p);
   *parameters = p;
   return LINNET_OK;
+}
+
+enum linnet_status linnet_parameters_create(struct linnet_context *context, const struct linnet_config *config,
+                                            struct linnet_parameters **parameters) {
+  return create(context, config, false, parameters);
+}
+
+enum linnet_status linnet_parameters_create_without_matrices(struct linnet_context *context,
+                                                             const struct linnet_config *config,
+                                                             struct linnet_parameters **parameters) {
+  return create(context, config, true, parameters);
 }
 
 void linnet_parameters_destroy(struct linnet_parameters *parameters) {

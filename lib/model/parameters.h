@@ -89,6 +89,12 @@ struct linnet_parameters {
 enum linnet_status linnet_parameters_create(struct linnet_context *context, const struct linnet_config *config,
                                             struct linnet_parameters **parameters);
 
+/* The same table without the matrices of linear layers and of the recurrence of an LSTM, whose offsets are 0: that of a
+ * model that keeps them elsewhere (inference/linear_layers.h). `trained` counts them. */
+enum linnet_status linnet_parameters_create_without_matrices(struct linnet_context *context,
+                                                             const struct linnet_config *config,
+                                                             struct linnet_parameters **parameters);
+
 /* The linear layer from the inputs of a direction of layer `layer` of a Bi-LSTM to its gates. */
 struct linnet_linear linnet_lstm_input(const struct linnet_config *config, const struct linnet_parameters *parameters,
                                        size_t layer, size_t direction);

@@ -111,7 +111,7 @@ enum linnet_status linnet_trainer_initial_weights(struct linnet_trainer *t, cons
     return LINNET_OK;
   }
   struct linnet_model *model = NULL;
-  LINNET_TRY(linnet_model_load(t->context, path, &model));
+  LINNET_TRY(linnet_model_load_whole(t->context, path, &model));
   const enum linnet_status status = copy_weights(t, model, path);
   linnet_model_destroy(model);
   return status;

@@ -31,7 +31,7 @@ enum linnet_status linnet_model_annotate(struct linnet_context *context, const c
   if (!context || !path || !key || !value || !output)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_annotate: an argument is NULL");
   struct linnet_model *model = NULL;
-  LINNET_TRY(linnet_model_load(context, path, &model));
+  LINNET_TRY(linnet_model_load_whole(context, path, &model));
   struct linnet_metadata *metadata = linnet_alloc(context, model->num_metadata + 1, sizeof *metadata);
   enum linnet_status status =
       metadata ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the entries of %s", path);
@@ -99,7 +99,7 @@ static enum linnet_status check_fixed(struct linnet_context *context, const stru
 static enum linnet_status add_model(struct linnet_context *context, const struct linnet_model *first, const char *path,
                                     double *sums) {
   struct linnet_model *model = NULL;
-  LINNET_TRY(linnet_model_load(context, path, &model));
+  LINNET_TRY(linnet_model_load_whole(context, path, &model));
   enum linnet_status status = LINNET_OK;
   if (!linnet_config_same_network(&model->config, &first->config))
     status = linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: its config differs from that of the first model", path);
@@ -143,7 +143,7 @@ enum linnet_status linnet_model_average(struct linnet_context *context, const ch
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "linnet_model_average: there are no models, or an argument is NULL");
   struct linnet_model *first = NULL;
-  LINNET_TRY(linnet_model_load(context, paths[0], &first));
+  LINNET_TRY(linnet_model_load_whole(context, paths[0], &first));
   double *sums = linnet_calloc(context, first->parameters->size, sizeof *sums);
   enum linnet_status status =
       sums ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the mean of models");

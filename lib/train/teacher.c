@@ -61,6 +61,9 @@ enum linnet_status linnet_trainer_create_teacher(struct linnet_trainer *t) {
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
                        "%s: the teacher is not a model of posteriors over symbols from features of audio",
                        source_of(t));
+  if (!model->whole)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "%s: the teacher lacks weights: load it with linnet_model_load_whole", source_of(t));
   LINNET_TRY(check_symbols(t, model));
   LINNET_TRY(check_frames(t, model));
   t->teacher = (struct linnet_teacher){.network = {t->network.device, &model->config, model->parameters},
@@ -71,7 +74,7 @@ enum linnet_status linnet_trainer_create_teacher(struct linnet_trainer *t) {
 
 uint64_t linnet_teacher_hash(const struct linnet_model *model) {
   const struct linnet_cmvn *cmvn = model->cmvn;
-  uint64_t hash = linnet_model_fingerprint(model);
+  uint64_t hash = model->fingerprint;
   if (!cmvn)
     return hash;
   hash = linnet_hash(hash, &cmvn->count, sizeof cmvn->count);

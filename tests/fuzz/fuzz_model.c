@@ -17,7 +17,8 @@ static void check_model(const struct linnet_model *model) {
     check(linnet_model_symbol(model, i)[0] != '\0', "an empty symbol");
   for (size_t i = 0; i < model->parameters->size; i++)
     check(isfinite(model->weights[i]), "a weight that is not finite");
-  check(linnet_model_num_parameters(model) <= model->parameters->size, "more parameters than the capacity");
+  check(!model->whole || linnet_model_num_parameters(model) <= model->parameters->size,
+        "more parameters than the capacity");
   struct linnet_feature_config features;
   linnet_model_features(model, &features);
   check((features.cmvn == LINNET_CMVN_GLOBAL || features.cmvn == LINNET_CMVN_RUNNING) ==
@@ -25,6 +26,16 @@ static void check_model(const struct linnet_model *model) {
         "statistics without need, or none in need");
   for (size_t i = 0; linnet_model_metadata_key(model, i); i++)
     check(linnet_model_metadata(model, linnet_model_metadata_key(model, i)) != NULL, "metadata without value");
+}
+
+/* A file of a model for recognition is one of a whole model, too. */
+static void check_whole(struct linnet_context *context, const uint8_t *data, size_t size) {
+  struct linnet_model *model = NULL;
+  check(linnet_model_load_bytes(context, data, size, "FILE", (struct linnet_model_use){.whole = true}, &model) ==
+            LINNET_OK,
+        linnet_context_error(context));
+  check_model(model);
+  linnet_model_destroy(model);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -36,6 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   size_t before = budget.live;
   budget.limit = before + 6 * size + (2 << 20);
   enum linnet_status status = linnet_model_load_memory(context, data, size, "FILE", &model);
+  if (model)
+    check_whole(context, data, size);
   budget.limit = 0;
   check(!budget.exceeded, "asked for more memory than such a file deserves");
   check((status == LINNET_OK) == (model != NULL), "status and result disagree");

@@ -4,7 +4,7 @@
 struct linnet_model *train_teacher_load(struct linnet_context *context, const char *path) {
   struct linnet_model *model = NULL;
   struct linnet_feature_config features;
-  if (linnet_model_load(context, path, &model) != LINNET_OK) {
+  if (linnet_model_load_whole(context, path, &model) != LINNET_OK) {
     tool_fail_context(context);
     return NULL;
   }

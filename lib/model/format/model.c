@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/device.h"
 #include "base/settings.h"
 #include "base/utf8.h"
 #include "model/format/bounded_json.h"
@@ -344,56 +345,97 @@ static enum linnet_status load_cmvn(struct linnet_model *model, const struct lin
   return check_cmvn(model->context, file->name, cmvn);
 }
 
-/* A tensor's values as `real`. */
-static void copy_values(const struct linnet_tensor *tensor, real *values) {
+static enum linnet_status check_tensors(struct linnet_model *model, const struct linnet_safetensors *file) {
+  for (size_t i = 0; i < model->parameters->count; i++)
+    LINNET_TRY(check_weight(file, &model->parameters->list[i]));
+  LINNET_TRY(load_cmvn(model, file));
+  return check_unexpected(model, file);
+}
+
+/* Elements first ... first + count - 1 of a tensor as `real`. */
+static void copy_values(const struct linnet_tensor *tensor, size_t first, size_t count, real *values) {
   float block[1024];
-  for (size_t first = 0, n; first < tensor->count; first += n) {
-    n = tensor->count - first < 1024 ? tensor->count - first : 1024;
-    linnet_tensor_floats(tensor, first, n, block);
+  for (size_t done = 0, n; done < count; done += n) {
+    n = count - done < 1024 ? count - done : 1024;
+    linnet_tensor_floats(tensor, first + done, n, block);
     for (size_t i = 0; i < n; i++)
-      values[first + i] = block[i];
+      values[done + i] = block[i];
   }
+}
+
+/* The tensors of a checked file, which linear layers read. */
+struct tensors {
+  const struct linnet_safetensors *file;
+  const struct linnet_parameters *parameters;
+};
+
+/* See linnet_weight_source. A matrix may be several tensors without gaps between them, or a part of one. */
+static void read_weights(const void *user, size_t offset, size_t count, real *values) {
+  const struct tensors *t = user;
+  for (size_t i = 0; i < t->parameters->count && count > 0; i++) {
+    const struct linnet_parameter *p = &t->parameters->list[i];
+    if (offset < p->offset || offset >= p->offset + p->count)
+      continue;
+    size_t first = offset - p->offset, n = p->count - first < count ? p->count - first : count;
+    copy_values(linnet_safetensors_find(t->file, p->name), first, n, values);
+    offset += n, count -= n, values += n;
+  }
+}
+
+static enum linnet_status pack_layers(struct linnet_model *model, const struct linnet_safetensors *file) {
+  const struct tensors tensors = {file, model->parameters};
+  const struct linnet_weight_source source = {read_weights, &tensors};
+  LINNET_TRY(
+      linnet_linear_layers_create(model->context, &model->config, model->parameters, &source, &model->linear_layers));
+  model->memory += model->linear_layers->packed_size * sizeof(real);
+  return LINNET_OK;
+}
+
+/* The layers have the matrices, so the model needs the other weights only. */
+static enum linnet_status forget_matrices(struct linnet_model *model) {
+  linnet_parameters_destroy(model->parameters);
+  return linnet_parameters_create_without_matrices(model->context, &model->config, &model->parameters);
 }
 
 static enum linnet_status load_weights(struct linnet_model *model, const struct linnet_safetensors *file) {
   const struct linnet_parameters *parameters = model->parameters;
-  for (size_t i = 0; i < parameters->count; i++)
-    LINNET_TRY(check_weight(file, &parameters->list[i]));
-  LINNET_TRY(load_cmvn(model, file));
-  LINNET_TRY(check_unexpected(model, file));
   model->weights = linnet_calloc(model->context, parameters->size, sizeof *model->weights);
   if (!model->weights)
     return linnet_fail(model->context, LINNET_ERROR_MEMORY, "%s: out of memory for %zu parameters", file->name,
                        parameters->trained);
-  for (size_t i = 0; i < parameters->count; i++)
-    copy_values(linnet_safetensors_find(file, parameters->list[i].name), model->weights + parameters->list[i].offset);
+  for (size_t i = 0; i < parameters->count; i++) {
+    const struct linnet_parameter *p = &parameters->list[i];
+    copy_values(linnet_safetensors_find(file, p->name), 0, p->count, model->weights + p->offset);
+  }
   model->memory += parameters->size * sizeof *model->weights + parameters->count * sizeof *parameters->list;
   return LINNET_OK;
 }
 
 /* --- loading -------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status load_all(struct linnet_model *model, const struct linnet_safetensors *file, bool tokens) {
+static enum linnet_status load_all(struct linnet_model *model, const struct linnet_safetensors *file,
+                                   struct linnet_model_use use) {
   model->memory = sizeof *model;
-  LINNET_TRY(load_metadata(model, file, tokens));
+  model->whole = use.whole || !linnet_device_of(model->context)->ops->host;
+  LINNET_TRY(load_metadata(model, file, use.tokens));
   LINNET_TRY(linnet_parameters_create(model->context, &model->config, &model->parameters));
-  LINNET_TRY(load_weights(model, file));
+  LINNET_TRY(check_tensors(model, file));
   LINNET_TRY(copy_metadata(model, file));
-  LINNET_TRY(linnet_linear_layers_create(model->context, &model->config, model->parameters, model->weights,
-                                         &model->linear_layers));
-  model->memory += model->linear_layers->packed_size * sizeof(real);
-  if (linnet_model_is_causal(model)) /* others have no state to save */
-    model->fingerprint = linnet_model_fingerprint(model);
-  return LINNET_OK;
+  if (linnet_model_is_causal(model) || model->whole)
+    model->fingerprint = linnet_model_fingerprint(model, file);
+  LINNET_TRY(pack_layers(model, file));
+  if (!model->whole)
+    LINNET_TRY(forget_matrices(model));
+  return load_weights(model, file);
 }
 
-static enum linnet_status load(struct linnet_context *context, const struct linnet_safetensors *file, bool tokens,
-                               struct linnet_model **result) {
+static enum linnet_status load(struct linnet_context *context, const struct linnet_safetensors *file,
+                               struct linnet_model_use use, struct linnet_model **result) {
   struct linnet_model *model = linnet_calloc(context, 1, sizeof *model);
   if (!model)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a model", file->name);
   model->context = context;
-  enum linnet_status status = load_all(model, file, tokens);
+  enum linnet_status status = load_all(model, file, use);
   if (status == LINNET_OK)
     *result = model;
   else
@@ -401,11 +443,11 @@ static enum linnet_status load(struct linnet_context *context, const struct linn
   return status;
 }
 
-static enum linnet_status load_bytes(struct linnet_context *context, const void *data, size_t bytes, const char *name,
-                                     bool tokens, struct linnet_model **model) {
+enum linnet_status linnet_model_load_bytes(struct linnet_context *context, const void *data, size_t bytes,
+                                           const char *name, struct linnet_model_use use, struct linnet_model **model) {
   struct linnet_safetensors file;
   LINNET_TRY(linnet_safetensors_open(context, data, bytes, message_name(name), &file));
-  enum linnet_status status = load(context, &file, tokens, model);
+  enum linnet_status status = load(context, &file, use, model);
   linnet_safetensors_close(&file);
   return status;
 }
@@ -416,10 +458,10 @@ enum linnet_status linnet_model_load_memory(struct linnet_context *context, cons
     *model = NULL;
   if (!context || !model || (!data && bytes > 0))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load_memory: an argument is NULL");
-  return load_bytes(context, data, bytes, name ? name : "model", false, model);
+  return linnet_model_load_bytes(context, data, bytes, name ? name : "model", (struct linnet_model_use){0}, model);
 }
 
-static enum linnet_status load_path(struct linnet_context *context, const char *path, bool tokens,
+static enum linnet_status load_path(struct linnet_context *context, const char *path, struct linnet_model_use use,
                                     struct linnet_model **model) {
   *model = NULL;
   const uint64_t cap = (uint64_t)LINNET_MAX_MODEL_GIBIBYTES << 30;
@@ -427,7 +469,7 @@ static enum linnet_status load_path(struct linnet_context *context, const char *
   size_t bytes = 0;
   LINNET_TRY(linnet_file_read_checked(context, path, cap < SIZE_MAX / 2 ? (size_t)cap : SIZE_MAX / 2,
                                       linnet_safetensors_check, &data, &bytes));
-  enum linnet_status status = load_bytes(context, data, bytes, path, tokens, model);
+  enum linnet_status status = linnet_model_load_bytes(context, data, bytes, path, use, model);
   linnet_free(context, data);
   if (status == LINNET_OK)
     linnet_log(context, LINNET_LOG_INFO, "%s: a %smodel of %zu parameters", path,
@@ -440,7 +482,16 @@ enum linnet_status linnet_model_load(struct linnet_context *context, const char 
     *model = NULL;
   if (!context || !path || !model)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load: an argument is NULL");
-  return load_path(context, path, false, model);
+  return load_path(context, path, (struct linnet_model_use){0}, model);
+}
+
+enum linnet_status linnet_model_load_whole(struct linnet_context *context, const char *path,
+                                           struct linnet_model **model) {
+  if (model)
+    *model = NULL;
+  if (!context || !path || !model)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load_whole: an argument is NULL");
+  return load_path(context, path, (struct linnet_model_use){.whole = true}, model);
 }
 
 enum linnet_status linnet_model_load_tokens(struct linnet_context *context, const char *path,
@@ -449,7 +500,7 @@ enum linnet_status linnet_model_load_tokens(struct linnet_context *context, cons
     *model = NULL;
   if (!context || !path || !model)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load_tokens: an argument is NULL");
-  return load_path(context, path, true, model);
+  return load_path(context, path, (struct linnet_model_use){.tokens = true}, model);
 }
 
 void linnet_model_destroy(struct linnet_model *model) {

@@ -19,7 +19,8 @@ enum {
 struct linnet_model {
   struct linnet_context *context;
   struct linnet_config config;
-  struct linnet_parameters *parameters;       /* the table of config */
+  bool whole;                                 /* has all weights, not only those outside `linear_layers` */
+  struct linnet_parameters *parameters;       /* the table of config, without matrices unless `whole` */
   real *weights;                              /* (parameters->size), all finite */
   struct linnet_linear_layers *linear_layers; /* weights laid out for the context's kernels */
   struct linnet_feature_config features;
@@ -30,12 +31,22 @@ struct linnet_model {
   struct linnet_metadata *metadata; /* (num_metadata), in the order of the file; one block with its text */
   size_t num_metadata;
   size_t memory;        /* bytes held, for information */
-  uint64_t fingerprint; /* see linnet_model_fingerprint; 0 if the model is not causal */
+  uint64_t fingerprint; /* see linnet_model_fingerprint; 0 if the model is neither causal nor whole */
 };
 
+/* What a model is loaded for. */
+struct linnet_model_use {
+  bool tokens; /* see linnet_model_load_tokens */
+  bool whole;  /* see linnet_model_load_whole */
+};
+
+/* Loads a model from memory; arguments are not NULL. */
+enum linnet_status linnet_model_load_bytes(struct linnet_context *context, const void *data, size_t bytes,
+                                           const char *name, struct linnet_model_use use, struct linnet_model **model);
+
 /* A number for the configuration, features, symbols and weights of a model, which almost surely differs from that of
- * another model. */
-uint64_t linnet_model_fingerprint(const struct linnet_model *model);
+ * another model. The model has its metadata and the whole table of parameters, the file their tensors. */
+uint64_t linnet_model_fingerprint(const struct linnet_model *model, const struct linnet_safetensors *file);
 
 /* The contents of a file. The caller owns all pointers; the writer only reads them. */
 struct linnet_model_contents {

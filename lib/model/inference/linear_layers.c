@@ -5,12 +5,14 @@
 #include "base/large_pages.h"
 #include "base/numbers.h"
 
-/* Goes through all linear layers twice. The first time, without memory for packed weights, it only counts. */
+/* Goes through all linear layers twice. The first time, without memory for weights, it only counts. */
 struct packer {
   const struct linnet_ops *ops;
-  const real *weights;
-  real *memory; /* of all packed weights, or NULL */
-  size_t used;  /* elements of it */
+  const struct linnet_weight_source *source;
+  real *memory;   /* of all weights, or NULL */
+  size_t used;    /* elements of it */
+  real *matrix;   /* (largest): one that is being packed; NULL when counting */
+  size_t largest; /* elements of a matrix */
 };
 
 /* Takes `size` elements; NULL when counting. */
@@ -20,15 +22,34 @@ static real *take(struct packer *p, size_t size) {
   return piece;
 }
 
+/* A copy of `count` elements; NULL when counting. */
+static const real *copy(struct packer *p, size_t offset, size_t count) {
+  real *values = take(p, count);
+  if (values)
+    p->source->read(p->source->user, offset, count, values);
+  return values;
+}
+
+/* A matrix until the next call; NULL when counting. */
+static const real *matrix(struct packer *p, size_t offset, size_t count) {
+  if (count > p->largest)
+    p->largest = count;
+  if (p->matrix)
+    p->source->read(p->source->user, offset, count, p->matrix);
+  return p->matrix;
+}
+
 static struct linnet_packed_linear pack(struct packer *p, const struct linnet_linear *l) {
-  struct linnet_packed_linear linear = {
-      .in = l->in, .out = l->out, .weight = p->weights + l->weight, .bias = p->weights + l->bias};
-  size_t size = p->ops->pack_b ? p->ops->pack_b_size(l->in, l->out) : 0;
-  if (size == 0 || size > 2 * l->in * l->out)
+  struct linnet_packed_linear linear = {.in = l->in, .out = l->out, .bias = copy(p, l->bias, l->out)};
+  size_t count = l->in * l->out, size = p->ops->pack_b ? p->ops->pack_b_size(l->in, l->out) : 0;
+  if (size == 0 || size > 2 * count) {
+    linear.weight = copy(p, l->weight, count);
     return linear; /* a packed narrow layer would be mostly padding: a small file could need 30 times its size */
+  }
   real *packed = take(p, size);
+  const real *weight = matrix(p, l->weight, count);
   if (packed)
-    p->ops->pack_b(true, l->in, l->out, linear.weight, l->in, packed);
+    p->ops->pack_b(true, l->in, l->out, weight, l->in, packed);
   linear.packed = packed;
   return linear;
 }
@@ -61,10 +82,11 @@ static void pack_transformer(struct packer *p, const struct linnet_config *confi
 static struct linnet_packed_direction pack_direction(struct packer *p, const struct linnet_lstm_offsets *o,
                                                      const struct linnet_linear *input) {
   const size_t width = input->out / 4;
-  struct linnet_packed_direction packed = {.input = pack(p, input), .bias = p->weights + o->bias_hh};
+  struct linnet_packed_direction packed = {.input = pack(p, input), .bias = copy(p, o->bias_hh, 4 * width)};
   real *recurrent = take(p, p->ops->lstm_pack_size(width, LINNET_LSTM_FORWARD));
+  const real *weights = matrix(p, o->weight_hh, 4 * width * width);
   if (recurrent)
-    p->ops->lstm_pack(width, LINNET_LSTM_FORWARD, p->weights + o->weight_hh, recurrent);
+    p->ops->lstm_pack(width, LINNET_LSTM_FORWARD, weights, recurrent);
   packed.recurrent = recurrent;
   return packed;
 }
@@ -83,10 +105,22 @@ static void (*const pack_all[])(struct packer *p, const struct linnet_config *co
                                 const struct linnet_parameters *parameters, struct linnet_linear_layers *layers) = {
     [LINNET_ENCODER_TRANSFORMER] = pack_transformer, [LINNET_ENCODER_BLSTM] = pack_blstm};
 
+/* Memory for the weights that have been counted. */
+static bool reserve(struct linnet_linear_layers *layers, struct packer *packer) {
+  layers->packed_size = packer->used;
+  layers->packed = linnet_alloc(layers->context, packer->used, sizeof(real));
+  packer->matrix = linnet_alloc(layers->context, packer->largest, sizeof(real));
+  packer->memory = layers->packed, packer->used = 0;
+  if (layers->packed)
+    linnet_prefer_large_pages(layers->packed, layers->packed_size * sizeof(real));
+  return layers->packed && packer->matrix;
+}
+
 enum linnet_status linnet_linear_layers_create(struct linnet_context *context, const struct linnet_config *config,
-                                               const struct linnet_parameters *parameters, const real *weights,
+                                               const struct linnet_parameters *parameters,
+                                               const struct linnet_weight_source *source,
                                                struct linnet_linear_layers **result) {
-  struct packer packer = {.ops = linnet_context_ops(context), .weights = weights};
+  struct packer packer = {.ops = linnet_context_ops(context), .source = source};
   struct linnet_linear_layers *layers = linnet_calloc(context, 1, sizeof *layers);
   *result = layers;
   if (!layers)
@@ -97,19 +131,17 @@ enum linnet_status linnet_linear_layers_create(struct linnet_context *context, c
   bool good = layers->sublayers && layers->directions;
   if (good) {
     pack_all[config->encoder](&packer, config, parameters, layers);
-    layers->packed_size = packer.used;
-    layers->packed = linnet_alloc(context, packer.used, sizeof(real));
+    good = reserve(layers, &packer);
   }
-  if (!good || !layers->packed) {
-    linnet_linear_layers_destroy(layers);
-    *result = NULL;
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu bytes of packed weights",
-                       packer.used * sizeof(real));
-  }
-  linnet_prefer_large_pages(layers->packed, packer.used * sizeof(real));
-  packer.memory = layers->packed, packer.used = 0;
-  pack_all[config->encoder](&packer, config, parameters, layers);
-  return LINNET_OK;
+  if (good)
+    pack_all[config->encoder](&packer, config, parameters, layers);
+  linnet_free(context, packer.matrix);
+  if (good)
+    return LINNET_OK;
+  const size_t bytes = layers->packed_size * sizeof(real);
+  linnet_linear_layers_destroy(layers);
+  *result = NULL;
+  return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu bytes of packed weights", bytes);
 }
 
 void linnet_linear_layers_destroy(struct linnet_linear_layers *layers) {
@@ -129,7 +161,7 @@ void linnet_packed_linear_apply(const struct linnet_ops *ops, const struct linne
                           .k = l->in,
                           .a = r->x,
                           .lda = r->ldx,
-                          .b = l->packed ? NULL : l->weight,
+                          .b = l->weight,
                           .ldb = l->in,
                           .packed = l->packed,
                           .c = r->y,

@@ -1,4 +1,5 @@
-/* The linear layers of a network for inference on the CPU: weights are packed once for the kernels in use. */
+/* The linear layers of a network for inference on the CPU: weights are packed once for the kernels in use. The layers
+ * own all weights that they read. */
 #ifndef LINNET_LINEAR_LAYERS_H
 #define LINNET_LINEAR_LAYERS_H
 
@@ -8,8 +9,9 @@
 /* y (rows, out) = activation(x (rows, in) W^T + b). */
 struct linnet_packed_linear {
   size_t in, out;
-  const real *weight, *bias; /* (out, in), (out); of the model */
-  const real *packed;        /* weight in the layout of ops->pack_b, or NULL */
+  const real *bias;   /* (out) */
+  const real *packed; /* weights in the layout of ops->pack_b, or NULL */
+  const real *weight; /* (out, in); NULL if they are packed */
 };
 
 /* Those of a sublayer (model/parameters.h). */
@@ -31,13 +33,20 @@ struct linnet_linear_layers {
   struct linnet_packed_linear input, output;
   struct linnet_packed_sublayer *sublayers;        /* (num_sublayers) of a transformer */
   struct linnet_packed_direction (*directions)[2]; /* (layers) of a Bi-LSTM: forward, reverse */
-  real *packed;                                    /* (packed_size): all packed weights, one block */
+  real *packed;                                    /* (packed_size): all weights and biases, one block */
   size_t packed_size;
 };
 
-/* Packs all linear layers of `weights`, which must outlive the result. */
+/* Where weights come from: `read` copies elements offset ... offset + count - 1 of the buffer of `parameters`. */
+struct linnet_weight_source {
+  void (*read)(const void *user, size_t offset, size_t count, real *values);
+  const void *user;
+};
+
+/* Packs all linear layers. `parameters` is a whole table. */
 enum linnet_status linnet_linear_layers_create(struct linnet_context *context, const struct linnet_config *config,
-                                               const struct linnet_parameters *parameters, const real *weights,
+                                               const struct linnet_parameters *parameters,
+                                               const struct linnet_weight_source *source,
                                                struct linnet_linear_layers **layers);
 
 /* NULL is allowed. */

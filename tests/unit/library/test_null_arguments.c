@@ -152,6 +152,9 @@ static void refuse_networks(void) {
   REFUSES(linnet_model_load_memory(NULL, "x", 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, NULL, 1, NULL, (void *)&out));
   REFUSES(linnet_model_load_memory(f.context, "x", 1, NULL, NULL));
+  REFUSES(linnet_model_load_whole(NULL, "x", (void *)&out));
+  REFUSES(linnet_model_load_whole(f.context, NULL, (void *)&out));
+  REFUSES(linnet_model_load_whole(f.context, "x", NULL));
   REFUSES(linnet_model_load_tokens(NULL, "x", (void *)&out));
   REFUSES(linnet_model_load_tokens(f.context, NULL, (void *)&out));
   REFUSES(linnet_model_load_tokens(f.context, "x", NULL));

@@ -13,7 +13,7 @@ static struct linnet_model *make_teacher(const char *text, uint64_t seed) {
   struct linnet_config config = small_config(context, transformer);
   config.outputs = SYMBOLS;
   REQUIRE(linnet_config_parse(context, text, "test", &config) == LINNET_OK, "%s", linnet_context_error(context));
-  return random_model(context, &config, seed, 1, LINNET_CMVN_UTTERANCE);
+  return random_whole_model(context, &config, seed, 1, LINNET_CMVN_UTTERANCE);
 }
 
 static struct run taught_run(unsigned threads, unsigned epochs) {
@@ -109,6 +109,11 @@ static void test_other_models(void) {
     check_refused(&run, folder, LINNET_ERROR_ARGUMENT, cases[i].part);
     linnet_model_destroy(model);
   }
+  struct run run = taught_run(1, 1);
+  struct linnet_model *model = random_model(context, &teacher->config, 5, 1, LINNET_CMVN_UTTERANCE);
+  run.teacher = model;
+  check_refused(&run, folder, LINNET_ERROR_ARGUMENT, "load it with linnet_model_load_whole");
+  linnet_model_destroy(model);
   remove_folder(folder);
 }
 

@@ -322,7 +322,7 @@ static void test_average_others(void) {
 /* The tensors of random features: those of the seed to the last bit. */
 static void check_fixed(struct linnet_context *context, const char *path, uint64_t seed) {
   struct linnet_model *model = NULL;
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_model_load_whole(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
   const struct linnet_parameters *p = model->parameters;
   float *initial = malloc(p->size * sizeof *initial);
   unsigned fixed = 0;

@@ -360,7 +360,7 @@ static void test_long_symbol(void) {
 
 static struct linnet_model *load(const char *path) {
   struct linnet_model *model = NULL;
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_model_load_whole(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
   return model;
 }
 
@@ -601,6 +601,29 @@ static void test_save_keeps(void) {
 
 /* --- memory --------------------------------------------------------------------------------------------------- */
 
+/* A model for recognition has each matrix once. */
+static void test_recognition(void) {
+  const char *path = test_source("tests/fuzz/corpus/model/conv_float16.safetensors");
+  struct linnet_model *whole = load(path), *model = NULL;
+  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  const struct linnet_parameters *rest = model->parameters;
+  for (size_t i = 0; i < rest->count; i++) {
+    const struct linnet_parameter *p = &rest->list[i], *all = linnet_parameters_find(whole->parameters, p->name);
+    CHECK(all && memcmp(model->weights + p->offset, whole->weights + all->offset, p->count * sizeof(real)) == 0, "%s",
+          p->name);
+    CHECK(!strstr(p->name, "linear1.weight"), "%s is there twice", p->name);
+  }
+  CHECK(linnet_parameters_find(rest, "layers.0.convolution.depthwise.weight") && rest->count > 10, "%zu tensors",
+        rest->count);
+  CHECK(linnet_model_num_parameters(model) == linnet_model_num_parameters(whole), "number of parameters");
+  const size_t saved = (whole->parameters->size - rest->size) * sizeof(real);
+  CHECK(rest->size < whole->parameters->size &&
+            linnet_model_memory_bytes(model) + saved <= linnet_model_memory_bytes(whole),
+        "%zu and %zu bytes", linnet_model_memory_bytes(model), linnet_model_memory_bytes(whole));
+  linnet_model_destroy(model);
+  linnet_model_destroy(whole);
+}
+
 /* A network with all widths at their minimum does not need more memory for its file than other networks. */
 static void test_narrow(void) {
   struct linnet_config config;
@@ -694,6 +717,7 @@ int main(void) {
   test_save("tests/fuzz/corpus/model/conv_float16.safetensors", LINNET_F16);
   test_save_refusals();
   test_save_keeps();
+  test_recognition();
   test_narrow();
   test_load_torture();
   test_save_torture();

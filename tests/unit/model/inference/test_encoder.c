@@ -83,7 +83,7 @@ static void run_network(struct linnet_context *context, const struct linnet_mode
 
 struct fixture {
   struct linnet_context *one, *three;
-  struct linnet_model *model;
+  struct linnet_model *model, *whole;
   struct linnet_encoder *encoder, *threaded;
 };
 
@@ -100,6 +100,7 @@ static struct fixture open_fixture(const char *text) {
   struct fixture f = {.one = make_context(1), .three = make_context(3)};
   struct linnet_config config = small_config(f.one, text);
   f.model = random_model(f.one, &config, 3, 1, LINNET_CMVN_NONE);
+  f.whole = random_whole_model(f.one, &config, 3, 1, LINNET_CMVN_NONE);
   REQUIRE(linnet_encoder_create(f.one, f.model, &f.encoder) == LINNET_OK, "%s", linnet_context_error(f.one));
   REQUIRE(linnet_encoder_create(f.three, f.model, &f.threaded) == LINNET_OK, "%s", linnet_context_error(f.three));
   return f;
@@ -109,6 +110,7 @@ static void close_fixture(struct fixture *f) {
   linnet_encoder_destroy(f->encoder);
   linnet_encoder_destroy(f->threaded);
   linnet_model_destroy(f->model);
+  linnet_model_destroy(f->whole);
   linnet_context_destroy(f->one);
   linnet_context_destroy(f->three);
 }
@@ -121,7 +123,7 @@ static double check_length(struct fixture *f, size_t frames, const char *name) {
   float *expected = malloc(count * sizeof *expected), *got = malloc(count * sizeof *got);
   float *threaded = malloc(count * sizeof *threaded);
   test_fill(&random, features, frames * dim);
-  run_network(f->one, f->model, features, frames, expected);
+  run_network(f->one, f->whole, features, frames, expected);
   CHECK(linnet_encoder_compute(f->encoder, features, frames, got) == LINNET_OK, "%s", linnet_context_error(f->one));
   CHECK(linnet_encoder_compute(f->threaded, features, frames, threaded) == LINNET_OK, "threaded");
   double error = test_error(got, expected, count);

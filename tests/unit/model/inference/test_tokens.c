@@ -52,10 +52,23 @@ static struct linnet_model *load(void) {
   return model;
 }
 
+static void check_weights(void) {
+  const struct linnet_model_use use = {.tokens = true, .whole = true};
+  struct linnet_model *model = NULL;
+  void *data = NULL;
+  size_t bytes = 0;
+  REQUIRE(linnet_file_read(context, path, 1 << 20, &data, &bytes) == LINNET_OK &&
+              linnet_model_load_bytes(context, data, bytes, path, use, &model) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  CHECK(memcmp(model->weights, weights, parameters->size * sizeof *weights) == 0, "weights");
+  linnet_model_destroy(model);
+  linnet_free(context, data);
+}
+
 static void check_file(struct linnet_model *model) {
   struct linnet_model *other = NULL;
   CHECK(linnet_config_same_network(&model->config, &config) && model->config.output == LINNET_OUTPUT_LINEAR, "config");
-  CHECK(memcmp(model->weights, weights, parameters->size * sizeof *weights) == 0, "weights");
+  check_weights();
   CHECK(linnet_model_num_parameters(model) == parameters->trained && parameters->trained > 159 * 32, "parameters");
   CHECK(!linnet_model_symbol(model, 0) && !linnet_model_metadata(model, "symbols"), "symbols");
   CHECK(linnet_model_load(context, path, &other) == LINNET_ERROR_UNSUPPORTED && !other &&
