@@ -54,7 +54,7 @@ static void test_same_bytes_with_all_losses(struct run run) {
   struct linnet_context *context = test_context();
   struct linnet_config config = small_config(context, blstm);
   config.outputs = SYMBOLS;
-  struct linnet_model *teacher = random_model(context, &config, 5, 1, LINNET_CMVN_NONE);
+  struct linnet_model *teacher = random_whole_model(context, &config, 5, 1, LINNET_CMVN_NONE);
   run.teacher = teacher;
   run.teacher_weight = 0.5;
   run.frame_weight = 0.3;
