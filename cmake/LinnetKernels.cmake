@@ -44,12 +44,16 @@ elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64 AND CMAKE_SYSTEM_NAME STREQUAL Li
     set(LINNET_INT8_TABLE_dotprod dotprod)
   endif()
 endif()
-if(LINNET_CC_AVX512_BF16) # only avx512 has the table of bfloat16 products, whatever -march is in CMAKE_C_FLAGS
-  foreach(set IN LISTS LINNET_KERNEL_SETS LINNET_INT8_SETS)
-    if(NOT set STREQUAL avx512)
-      list(APPEND LINNET_KERNEL_FLAGS_${set} -mno-avx512bf16)
-    endif()
-  endforeach()
+# A set has no instructions of another one, whatever -march is in CMAKE_C_FLAGS.
+if(LINNET_CC_AVXVNNI)
+  list(APPEND LINNET_KERNEL_FLAGS_avx2 -mno-avxvnni)
+endif()
+if(LINNET_CC_AVX512)
+  list(APPEND LINNET_KERNEL_FLAGS_avx2 -mno-avx512f)
+  list(APPEND LINNET_KERNEL_FLAGS_avxvnni -mno-avx512f)
+endif()
+if(LINNET_CC_AVX512_BF16)
+  list(APPEND LINNET_KERNEL_FLAGS_generic -mno-avx512bf16)
 endif()
 
 set(LINNET_KERNELS AUTO CACHE STRING

@@ -219,7 +219,9 @@ VEC_INLINE vf vf_dot_pairs(vf x, vf y, vf sum) {
  * registers.
  * vi_store_bytes: stores the lowest byte of each lane. */
 
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#ifndef LINNET_INT8_TABLE /* a set without such kernels, whatever the compiler's flags allow */
+enum { VEC_INT8_WORDS = 1 };
+#elif defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 #define VEC_INT8
 enum { VEC_INT8_WORDS = 1, VEC_INT8_LARGEST = 127, VEC_INT8_OFFSET = 128 };
 
