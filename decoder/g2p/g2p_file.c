@@ -262,10 +262,6 @@ static enum linnet_status read_names(struct source *s, size_t count, struct linn
   return LINNET_OK;
 }
 
-static uint32_t load_u16(const unsigned char *b) {
-  return (uint32_t)b[0] | (uint32_t)b[1] << 8;
-}
-
 /* A unit has a letter. A second letter or phone needs a first one. */
 static bool unit_is_possible(const struct source *s, const uint16_t letters[2], const uint16_t phones[2]) {
   return letters[0] >= 1 && letters[0] <= s->letters && letters[1] <= s->letters && phones[0] <= s->phones &&
@@ -281,8 +277,8 @@ static enum linnet_status read_units(struct source *s, struct linnet_g2p *g2p) {
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "%s: out of memory for %u units", s->name, s->units);
   g2p->unit_count = s->units;
   for (uint32_t u = 0; u < s->units; u++, b += 8) {
-    uint16_t letters[2] = {(uint16_t)load_u16(b), (uint16_t)load_u16(b + 2)};
-    uint16_t phones[2] = {(uint16_t)load_u16(b + 4), (uint16_t)load_u16(b + 6)};
+    uint16_t letters[2] = {linnet_load_u16(b), linnet_load_u16(b + 2)};
+    uint16_t phones[2] = {linnet_load_u16(b + 4), linnet_load_u16(b + 6)};
     g2p->units[u] = linnet_g2p_key(letters, phones);
     if (!unit_is_possible(s, letters, phones) || (u > 0 && g2p->units[u] <= g2p->units[u - 1]))
       return damaged(s, "the units are wrong");
@@ -331,7 +327,7 @@ static enum linnet_status read_node(struct source *s, const struct level *level,
   if (!at)
     return damaged(s, "truncated in the n-grams");
   if (level->number > 1) {
-    word = load_u16(at);
+    word = linnet_load_u16(at);
     at += 2;
   }
   if (word >= s->counts[0])

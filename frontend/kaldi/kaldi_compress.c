@@ -14,10 +14,6 @@ bool linnet_kaldi_packed_bytes(enum linnet_kaldi_form form, size_t rows, size_t 
          linnet_add_size(*bytes, headers, bytes);
 }
 
-static unsigned load_u16(const unsigned char *b) {
-  return (unsigned)b[0] | (unsigned)b[1] << 8;
-}
-
 static void store_u16(unsigned char *b, unsigned value) {
   b[0] = (unsigned char)value;
   b[1] = (unsigned char)(value >> 8);
@@ -50,8 +46,8 @@ struct quantiles {
 };
 
 static struct quantiles load_quantiles(struct linnet_kaldi_range range, const unsigned char *header) {
-  return (struct quantiles){from_u16(range, load_u16(header)), from_u16(range, load_u16(header + 2)),
-                            from_u16(range, load_u16(header + 4)), from_u16(range, load_u16(header + 6))};
+  return (struct quantiles){from_u16(range, linnet_load_u16(header)), from_u16(range, linnet_load_u16(header + 2)),
+                            from_u16(range, linnet_load_u16(header + 4)), from_u16(range, linnet_load_u16(header + 6))};
 }
 
 static float from_byte(const struct quantiles *q, unsigned value) {
@@ -140,7 +136,7 @@ void linnet_kaldi_unpack(enum linnet_kaldi_form form, struct linnet_kaldi_range 
     return;
   }
   for (size_t i = 0; i < rows * cols; i++)
-    values[i] = form == LINNET_KALDI_CM2 ? from_u16(range, load_u16(packed + 2 * i)) : from_u8(range, packed[i]);
+    values[i] = form == LINNET_KALDI_CM2 ? from_u16(range, linnet_load_u16(packed + 2 * i)) : from_u8(range, packed[i]);
 }
 
 struct linnet_kaldi_range linnet_kaldi_range_of(const float *values, size_t n) {

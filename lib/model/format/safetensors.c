@@ -99,19 +99,18 @@ uint16_t linnet_float_to_half(float value) {
 
 /* --- reading elements ----------------------------------------------------------------------------------------- */
 
-/* `bytes` little-endian bytes as a number. */
+/* 1, 2, 4 or 8 little-endian bytes as a number. */
 static uint64_t load(const unsigned char *data, size_t bytes) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < bytes; i++)
-    value |= (uint64_t)data[i] << (8 * i);
-  return value;
-}
-
-static double load_f64(const unsigned char *data) {
-  uint64_t bits = load(data, 8);
-  double value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
+  switch (bytes) {
+  case 1:
+    return data[0];
+  case 2:
+    return linnet_load_u16(data);
+  case 4:
+    return linnet_load_u32(data);
+  default:
+    return linnet_load_u64(data);
+  }
 }
 
 /* The start of elements first .. first + count - 1, NULL beyond the end. */
@@ -128,19 +127,19 @@ bool linnet_tensor_floats(const struct linnet_tensor *tensor, size_t first, size
   switch (tensor->dtype) {
   case LINNET_F32:
     for (size_t i = 0; i < count; i++)
-      values[i] = float_of_bits((uint32_t)load(data + 4 * i, 4));
+      values[i] = linnet_load_float(data + 4 * i);
     return true;
   case LINNET_F16:
     for (size_t i = 0; i < count; i++)
-      values[i] = linnet_half_to_float((uint16_t)load(data + 2 * i, 2));
+      values[i] = linnet_half_to_float(linnet_load_u16(data + 2 * i));
     return true;
   case LINNET_BF16:
     for (size_t i = 0; i < count; i++)
-      values[i] = float_of_bits((uint32_t)load(data + 2 * i, 2) << 16);
+      values[i] = float_of_bits((uint32_t)linnet_load_u16(data + 2 * i) << 16);
     return true;
   case LINNET_F64:
     for (size_t i = 0; i < count; i++)
-      values[i] = (float)load_f64(data + 8 * i);
+      values[i] = (float)linnet_load_double(data + 8 * i);
     return true;
   default:
     return false;
@@ -154,7 +153,7 @@ bool linnet_tensor_doubles(const struct linnet_tensor *tensor, size_t first, siz
   float value;
   for (size_t i = 0; i < count; i++) {
     if (tensor->dtype == LINNET_F64)
-      values[i] = load_f64(data + 8 * i);
+      values[i] = linnet_load_double(data + 8 * i);
     else if (linnet_tensor_floats(tensor, first + i, 1, &value))
       values[i] = value;
     else
