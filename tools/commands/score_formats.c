@@ -147,15 +147,31 @@ static bool is_format(const struct format *format, const char *text) {
   return proved;
 }
 
+/* A format for people, of blocks of lines, which its first lines tell; NULL if it is none. */
+static const char *format_for_people(const char *text) {
+  static const char grid[] = "File type = \"ooTextFile", vtt[] = "WEBVTT";
+  if (strncmp(text, grid, sizeof grid - 1) == 0)
+    return "a TextGrid";
+  if (strncmp(text, vtt, sizeof vtt - 1) == 0)
+    return "WebVTT";
+  const size_t digits = strspn(text, "0123456789"), end = digits + strspn(text + digits, "\r");
+  return digits > 0 && strncmp(text + end, "\n00:", 4) == 0 ? "SRT" : NULL; /* a number, then its times */
+}
+
+static bool refuse(const char *name, const char *is, const char *remedy) {
+  tool_fail("%s: is %s, but linnet score reads lines 'ID TOKEN TOKEN ...': %s", name, is, remedy);
+  return false;
+}
+
 bool score_formats_check(const char *name, const char *text) {
   if (strncmp(text, "\xEF\xBB\xBF", 3) == 0)
     text += 3;
+  const char *is = format_for_people(text);
+  if (is)
+    return refuse(name, is, "write text instead (linnet transcribe --format text)");
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-    if (is_format(&formats[i], text)) {
-      tool_fail("%s: is %s, but linnet score reads lines 'ID TOKEN TOKEN ...': %s", name, formats[i].is,
-                formats[i].remedy);
-      return false;
-    }
+    if (is_format(&formats[i], text))
+      return refuse(name, formats[i].is, formats[i].remedy);
   return true;
 }
 
