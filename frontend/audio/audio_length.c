@@ -1,4 +1,4 @@
-/* What the containers of Ogg and MP3 say about their length. libsndfile does not tell. */
+/* What containers other than WAV say about their length. libsndfile does not tell. */
 #include <string.h>
 
 #include "base/little_endian.h"
@@ -89,4 +89,25 @@ int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes) {
       memcmp(tag, "TAG", sizeof tag) == 0)
     end -= ID3V1;
   return end - ape_bytes(bytes, end);
+}
+
+/* --- AIFF, AU, W64 ------------------------------------------------------------------------------------------------ */
+
+static int64_t load_big(const unsigned char *b) {
+  return (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
+}
+
+int64_t linnet_announced_bytes(struct linnet_bytes *bytes) {
+  const int64_t placeholder = 0x7f000000; /* from here on: programs that wrote to a pipe */
+  unsigned char head[24];
+  int64_t announced = 0;
+  if (linnet_bytes_peek(bytes, 0, head, sizeof head) < sizeof head)
+    return 0;
+  if (memcmp(head, "FORM", 4) == 0)
+    announced = 8 + load_big(head + 4);
+  else if (memcmp(head, ".snd", 4) == 0)
+    announced = load_big(head + 4) + load_big(head + 8);
+  else if (memcmp(head, "riff\x2E\x91\xCF\x11", 8) == 0)
+    announced = linnet_load_u64(head + 16) >> 62 ? 0 : (int64_t)linnet_load_u64(head + 16);
+  return head[0] != 'r' && announced >= placeholder ? 0 : announced;
 }

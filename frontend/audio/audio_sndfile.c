@@ -33,7 +33,7 @@ struct linnet_decoder {
   struct correction correction;
   SNDFILE *file;
   SF_INFO info;
-  int64_t present;  /* bytes of samples in a WAV whose header announces more */
+  int64_t present;  /* bytes of samples in a file whose header announces more */
   int64_t missing;  /* bytes that the header announces and the file lacks */
   int64_t position; /* of the next frame */
   enum linnet_ogg_end ogg_end;
@@ -123,6 +123,16 @@ static int64_t find_data(struct linnet_bytes *bytes, struct chunk *chunk) {
 
 /* Lengths from here on are placeholders of programs that wrote to a pipe. */
 static const uint32_t placeholder = 0x7fff0000;
+
+/* In AIFF, AU and W64 nearly all bytes are samples. */
+static void check_announced(struct linnet_decoder *decoder) {
+  const struct linnet_bytes *bytes = decoder->bytes;
+  const int64_t announced = linnet_announced_bytes(decoder->bytes);
+  if (announced > bytes->size) {
+    decoder->present = bytes->size;
+    decoder->missing = announced - bytes->size;
+  }
+}
 
 static void check_wav(struct linnet_decoder *decoder) {
   struct chunk chunk;
@@ -279,13 +289,13 @@ static void describe_error(SNDFILE *file, char *text, size_t size) {
   snprintf(text, size, "%.*s", (int)strcspn(error, "."), error);
 }
 
-/* The length that the header of a WAV announces. */
+/* Where the file has fewer bytes than its header announces: the length that it announces. */
 static double announced_seconds(const struct linnet_decoder *decoder) {
   const double seconds = (double)decoder->info.frames / decoder->info.samplerate;
   return seconds * (double)(decoder->present + decoder->missing) / (double)decoder->present;
 }
 
-/* Whether the header of a WAV announces more than the file has. The last samples may be missing. */
+/* Whether the header announces more than the file has. The last samples may be missing. */
 static bool lacks_samples(const struct linnet_decoder *decoder) {
   const double tolerated = 0.01, seconds = (double)decoder->info.frames / decoder->info.samplerate;
   return decoder->missing > 0 && (decoder->present == 0 || announced_seconds(decoder) > seconds + tolerated);
@@ -444,6 +454,7 @@ enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struc
     return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory", bytes->name);
   decoder->bytes = bytes;
   check_wav(decoder);
+  check_announced(decoder);
   bytes->position = 0;
   SF_INFO *found = &decoder->info;
   decoder->file = open_locked(decoder, found);

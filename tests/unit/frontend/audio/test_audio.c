@@ -92,6 +92,7 @@ static void test_unknown_sizes(const float *signal) {
   free(file.data);
 }
 
+static const int with_lengths[] = {SF_FORMAT_WAV, SF_FORMAT_AIFF, SF_FORMAT_AU, SF_FORMAT_W64};
 static int incomplete;
 
 static void count_warnings(void *user, enum linnet_log_level level, const char *message) {
@@ -99,10 +100,12 @@ static void count_warnings(void *user, enum linnet_log_level level, const char *
   incomplete += level == LINNET_LOG_WARNING && strstr(message, "announces 0.25 seconds") != NULL;
 }
 
-static void test_incomplete_wav(const float *signal) {
+/* A file whose last bytes are missing gives the samples that are there, with a warning. */
+static void test_incomplete(const float *signal, int format) {
   struct linnet_context_settings settings;
   struct linnet_context *watched;
-  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, signal, 4000);
+  struct file file = encode(format | SF_FORMAT_PCM_16, 16000, 1, signal, 4000);
+  incomplete = 0;
   linnet_context_settings_default(&settings);
   settings.log = count_warnings;
   REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
@@ -113,8 +116,11 @@ static void test_incomplete_wav(const float *signal) {
     REQUIRE(linnet_audio_open_memory(watched, file.data, (size_t)(file.size - missing), NULL, &audio) == LINNET_OK &&
                 linnet_audio_read_all(audio, &samples, &n) == LINNET_OK,
             "%s", linnet_context_error(watched));
+    CHECK((linnet_audio_check_end(audio) == LINNET_OK) == (missing == 0), "%x: %s", (unsigned)format,
+          linnet_context_error(watched));
     linnet_audio_destroy(audio);
-    CHECK(n == 4000 - (size_t)missing / 2 && incomplete == (missing > 0), "%zu samples, %d warnings", n, incomplete);
+    CHECK(n == 4000 - (size_t)missing / 2 && incomplete == (missing > 0), "%x: %zu samples, %d warnings",
+          (unsigned)format, n, incomplete);
     linnet_audio_release(watched, samples);
   }
   linnet_context_destroy(watched);
@@ -748,7 +754,8 @@ int main(void) {
   float *signal = make_signal(SECOND);
   test_formats(signal);
   test_unknown_sizes(signal);
-  test_incomplete_wav(signal);
+  for (size_t i = 0; i < sizeof with_lengths / sizeof *with_lengths; i++)
+    test_incomplete(signal, with_lengths[i]);
   test_early_ends();
   test_raw_formats();
   test_g711();
