@@ -30,6 +30,9 @@ live=("$linnet" transcribe --live --live-speed 0 --format json)
 "${live[@]}" "$work/flite.wav" > "$work/live"
 "${live[@]}" --model "$here/../../models/english-live" --second-pass "$here/../../models/english" "$work/flite.wav" > "$work/named"
 cmp "$work/live" "$work/named" || { echo 'FAILED: the second pass of the default live recognizer is not models/english' && exit 1; }
+printf 'THE DH AH0\nSON S AH1 N\n' > "$work/lexicon" # models/english would find SUN
+"${live[@]}" --lexicon "$work/lexicon" "$work/flite.wav" | grep -v '"partial"' > "$work/live"
+grep -q '"word":"SON"' "$work/live" || { echo "FAILED: the second pass has another lexicon: $(cat "$work/live")" && exit 1; }
 
 [[ -s $data/text ]] || { echo "SKIPPED: there is no real speech in $data" && exit 77; }
 head -n 30 "$data/text" > "$work/text"

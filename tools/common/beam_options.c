@@ -141,6 +141,11 @@ bool beam_options_given(void) {
   return options.beam != TOOL_NO_INTEGER || options.nbest > 1 || has_bonus();
 }
 
+bool beam_options_any(void) {
+  return beam_options_given() || useless_option() || options.lm || options.lm_weight != TOOL_NOT_GIVEN ||
+         options.priors || options.prior_scale != TOOL_NOT_GIVEN;
+}
+
 bool beam_options_nbest(void) {
   return options.nbest > 1;
 }

@@ -66,7 +66,7 @@ struct poptOption recognizer_options_table[] = {
     {"second-pass", 0, TOOL_INPUT, &second_pass_option, 0,
      "folder of another recognizer, which recognises each utterance or segment again when it has ended, and gives the "
      "final result; none: without it (default: what the recognizer says; english, with the live recognizer that is "
-     "installed)",
+     "installed and no option of the search but --hotwords and --grammar)",
      "PATH"},
     POPT_TABLEEND};
 
@@ -78,7 +78,8 @@ static const char *source_of(const char *key) {
 }
 
 bool recognizer_options_default(void) {
-  return !second_pass_option && blank_penalty == TOOL_NOT_GIVEN && !search_options_given();
+  return !second_pass_option && blank_penalty == TOOL_NOT_GIVEN && !beam_options_any() && !word_options_any() &&
+         !lattices_path();
 }
 
 static bool blank_penalty_fits(bool greedy) {

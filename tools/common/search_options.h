@@ -21,6 +21,9 @@ bool beam_options_check(bool optional, bool recognizer);
 bool beam_options_given(void);
 bool beam_options_nbest(void);
 
+/* Whether any of the options is given. */
+bool beam_options_any(void);
+
 /* Writes the values of the options to settings; other members stay unchanged. */
 void beam_options_read(struct linnet_search_settings *settings);
 
@@ -43,6 +46,9 @@ void word_options_without_recognizer(void);
 
 /* Whether the options ask for words. */
 bool word_options_given(void);
+
+/* Whether any of the options is given that a second pass does not follow: not --hotwords or --grammar. */
+bool word_options_any(void);
 
 /* False after printing what is wrong. `recognizer`: the options change the settings of a recognizer, which has a
  * lexicon. */
@@ -86,7 +92,8 @@ int search_options_fail(const struct linnet_context *context, const char *path);
 /* --phones, --second-pass and more; include it beside the options of searches. */
 extern struct poptOption recognizer_options_table[];
 
-/* Whether no option changes the search or the second pass of a recognizer. */
+/* Whether no option changes the second pass of a recognizer, or its search in a way that a second pass does not follow.
+ */
 bool recognizer_options_default(void);
 
 /* False after printing what is wrong with the options for the model or recognizer at `path`. */

@@ -85,14 +85,10 @@ bool word_options_given(void) {
   return options.words != 0;
 }
 
-/* Options of a search for words, without one. */
-static const char *option_of_words(void) {
+/* Options of a search for words but --hotwords and --grammar. */
+static const char *option_of_search(void) {
   if (options.lexicon)
     return "--lexicon";
-  if (options.grammar)
-    return "--grammar";
-  if (options.hotwords)
-    return "--hotwords";
   if (options.g2p)
     return "--g2p";
   if (options.silence)
@@ -104,6 +100,17 @@ static const char *option_of_words(void) {
   if (options.pronunciation_weight != TOOL_NOT_GIVEN)
     return "--pronunciation-weight";
   return options.word_bonus != TOOL_NOT_GIVEN ? "--word-bonus" : NULL;
+}
+
+bool word_options_any(void) {
+  return options.words || option_of_search();
+}
+
+/* Options of a search for words, without one. */
+static const char *option_of_words(void) {
+  if (options.grammar)
+    return "--grammar";
+  return options.hotwords ? "--hotwords" : option_of_search();
 }
 
 bool word_options_fit(bool words) {
