@@ -44,7 +44,7 @@ elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64 AND CMAKE_SYSTEM_NAME STREQUAL Li
     set(LINNET_INT8_TABLE_dotprod dotprod)
   endif()
 endif()
-# A set has no instructions of another one, whatever -march is in CMAKE_C_FLAGS.
+# No set has the products of another one, whatever -march is in CMAKE_C_FLAGS.
 if(LINNET_CC_AVXVNNI)
   list(APPEND LINNET_KERNEL_FLAGS_avx2 -mno-avxvnni)
 endif()

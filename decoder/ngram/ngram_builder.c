@@ -259,7 +259,7 @@ static void link_children(const struct linnet_ngram *m, uint32_t context, struct
   }
 }
 
-/* Contexts of three words and more; links of shorter ones come first. */
+/* Links of contexts of three words and more, short ones first: those of longer ones are found through them. */
 static void fill_links(const struct ngram_builder *b, const struct linnet_ngram *m, unsigned char *links) {
   for (unsigned k = 2; k + 1 < b->order; k++)
     for (size_t i = 0; i < b->levels[k - 1].count; i++)

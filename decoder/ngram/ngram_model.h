@@ -232,7 +232,7 @@ static inline struct ngram_place linnet_ngram_place(const struct linnet_ngram *m
 
 /* The state after a place, whose node has this last word: the longest suffix of the node that matters. */
 static inline uint32_t linnet_ngram_next(const struct linnet_ngram *m, struct ngram_place place, uint32_t word) {
-  if (place.node >= m->inner) { /* no context; but its suffixes are shorter */
+  if (place.node >= m->inner) { /* of the highest order, so no context; its suffixes may be */
     if (place.context == 0)
       return 0;
     place = linnet_ngram_place(m, linnet_ngram_link(m, place.context), word);

@@ -93,21 +93,22 @@ int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes) {
 
 /* --- AIFF, AU, W64 ------------------------------------------------------------------------------------------------ */
 
-static int64_t load_big(const unsigned char *b) {
-  return (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
+/* A length of 32 bits. Programs that write to a pipe announce this or more. */
+static int64_t load_length(const unsigned char *b) {
+  const uint32_t unknown = 0x7f000000,
+                 length = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+  return length < unknown ? length : 0;
 }
 
 int64_t linnet_announced_bytes(struct linnet_bytes *bytes) {
-  const int64_t placeholder = 0x7f000000; /* from here on: programs that wrote to a pipe */
   unsigned char head[24];
-  int64_t announced = 0;
   if (linnet_bytes_peek(bytes, 0, head, sizeof head) < sizeof head)
     return 0;
   if (memcmp(head, "FORM", 4) == 0)
-    announced = 8 + load_big(head + 4);
-  else if (memcmp(head, ".snd", 4) == 0)
-    announced = load_big(head + 4) + load_big(head + 8);
-  else if (memcmp(head, "riff\x2E\x91\xCF\x11", 8) == 0)
-    announced = linnet_load_u64(head + 16) >> 62 ? 0 : (int64_t)linnet_load_u64(head + 16);
-  return head[0] != 'r' && announced >= placeholder ? 0 : announced;
+    return 8 + load_length(head + 4);
+  if (memcmp(head, ".snd", 4) == 0)
+    return load_length(head + 4) + load_length(head + 8);
+  const bool w64 = memcmp(head, "riff\x2E\x91\xCF\x11", 8) == 0;
+  const uint64_t length = linnet_load_u64(head + 16);
+  return w64 && length <= INT64_MAX ? (int64_t)length : 0;
 }

@@ -98,10 +98,10 @@ LINNET_API enum linnet_status linnet_audio_open_memory(struct linnet_context *co
  * that ends more than LINNET_AUDIO_MAX_OVERSHOOT after the input is cut, with a warning to the log callback. */
 LINNET_API enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end);
 
-/* Looks for the end of a WAV or FLAC file that its header announces, and for that of the last page of an Ogg file,
- * without decoding what is before it. LINNET_ERROR_FORMAT if the file ends early; the error names the second and, for
- * WAV, the length in the header. After
- * that the object can only be destroyed. Files of other formats, and raw PCM, pass. */
+/* Looks for the end of a WAV, AIFF, AU, W64 or FLAC file that its header announces, and for that of the last page of an
+ * Ogg file, without decoding what is before it. LINNET_ERROR_FORMAT if the file ends early; the error names the second
+ * and, but for FLAC and Ogg, the length in the header. After that the object can only be destroyed. Files of other
+ * formats, and raw PCM, pass. */
 LINNET_API enum linnet_status linnet_audio_check_end(struct linnet_audio *audio);
 
 /* Opening and reading can be cancelled (linnet_cancel_fn), even while they wait for a pipe. After that the object can

@@ -219,9 +219,8 @@ VEC_INLINE vf vf_dot_pairs(vf x, vf y, vf sum) {
  * registers.
  * vi_store_bytes: stores the lowest byte of each lane. */
 
-#ifndef LINNET_INT8_TABLE /* a set without such kernels, whatever the compiler's flags allow */
-enum { VEC_INT8_WORDS = 1 };
-#elif defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#ifdef LINNET_INT8_TABLE /* else a set without such kernels, whatever the compiler's flags allow */
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 #define VEC_INT8
 enum { VEC_INT8_WORDS = 1, VEC_INT8_LARGEST = 127, VEC_INT8_OFFSET = 128 };
 
@@ -251,7 +250,9 @@ enum { VEC_INT8_WORDS = 1, VEC_INT8_LARGEST = 127, VEC_INT8_OFFSET = 0 };
 VEC_INLINE vf vf_dot_integers(const vf *x, const vf *y, vf sum) {
   return (vf)vdotq_s32((int32x4_t)sum, (int8x16_t)*x, (int8x16_t)*y);
 }
-#else
+#endif
+#endif
+#ifndef VEC_INT8
 enum { VEC_INT8_WORDS = 1 };
 #endif
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/little_endian.h"
 #include "model/format/safetensors.h"
 #include "train/trainer.h"
 
@@ -179,9 +180,7 @@ static bool checksum_agrees(const unsigned char *data, size_t bytes) {
     return false;
   linnet_crc32_start(&crc);
   linnet_crc32_add(&crc, data, bytes - CHECKSUM_BYTES);
-  const unsigned char *stored = data + bytes - CHECKSUM_BYTES;
-  return crc.value ==
-         ((uint32_t)stored[0] | (uint32_t)stored[1] << 8 | (uint32_t)stored[2] << 16 | (uint32_t)stored[3] << 24);
+  return crc.value == linnet_load_u32(data + bytes - CHECKSUM_BYTES);
 }
 
 /* Version 2 had no checksum. */

@@ -2,7 +2,7 @@
 
     peer_start.py LINNET FILE.wav [--other LINNET] [--runs 11]
 
-Each run starts `linnet transcribe FILE --threads 1` (words, all precisions; phones; the causal model), the same with
+Each run starts `linnet transcribe FILE --threads 1` (words and phones, in several precisions), the same with
 another build of Linnet, and a Python process that recognises the words of FILE with PocketSphinx' en-us model, which
 needs the package pocketsphinx and a WAV file of 16 kHz. Programs take turns. Prints medians of the processor time and of
 the time by the clock, and the largest peak memory. Loading is nearly all of it where the recording is short.

@@ -31,9 +31,11 @@ static void check_model(const struct linnet_model *model) {
 /* A file of a model for recognition is one of a whole model, too. */
 static void check_whole(struct linnet_context *context, const uint8_t *data, size_t size) {
   struct linnet_model *model = NULL;
+  budget.limit = budget.live + 6 * size + (2 << 20);
   check(linnet_model_load_bytes(context, data, size, "FILE", (struct linnet_model_use){.whole = true}, &model) ==
             LINNET_OK,
         linnet_context_error(context));
+  budget.limit = 0;
   check_model(model);
   linnet_model_destroy(model);
 }
@@ -45,10 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   check(context != NULL, "no context");
   struct linnet_model *model = NULL;
   size_t before = budget.live;
-  budget.limit = before + 6 * size + (2 << 20);
+  budget.limit = before + 5 * size + (2 << 20);
   enum linnet_status status = linnet_model_load_memory(context, data, size, "FILE", &model);
-  if (model)
-    check_whole(context, data, size);
   budget.limit = 0;
   check(!budget.exceeded, "asked for more memory than such a file deserves");
   check((status == LINNET_OK) == (model != NULL), "status and result disagree");
@@ -57,6 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   else
     check(strstr(linnet_context_error(context), "FILE") != NULL, "a message that does not name the file");
   linnet_model_destroy(model);
+  if (status == LINNET_OK)
+    check_whole(context, data, size);
   check(budget.live == before, "memory was not released");
   return 0;
 }

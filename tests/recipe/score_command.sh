@@ -215,13 +215,13 @@ printf 'u1 a (noise)\nu2 (noise)\n' > noises
 check 0 '%PER 0.00' "$linnet" score noises noises
 printf '{"utterance":"u1","seconds":1}\n' > hyp.json
 check 1 'hyp.json: is JSON' "$linnet" score ref hyp.json
-printf '1\r\n00:00:00,100 --> 00:00:01,000\r\na b\r\n' > hyp.srt
+printf '\r\n1\r\n01:00:00,100 --> 00:00:01,000\r\na b\r\n' > hyp.srt
 check 1 'hyp.srt: is SRT' "$linnet" score ref hyp.srt
 printf 'WEBVTT\n\n00:00:00.100 --> 00:00:01.000\na b\n' > hyp.vtt
 check 1 'hyp.vtt: is WebVTT' "$linnet" score ref hyp.vtt
 printf 'File type = "ooTextFile"\nObject class = "TextGrid"\n' > hyp.TextGrid
 check 1 'hyp.TextGrid: is a TextGrid' "$linnet" score hyp.TextGrid ref
-printf '1\n2 00:\n' > words # utterances
+printf '1\n00:05 x\nWEBVTT_001 a b\n' | sort > words # utterances
 check 0 '%PER 0.00' "$linnet" score words words
 
 # convert FROM TO: runs the line of the documents that makes text of a format.

@@ -147,15 +147,28 @@ static bool is_format(const struct format *format, const char *text) {
   return proved;
 }
 
+/* Whether `text` begins with `word`, and a blank or a line's end follows. */
+static bool begins(const char *text, const char *word) {
+  const size_t length = strlen(word);
+  return strncmp(text, word, length) == 0 && (!text[length] || strchr(" \t\r\n", text[length]));
+}
+
+/* Whether a line is the times of an SRT: 00:00:01,000 --> 00:00:02,000 */
+static bool is_srt_times(const char *line) {
+  const char *arrow = strstr(line, " --> ");
+  return arrow && strspn(line, "0123456789:,.") == (size_t)(arrow - line);
+}
+
 /* A format for people, of blocks of lines, which its first lines tell; NULL if it is none. */
 static const char *format_for_people(const char *text) {
-  static const char grid[] = "File type = \"ooTextFile", vtt[] = "WEBVTT";
-  if (strncmp(text, grid, sizeof grid - 1) == 0)
+  text += strspn(text, "\r\n");
+  if (begins(text, "File type = \"ooTextFile\""))
     return "a TextGrid";
-  if (strncmp(text, vtt, sizeof vtt - 1) == 0)
+  if (begins(text, "WEBVTT"))
     return "WebVTT";
-  const size_t digits = strspn(text, "0123456789"), end = digits + strspn(text + digits, "\r");
-  return digits > 0 && strncmp(text + end, "\n00:", 4) == 0 ? "SRT" : NULL; /* a number, then its times */
+  const char *second = text + strcspn(text, "\n");
+  const bool number = strspn(text, "0123456789") > 0 && strspn(text, "0123456789\r") == (size_t)(second - text);
+  return number && *second && is_srt_times(second + 1) ? "SRT" : NULL;
 }
 
 static bool refuse(const char *name, const char *is, const char *remedy) {
@@ -168,7 +181,7 @@ bool score_formats_check(const char *name, const char *text) {
     text += 3;
   const char *is = format_for_people(text);
   if (is)
-    return refuse(name, is, "write text instead (linnet transcribe --format text)");
+    return refuse(name, is, "write text instead, such as with linnet transcribe --format text");
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
     if (is_format(&formats[i], text))
       return refuse(name, formats[i].is, formats[i].remedy);
