@@ -111,6 +111,10 @@ const struct linnet_search *linnet_recognizer_search(const struct linnet_recogni
   return r->search;
 }
 
+const struct linnet_recognizer *linnet_recognizer_second_pass(const struct linnet_recognizer *r) {
+  return r->second;
+}
+
 int linnet_recognizer_is_incremental(const struct linnet_recognizer *r) {
   return linnet_runs_along(r->model);
 }

@@ -18,10 +18,13 @@ static enum linnet_status check_pair(const struct linnet_recognizer *first, cons
   return LINNET_OK;
 }
 
-/* Makes it a search for phones, with what belongs to the model. */
-static void choose_phones(struct linnet_search_settings *search) {
+/* Makes it a search for phones: greedy, or with the beam of the first pass, `given`. The rest belongs to the model. */
+static void choose_phones(const struct linnet_search_settings *given, struct linnet_search_settings *search) {
   const struct linnet_search_settings words = *search;
-  linnet_search_settings_default(search);
+  if (given->kind == LINNET_SEARCH_SYMBOLS)
+    *search = *given;
+  else
+    linnet_search_settings_default(search);
   search->calibrations = words.calibrations;
   search->blank_penalty = words.blank_penalty;
   search->emission_delay = words.emission_delay;
@@ -48,9 +51,9 @@ static void adapt_search(const struct linnet_recognizer *first, const struct lin
   if (wanted->kind == LINNET_SEARCH_WORDS)
     take_phrases(given, search);
   else
-    choose_phones(search);
+    choose_phones(given, search);
   search->num_alternatives = wanted->num_alternatives;
-  search->lattice = wanted->kind == LINNET_SEARCH_WORDS && !wanted->words.recombine;
+  search->lattice = wanted->kind == LINNET_SEARCH_WORDS ? !wanted->words.recombine : given->lattice;
 }
 
 static enum linnet_status create(const struct linnet_recognizer *first, const struct linnet_recognizer_settings *given,
@@ -65,8 +68,10 @@ static enum linnet_status create(const struct linnet_recognizer *first, const st
   settings.endpoint = NULL;
   settings.partial_interval = 0;
   settings.second_pass = NULL;
-  if (!(given->ensemble_weight > 0))
+  if (!(given->ensemble_weight > 0) && linnet_source_given(&settings.ensemble_model)) {
     settings.ensemble_weight = 0;
+    search.calibrations = NULL; /* those of the file are of both models together */
+  }
   LINNET_TRY(linnet_recognizer_create(first->context, &settings, recognizer));
   return check_pair(first, *recognizer);
 }

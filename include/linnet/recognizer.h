@@ -127,6 +127,9 @@ LINNET_API const struct linnet_model *linnet_recognizer_model(const struct linne
 LINNET_API const struct linnet_search *linnet_recognizer_search(const struct linnet_recognizer *recognizer);
 LINNET_API int linnet_recognizer_is_incremental(const struct linnet_recognizer *recognizer);
 
+/* The recognizer of the second pass, NULL: there is none. It lives as long as this one. */
+LINNET_API const struct linnet_recognizer *linnet_recognizer_second_pass(const struct linnet_recognizer *recognizer);
+
 /* Destroys the recognizer; NULL is allowed. Destroy its streams first. */
 LINNET_API void linnet_recognizer_destroy(struct linnet_recognizer *recognizer);
 

@@ -33,6 +33,17 @@ cmp "$work/live" "$work/named" || { echo 'FAILED: the second pass of the default
 printf 'THE DH AH0\nSON S AH1 N\n' > "$work/lexicon" # models/english would find SUN
 "${live[@]}" --lexicon "$work/lexicon" "$work/flite.wav" | grep -v '"partial"' > "$work/live"
 grep -q '"word":"SON"' "$work/live" || { echo "FAILED: the second pass has another lexicon: $(cat "$work/live")" && exit 1; }
+[[ $("${live[@]}" --model "$here/../../models/english-live/" "$work/flite.wav" | grep -v '"partial"' | md5sum) == "$(grep -v '"partial"' "$work/named" | md5sum)" ]] ||
+  { echo 'FAILED: the live recognizer by another name of its folder has no second pass' && exit 1; }
+
+# The words of a lattice are those of the second pass.
+mkdir "$work/second"
+cp "$work/lexicon" "$work/second/lexicon.txt"
+echo '{"model": "'"$here"'/../../models/english/phones.safetensors", "search": "words", "lexicon": "lexicon.txt"}' > "$work/second/recognizer.json"
+"$linnet" transcribe --second-pass "$work/second" --lattice "$work/lattice" --lattice-symbols "$work/symbols" "$work/flite.wav" > "$work/text"
+[[ $(wc -l < "$work/symbols") -le 4 ]] || { echo 'FAILED: the symbols of a lattice are those of the first pass' && exit 1; }
+"$linnet" transcribe --second-pass "$work/second" --lattice "$work/lattice" --lattice-format dot "$work/flite.wav" > "$work/text"
+grep -q 'label = "SON' "$work/lattice" || { echo 'FAILED: the words of a lattice are not those of the second pass' && exit 1; }
 
 [[ -s $data/text ]] || { echo "SKIPPED: there is no real speech in $data" && exit 77; }
 head -n 30 "$data/text" > "$work/text"

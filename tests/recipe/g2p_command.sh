@@ -51,6 +51,11 @@ check 0 'n-grams' "$linnet" g2p --train words.dict --output again --order 3
 cmp m again || fail 'two trainings gave two models'
 check 0 'units' "$linnet" g2p --train words.dict --output stressed --order 3 --keep-stress
 check 0 'T AE1 P' "$linnet" g2p --model stressed tap
+"$linnet" g2p --model stressed --test words.dict | awk '/^word error rate/ && $4 < 30 {good = 1} END {exit !good}' ||
+  fail 'stress digits of a lexicon are dropped though the model has them'
+check 2 '--keep-stress: needs --train' "$linnet" g2p --model stressed --keep-stress tap
+check 2 '--text words.dict: needs --complete' "$linnet" g2p --model stressed --text words.dict tap
+check 2 '--nbest 2: --complete adds one' "$linnet" g2p --model m --complete words.dict --words words.dict --nbest 2 -o full
 head -c 500 m > cut.g2p
 check 1 'cut.g2p: the file has 500 bytes, but its header announces' "$linnet" g2p --model cut.g2p tap
 

@@ -79,6 +79,12 @@ same again plain '--blank-penalty 0'
 transcribed again --model penalty
 same again words '"blank_penalty" of a search for words'
 check 2 '--blank-penalty 1: only greedy decoding has it' transcribe --model "$phones" --beam 5 --blank-penalty 1 sound.wav
+mkdir phones_only
+echo '{"model": "../folder/phones.safetensors"}' > phones_only/recognizer.json
+check 1 '--priors none: greedy decoding takes no priors' transcribe --model phones_only --priors none sound.wav
+check 1 '--lm none: greedy decoding has no language model' transcribe --model phones_only --lm none sound.wav
+check 1 '--top-symbols: greedy decoding drops no hypotheses' transcribe --model phones_only --top-symbols 3 sound.wav
+check 1 '--lm-weight 2: the language model is missing' transcribe --model phones_only --beam 5 --lm-weight 2 sound.wav
 check 1 '--ensemble-weight 0.5: folder has no second model' transcribe --model folder --ensemble-weight 0.5 sound.wav
 check 1 'the name is empty' transcribe --model '' sound.wav
 check 2 '--max-seconds -5: must be 0' transcribe --max-seconds -5 sound.wav

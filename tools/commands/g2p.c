@@ -136,8 +136,18 @@ static bool pronounce_file(struct linnet_context *context, const struct linnet_g
   return good;
 }
 
+bool g2p_has_stress(const struct linnet_g2p *g2p) {
+  for (size_t i = 0; i < linnet_g2p_num_phones(g2p); i++) {
+    const char *phone = linnet_g2p_phone(g2p, i);
+    const size_t length = strlen(phone);
+    if (length > 1 && strchr("012", phone[length - 1]))
+      return true;
+  }
+  return false;
+}
+
 static bool run_test(struct linnet_context *context, const struct linnet_g2p *g2p) {
-  struct linnet_lexicon *lexicon = g2p_open_lexicon(context, options.test, options.stress);
+  struct linnet_lexicon *lexicon = g2p_open_lexicon(context, options.test, g2p_has_stress(g2p));
   bool good = lexicon && g2p_measure(context, g2p, lexicon, 0, (size_t)options.nbest);
   linnet_lexicon_destroy(lexicon);
   return good;
@@ -188,6 +198,12 @@ static int check_options(const char **words, size_t count) {
   if (options.complete && ((!options.text && !options.words) || !options.output))
     return tool_usage("--complete: name transcripts with --text FILE or a text with --words FILE, and the new lexicon "
                       "with --output FILE");
+  if (options.text && !options.complete)
+    return tool_usage("--text %s: needs --complete; name a text of words with --words", options.text);
+  if (options.complete && options.nbest != 1)
+    return tool_usage("--nbest %d: --complete adds one pronunciation for each word", options.nbest);
+  if (options.stress && !options.train)
+    return tool_usage("--keep-stress: needs --train; a model gives stress if it was trained with it");
   if (options.nbest < 1 || options.nbest > LINNET_G2P_MAX_NBEST)
     return tool_usage("--nbest %d: must be 1 to %d", options.nbest, LINNET_G2P_MAX_NBEST);
   if (options.hold_out < 0 || options.hold_out == 1)
@@ -225,8 +241,8 @@ int tool_g2p(int argc, const char **argv) {
        "write this lexicon with the words of --text and --words that it lacks (default: pronounce words)", "LEXICON"},
       {"text", 't', TOOL_INPUT, &options.text, 0,
        "with --complete: transcripts, lines 'ID WORD WORD ...' (default: none)", "FILE"},
-      {"keep-stress", 0, POPT_ARG_NONE, &options.stress, 0, "keep the stress digits of phones (default: drop them)",
-       NULL},
+      {"keep-stress", 0, POPT_ARG_NONE, &options.stress, 0,
+       "with --train: keep the stress digits of phones (default: drop them)", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   const struct tool_command command = {.options = table,

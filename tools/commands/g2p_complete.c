@@ -155,7 +155,7 @@ static bool write_lexicon(struct completion *c, const char *path, const char *ou
 bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path,
                   const struct g2p_words *words, const char *output) {
   struct completion c = {.context = context, .g2p = g2p};
-  struct linnet_lexicon *lexicon = g2p_open_lexicon(context, path, false);
+  struct linnet_lexicon *lexicon = g2p_open_lexicon(context, path, g2p_has_stress(g2p));
   bool good = lexicon && find_words(&c, lexicon, words);
   if (good) {
     c.probabilities = linnet_lexicon_has_probabilities(lexicon);

@@ -10,6 +10,9 @@
 /* CMUdict or Kaldi's lexicon; without stress digits unless `stress`. NULL after printing why. */
 struct linnet_lexicon *g2p_open_lexicon(struct linnet_context *context, const char *path, bool stress);
 
+/* Whether phones of the model end in stress digits. */
+bool g2p_has_stress(const struct linnet_g2p *g2p);
+
 /* Prints the error rates of the model's best pronunciations for the words of the lexicon. every = 0: for all words;
  * else for the words whose index i has i mod every = every - 1. Any pronunciation of the lexicon counts as right. */
 bool g2p_measure(struct linnet_context *context, const struct linnet_g2p *g2p, const struct linnet_lexicon *lexicon,

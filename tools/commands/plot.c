@@ -214,7 +214,7 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   picture->title = inputs_id(&p->inputs, 0);
   picture->sample_rate = tool_sample_rate(p->model);
   if (p->inputs.count != 1)
-    code = tool_usage("only one recording can be drawn, but --data has %zu", p->inputs.count);
+    code = tool_usage("only one recording can be drawn, but there are %zu", p->inputs.count);
   else if (inputs_read(&p->inputs, context, 0, &p->samples, &picture->sample_count) != LINNET_OK)
     tool_fail_context(context);
   else {

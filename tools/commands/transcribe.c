@@ -75,12 +75,19 @@ static int transcribe_inputs(struct linnet_context *context, struct job *job) {
   return code;
 }
 
+/* The search of the final results. */
+static const struct linnet_search *final_search(const struct linnet_recognizer *recognizer) {
+  const struct linnet_recognizer *second = linnet_recognizer_second_pass(recognizer);
+  return linnet_recognizer_search(second ? second : recognizer);
+}
+
 static int transcribe_all(struct linnet_context *context, struct job *job, const char **paths, size_t count) {
   int code;
   if (!inputs_open(&job->inputs, context, job->recognizer, paths, count, &code))
     return code;
   code = TOOL_FAILURE;
-  if (lattices_open(&job->lattices, linnet_recognizer_search(job->recognizer)))
+  if ((!lattices_path() || results_check_ids(&job->inputs, "--lattice")) &&
+      lattices_open(&job->lattices, final_search(job->recognizer)))
     code = lattices_close(&job->lattices, transcribe_inputs(context, job));
   inputs_close(&job->inputs);
   return code;

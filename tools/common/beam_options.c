@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "tool.h"
 
 static struct {
@@ -129,6 +130,12 @@ bool beam_options_fit(bool words) {
   if (useless)
     tool_usage("--insertion-bonus: counts symbols, but this search is for words: use --word-bonus, or --phones");
   return !useless;
+}
+
+bool beam_options_fit_files(const struct linnet_search_settings *settings) {
+  const bool greedy = settings->kind == LINNET_SEARCH_GREEDY;
+  return check_pruning(greedy) && check_model(greedy, !greedy && linnet_source_given(&settings->language_model)) &&
+         check_priors(greedy, !greedy && linnet_source_given(&settings->priors));
 }
 
 const char *beam_options_source(const char *key) {

@@ -61,9 +61,18 @@ char *tool_find_live_recognizer(const char *named) {
   return path;
 }
 
+/* Whether `path`, or the recognizer.json in this folder, is that file. */
+static bool is_file(const char *path, const char *file) {
+  char inside[PATH_BYTES];
+  struct stat found, wanted;
+  const int length = snprintf(inside, sizeof inside, is_folder(path) ? "%s/recognizer.json" : "%s", path);
+  return length > 0 && (size_t)length < sizeof inside && stat(inside, &found) == 0 && stat(file, &wanted) == 0 &&
+         found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino;
+}
+
 char *tool_find_second_pass(const char *path) {
   char *live = tool_find_shipped(SHIPPED_LIVE);
-  const bool installed = live && strcmp(live, path) == 0;
+  const bool installed = live && is_file(path, live);
   free(live);
   return installed ? tool_find_shipped(SHIPPED_RECOGNIZER) : NULL;
 }

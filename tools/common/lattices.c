@@ -66,6 +66,7 @@ bool lattices_open(struct lattices *lattices, const struct linnet_search *search
   if (!options.path)
     return true;
   lattices->format = linnet_lattice_format_find(options.format);
+  lattices->search = search;
   if (!find_names(lattices, search))
     return false;
   if ((options.symbols && !write_symbols(search)) || !tool_output_open(&lattices->output, options.path)) {
@@ -100,6 +101,10 @@ bool lattices_put(struct lattices *lattices, struct linnet_context *context, siz
   size_t bytes = 0;
   if (!lattices->format)
     return true;
+  if (search && linnet_search_stream_search(search) != lattices->search) {
+    tool_warn("%s: has no lattice, because the first pass recognised nothing, so there was no second pass", id);
+    search = NULL;
+  }
   char *text = search ? render(lattices, context, id, search, &bytes) : NULL;
   if (search && !text)
     tool_fail("%s: cannot write its lattice: %s", id, linnet_context_error(context));

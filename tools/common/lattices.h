@@ -19,7 +19,8 @@ bool lattices_check(void);
 /* One file of lattices, in the order of the inputs. */
 struct lattices {
   const struct linnet_lattice_format *format;
-  const char **names; /* of the symbols, where the format has names */
+  const struct linnet_search *search; /* whose tokens the lattices have */
+  const char **names;                 /* of the symbols, where the format has names */
   struct tool_output output;
   struct ordered ordered;
 };

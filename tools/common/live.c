@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "default_model.h"
+#include "inputs.h"
 
 /* Maximum of audio that is recognised at a time. A file by the clock has short pieces, because each waits for its last
  * sample. A pipe gives what has arrived, and a longer piece only if more of it is there. */
@@ -195,7 +196,8 @@ static int feed(struct live *live, struct linnet_audio *audio, bool paced, float
     size_t count = 0;
     const enum linnet_status read = linnet_audio_read(audio, samples, capacity, &count);
     if (read != LINNET_OK)
-      return read == LINNET_END || tool_interrupted() ? TOOL_OK : report(live->reading, read);
+      return read == LINNET_END || tool_interrupted() ? TOOL_OK
+                                                      : report(live->reading, audio_options_name(live->reading, read));
     live->taken += (double)count / live_rate(live);
     if (paced && live->speed > 0)
       wait_for_audio(live);

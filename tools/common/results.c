@@ -84,8 +84,7 @@ static int compare(const void *a, const void *b) {
   return key_character(*x) - key_character(*y);
 }
 
-/* Refuses two inputs with the same name, because the name identifies the result. */
-static bool check_ids(const struct inputs *inputs) {
+bool results_check_ids(const struct inputs *inputs, const char *what) {
   const char **ids = calloc(inputs->count + 1, sizeof *ids);
   bool good = ids != NULL;
   for (size_t i = 0; good && i < inputs->count; i++)
@@ -96,9 +95,8 @@ static bool check_ids(const struct inputs *inputs) {
     tool_fail("out of memory for the names of %zu inputs", inputs->count);
   for (size_t i = 1; good && i < inputs->count; i++)
     if (!(good = compare(&ids[i - 1], &ids[i]) != 0))
-      tool_fail(
-          "two inputs have the name '%s', so --format %s%s cannot distinguish their results: process them separately",
-          ids[i], format_name, output_folder ? " in --output-dir" : "");
+      tool_fail("two inputs have the name '%s', so %s cannot distinguish their results: process them separately",
+                ids[i], what);
   free(ids);
   return good;
 }
@@ -373,7 +371,9 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
   if (!find_format(results) || !check_output())
     return false;
   bool folder = output_folder || (linnet_output_format_is_single(results->format) && inputs->count > 1);
-  if ((names_by_id() || folder) && !check_ids(inputs))
+  char what[64];
+  snprintf(what, sizeof what, "--format %s%s", format_name, output_folder ? " in --output-dir" : "");
+  if ((names_by_id() || folder) && !results_check_ids(inputs, what))
     return false;
   if (folder && !(open_folder(results) && check_files(results) && results_make_folder(results->folder)))
     return false;

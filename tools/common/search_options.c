@@ -29,7 +29,8 @@ bool search_options_read(struct linnet_search_settings *settings, bool optional)
   if (settings->kind == LINNET_SEARCH_WORDS)
     word_options_read(settings);
   const bool words = settings->kind == LINNET_SEARCH_WORDS;
-  return word_options_fit(words) && beam_options_fit(words) && word_options_fit_unknown(settings->unknown_penalty);
+  return word_options_fit(words) && beam_options_fit(words) && beam_options_fit_files(settings) &&
+         word_options_fit_unknown(settings->unknown_penalty);
 }
 
 static const char *source_of(const char *key);

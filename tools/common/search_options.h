@@ -30,6 +30,10 @@ void beam_options_read(struct linnet_search_settings *settings);
 /* False after printing which option is of no use in a search for words, or without one. */
 bool beam_options_fit(bool words);
 
+/* False after printing which option is of no use in the search that was read: a greedy one, or one without a language
+ * model or without priors. */
+bool beam_options_fit_files(const struct linnet_search_settings *settings);
+
 /* The option that gave the setting of this key of a recognizer.json; NULL: none did. */
 const char *beam_options_source(const char *key);
 
