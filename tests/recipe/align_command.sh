@@ -27,6 +27,8 @@ check 2 'only one of text and audio can be standard input' "$linnet" align --tex
 check 1 "'XX1' is not a phone of the model" "$linnet" align --phones 'AH XX1' no-such-file.wav
 check 1 'is not a phone of the model' "$linnet" align --phones 'AH XX' no-such-file.wav
 check 1 'no-such-file.wav' "$linnet" align --phones 'AH' no-such-file.wav
+check 2 '--lexicon: --phones is a text without words' "$linnet" align --phones 'AH' --lexicon none no-such-file.wav
+check 2 '--g2p: --phones is a text without words' "$linnet" align --phones 'AH' --g2p none no-such-file.wav
 check 2 '--format docx: must be one of text' "$linnet" align --phones 'AH' --format docx no-such-file.wav
 
 # --- speech ---------------------------------------------------------------------------------------------------------

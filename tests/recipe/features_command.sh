@@ -112,6 +112,7 @@ check 2 'must be cm, cm2 or cm3' data -o x.ark --compress zip
 check 2 'must be none, utterance' data -o x.ark --cmvn me
 check 2 'needs --cmvn global or running' data -o x.ark --cmvn-from global
 check 2 'cmvn-prior 0' data -o x.ark --cmvn running --cmvn-prior 0
+check 2 'cmvn-memory needs --cmvn running' data -o x.ark --cmvn global --cmvn-memory 7
 check 2 'cmvn-memory 0.5' data -o x.ark --cmvn running --cmvn-memory 0.5
 check 2 'would both have the key u1' data/u1.wav data/u1.wav -o x.ark
 check 2 'is a folder' data data -o x.ark

@@ -230,11 +230,20 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   return code;
 }
 
+/* An option that --phones does not need, because its text has no words; NULL: there is none. */
+static const char *option_of_words(void) {
+  return options.lexicon ? "--lexicon" : options.skip_unknown ? "--skip-unknown" : align_words_given();
+}
+
 /* One file needs one text; a data folder contains its texts. */
 static bool check_texts(const char **paths, size_t count) {
   options.unit_word = options.unit && strcmp(options.unit, "word") == 0;
   if (paths && options.phones && options.unit_word) {
     tool_usage("--unit word: --phones is a text without words; give --text, or omit --unit");
+    return false;
+  }
+  if (paths && options.phones && option_of_words()) {
+    tool_usage("%s: --phones is a text without words; give --text, or omit %s", option_of_words(), option_of_words());
     return false;
   }
   if (!options.unit)

@@ -25,6 +25,10 @@ struct poptOption align_words_options[] = {
      "FILE"},
     POPT_TABLEEND};
 
+const char *align_words_given(void) {
+  return options.g2p ? "--g2p" : options.rules ? "--text-rules" : NULL;
+}
+
 /* --- the aligner -------------------------------------------------------------------------------------------------- */
 
 static bool has_file(const char *folder, const char *name) {

@@ -12,6 +12,9 @@
 /* --g2p and --text-rules. */
 extern struct poptOption align_words_options[];
 
+/* The name of one of these options that is given; NULL: none is. */
+const char *align_words_given(void);
+
 /* Where the pronunciations of words come from, beside --g2p. */
 struct align_words_source {
   const char *named;            /* a lexicon that the user names, NULL: none */

@@ -70,12 +70,17 @@ static bool read_cmvn(struct features_job *job) {
 
 /* The options that belong to some kinds of --cmvn only. */
 static bool read_statistics(struct features_job *job) {
-  job->prior = options.prior;
+  const bool prior = options.prior != TOOL_NOT_GIVEN, memory = options.memory != TOOL_NOT_GIVEN;
+  if ((prior || memory) && job->cmvn != LINNET_CMVN_RUNNING) {
+    tool_usage("%s needs --cmvn running", prior ? "--cmvn-prior" : "--cmvn-memory");
+    return false;
+  }
+  job->prior = prior ? options.prior : 100;
   if (!(job->prior >= 1 && job->prior <= 1e6)) {
     tool_usage("--cmvn-prior %g: must be 1 to 1000000", job->prior);
     return false;
   }
-  job->memory = options.memory;
+  job->memory = memory ? options.memory : 0;
   if (!(job->memory == 0 || (job->memory >= 1 && job->memory <= 1e6))) {
     tool_usage("--cmvn-memory %g: must be 0, or 1 to 1000000", job->memory);
     return false;
@@ -339,7 +344,7 @@ int tool_features(int argc, const char **argv) {
   options.num_mel = (int)options.fbank.num_mel;
   options.cmvn = "none";
   options.cmvn_frames = "all";
-  options.prior = 100;
+  options.prior = options.memory = TOOL_NOT_GIVEN;
   options.speed = 1;
   options.channel = TOOL_NO_INTEGER;
   options.raw = (struct raw_options)RAW_DEFAULTS;
