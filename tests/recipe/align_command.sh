@@ -236,6 +236,10 @@ sed 's/^sun/u1/' sun.ctm | cmp - <(grep '^u1' one.ctm) || fail 'a data folder gi
 printf 'u1 %s\n' "$phones" > data/phones
 check 1 "u2: has no text: its line is missing in the data folder's file 'phones'" "$linnet" align --data data
 
+mkdir two && cp sun.wav birds.wav two
+check 2 'one text is for one file, but there are 2' "${align[@]}" --text "$sun" --recursive two
+rm -r two
+
 # sclite scores the CTM against the STM of the same text and finds no errors.
 sclite=()
 command -v sclite > /dev/null && sclite=(sclite)

@@ -175,7 +175,9 @@ static int align_all(struct linnet_context *context, struct job *job, const char
   int code;
   if (!inputs_open(&job->inputs, context, job->recognizer, paths, count, &code))
     return code;
-  if (results_open(&job->results, &job->inputs, "aligning", &code))
+  if (job->text && job->inputs.count != 1)
+    code = tool_usage("one text is for one file, but there are %zu: make a data folder", job->inputs.count);
+  else if (results_open(&job->results, &job->inputs, "aligning", &code))
     code = results_close(&job->results, tool_parallel(context, job->inputs.count, align_item, job));
   inputs_close(&job->inputs);
   return code;

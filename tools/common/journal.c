@@ -117,8 +117,8 @@ static bool note_line(struct journal *journal, char *line, size_t bytes) {
   size_t count = journal->count;
   char *key = find_key(&journal->form, line, count > 0 ? journal->pieces[count - 1].key : NULL, &first);
   if (!key || (!first && count == 0))
-    return tool_fail("%s: --resume: this line is not a result of --format %s: %.60s", journal->path, journal->form.name,
-                     line) == TOOL_OK;
+    return tool_fail("%s: --resume: this line is not a result of --format %s: %.60s",
+                     journal->there ? journal->path : journal->target, journal->form.name, line) == TOOL_OK;
   struct journal_piece *piece = first ? append(journal) : &journal->pieces[count - 1];
   if (!piece || (first && !(piece->key = strdup(key))))
     return out_of_memory(journal);
