@@ -237,7 +237,7 @@ VEC_INLINE void gemm_tile_step(const struct gemm_tile *t, const enum gemm_kind k
   vf column[2][2], x[2];
   VEC_UNROLL
   for (size_t w = 0; w < words; w++, b += GEMM_COLUMNS) {
-    if (2 * rows > GEMM_ROWS && t->ahead > 0)
+    if (rows >= 4 && t->ahead > 0)
       gemm_prefetch(b + t->ahead);
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
@@ -340,6 +340,7 @@ typedef void gemm_tile_fn(const struct gemm_tile *t);
 
 #if VW == 16 || defined(__aarch64__)
 GEMM_TILE(12)
+GEMM_TILE(10)
 GEMM_TILE(8)
 #elif VW == 8
 GEMM_TILE(6)
@@ -354,11 +355,11 @@ static const struct gemm_tile_row {
   gemm_tile_fn *tile[3]; /* by gemm_kind */
 } gemm_tiles[] = {
 #if VW == 16 || defined(__aarch64__)
-    GEMM_TILE_ROW(12), GEMM_TILE_ROW(8),
+    GEMM_TILE_ROW(12), GEMM_TILE_ROW(10), GEMM_TILE_ROW(8),
 #elif VW == 8
     GEMM_TILE_ROW(6),
 #endif
-    GEMM_TILE_ROW(4), GEMM_TILE_ROW(2), GEMM_TILE_ROW(1)};
+    GEMM_TILE_ROW(4),  GEMM_TILE_ROW(2),  GEMM_TILE_ROW(1)};
 
 /* The tallest tile with at most `rows` rows; at least 1. */
 static const struct gemm_tile_row *gemm_tile_for(size_t rows) {
@@ -389,7 +390,9 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
       tile = gemm_tile_for(m - i);
       t.a = gemm_row(left, i);
       t.c = to->c + i * to->ldc + j;
-      t.ahead = to->prefetch && i == 0 && tile->rows < m ? GEMM_COLUMNS * gemm_panel_rows(left->kind, depth) : 0;
+      t.ahead = to->prefetch && i == 0 && (left->kind != GEMM_INTEGERS || tile->rows < m)
+                    ? GEMM_COLUMNS * gemm_panel_rows(left->kind, depth)
+                    : 0;
       tile->tile[left->kind](&t);
       if (t.scales)
         t.scales += tile->rows;
