@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/settings.h"
 #include "tool.h"
 
 static struct {
@@ -132,10 +131,14 @@ bool beam_options_fit(bool words) {
   return !useless;
 }
 
+static bool is_given(const struct linnet_source *source) {
+  return source->path || source->data;
+}
+
 bool beam_options_fit_files(const struct linnet_search_settings *settings) {
   const bool greedy = settings->kind == LINNET_SEARCH_GREEDY;
-  return check_pruning(greedy) && check_model(greedy, !greedy && linnet_source_given(&settings->language_model)) &&
-         check_priors(greedy, !greedy && linnet_source_given(&settings->priors));
+  return check_pruning(greedy) && check_model(greedy, !greedy && is_given(&settings->language_model)) &&
+         check_priors(greedy, !greedy && is_given(&settings->priors));
 }
 
 const char *beam_options_source(const char *key) {
