@@ -461,9 +461,13 @@ enum linnet_status linnet_model_load_memory(struct linnet_context *context, cons
   return linnet_model_load_bytes(context, data, bytes, name ? name : "model", (struct linnet_model_use){0}, model);
 }
 
-static enum linnet_status load_path(struct linnet_context *context, const char *path, struct linnet_model_use use,
-                                    struct linnet_model **model) {
-  *model = NULL;
+/* For the public function of this name. */
+static enum linnet_status load_path(const char *function, struct linnet_context *context, const char *path,
+                                    struct linnet_model_use use, struct linnet_model **model) {
+  if (model)
+    *model = NULL;
+  if (!context || !path || !model)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: an argument is NULL", function);
   const uint64_t cap = (uint64_t)LINNET_MAX_MODEL_GIBIBYTES << 30;
   void *data = NULL;
   size_t bytes = 0;
@@ -478,29 +482,17 @@ static enum linnet_status load_path(struct linnet_context *context, const char *
 }
 
 enum linnet_status linnet_model_load(struct linnet_context *context, const char *path, struct linnet_model **model) {
-  if (model)
-    *model = NULL;
-  if (!context || !path || !model)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load: an argument is NULL");
-  return load_path(context, path, (struct linnet_model_use){0}, model);
+  return load_path("linnet_model_load", context, path, (struct linnet_model_use){0}, model);
 }
 
 enum linnet_status linnet_model_load_whole(struct linnet_context *context, const char *path,
                                            struct linnet_model **model) {
-  if (model)
-    *model = NULL;
-  if (!context || !path || !model)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load_whole: an argument is NULL");
-  return load_path(context, path, (struct linnet_model_use){.whole = true}, model);
+  return load_path("linnet_model_load_whole", context, path, (struct linnet_model_use){.whole = true}, model);
 }
 
 enum linnet_status linnet_model_load_tokens(struct linnet_context *context, const char *path,
                                             struct linnet_model **model) {
-  if (model)
-    *model = NULL;
-  if (!context || !path || !model)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_load_tokens: an argument is NULL");
-  return load_path(context, path, (struct linnet_model_use){.tokens = true}, model);
+  return load_path("linnet_model_load_tokens", context, path, (struct linnet_model_use){.tokens = true}, model);
 }
 
 void linnet_model_destroy(struct linnet_model *model) {
