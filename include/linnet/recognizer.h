@@ -57,7 +57,8 @@ struct linnet_recognizer_settings {
   size_t size;                                 /* set by ..._default */
   struct linnet_source model;                  /* required unless there is a `shared_model` */
   const struct linnet_model *shared_model;     /* or a model that the caller owns, which must outlive the recognizer;
-                                                  then `model` does not count. NULL: none */
+                                                  then `model` does not count. With a GPU it must fit
+                                                  linnet_encoder_create. NULL: none */
   const struct linnet_search_settings *search; /* NULL: greedy decoding to phones (default). If it has no calibrations,
                                                   those of the model apply */
   /* Seconds; they replace the rules of the model's features with the same names (features.h), which training does not
