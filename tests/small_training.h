@@ -355,12 +355,18 @@ static inline bool same_model(const char *a, const char *b) {
 }
 
 /* The best model of a training. */
-static inline struct linnet_model *load_trained(struct linnet_context *context, const char *folder) {
+static inline struct linnet_model *load_trained_by(enum linnet_status (*load)(struct linnet_context *, const char *,
+                                                                              struct linnet_model **),
+                                                   struct linnet_context *context, const char *folder) {
   char path[128];
   struct linnet_model *model = NULL;
   snprintf(path, sizeof path, "%s/model.safetensors", folder);
-  REQUIRE(linnet_model_load_whole(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
   return model;
+}
+
+static inline struct linnet_model *load_trained(struct linnet_context *context, const char *folder) {
+  return load_trained_by(linnet_model_load_whole, context, folder);
 }
 
 /* For train_in_parts. */

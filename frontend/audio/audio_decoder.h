@@ -73,7 +73,8 @@ bool linnet_mp3_has_length(struct linnet_bytes *bytes);
 /* Where the audio of an MP3 ends: before tags of ID3v1 and APEv2. */
 int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes);
 
-/* The bytes of the file by the header of an AIFF, AU or W64; 0 for other files, and where it does not tell. */
+/* The bytes of the file by the header of an AIFF, AU or W64. Other files, and headers that do not tell, give fewer than
+ * the file has. */
 int64_t linnet_announced_bytes(struct linnet_bytes *bytes);
 
 /* --- decoders ----------------------------------------------------------------------------------------------------- */

@@ -93,7 +93,7 @@ int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes) {
 
 /* --- AIFF, AU, W64 ------------------------------------------------------------------------------------------------ */
 
-/* A length of 32 bits. Programs that write to a pipe announce this or more. */
+/* A length of 32 bits; 0 if it is unknown. Programs that write to a pipe announce `unknown` or more. */
 static int64_t load_length(const unsigned char *b) {
   const uint32_t unknown = 0x7f000000,
                  length = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];

@@ -17,7 +17,8 @@ extern "C" {
 struct linnet_encoder;
 
 /* Creates an encoder for `model`, which must outlive it. The encoder uses the threads and the memory of the context. If
- * it has a GPU, the model must be whole, or loaded by a context with a GPU; else LINNET_ERROR_ARGUMENT. */
+ * it has a GPU, the model must be from linnet_model_load_whole, or from a context with a GPU; else
+ * LINNET_ERROR_ARGUMENT. */
 LINNET_API enum linnet_status linnet_encoder_create(struct linnet_context *context, const struct linnet_model *model,
                                                     struct linnet_encoder **encoder);
 

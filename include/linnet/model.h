@@ -18,8 +18,8 @@ extern "C" {
 struct linnet_model;
 
 /* Loads a model for recognition. The whole file is validated before memory of the model's size is allocated. The
- * context must outlive the model. Each weight is in memory once, in the form that the kernels of the context read; if
- * the context has a GPU, the model is whole. */
+ * context must outlive the model. Each weight is in memory once, in the form that the kernels of the context read. If
+ * the context has a GPU, this does what linnet_model_load_whole does. */
 LINNET_API enum linnet_status linnet_model_load(struct linnet_context *context, const char *path,
                                                 struct linnet_model **model);
 
@@ -27,8 +27,8 @@ LINNET_API enum linnet_status linnet_model_load(struct linnet_context *context, 
 LINNET_API enum linnet_status linnet_model_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                        const char *name, struct linnet_model **model);
 
-/* The same, but whole: the model also has its weights as in the file, which takes twice the memory. The teacher of a
- * training (linnet_train_settings) needs them, and an encoder on a GPU. */
+/* The same, but a whole model: it also has its weights as they are in the file, which takes twice the memory. The
+ * teacher of a training (linnet_train_settings) and an encoder on a GPU need them. */
 LINNET_API enum linnet_status linnet_model_load_whole(struct linnet_context *context, const char *path,
                                                       struct linnet_model **model);
 

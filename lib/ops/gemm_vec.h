@@ -237,7 +237,7 @@ VEC_INLINE void gemm_tile_step(const struct gemm_tile *t, const enum gemm_kind k
   vf column[2][2], x[2];
   VEC_UNROLL
   for (size_t w = 0; w < words; w++, b += GEMM_COLUMNS) {
-    if (rows >= 4 && t->ahead > 0)
+    if (rows >= 4 && t->ahead > 0) /* with fewer it costs more than it saves */
       gemm_prefetch(b + t->ahead);
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
@@ -390,6 +390,7 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
       tile = gemm_tile_for(m - i);
       t.a = gemm_row(left, i);
       t.c = to->c + i * to->ldc + j;
+      /* Integers are a quarter of the bytes: there it pays only if other tiles read the panel again. */
       t.ahead = to->prefetch && i == 0 && (left->kind != GEMM_INTEGERS || tile->rows < m)
                     ? GEMM_COLUMNS * gemm_panel_rows(left->kind, depth)
                     : 0;

@@ -67,21 +67,13 @@ static enum linnet_status encode(void *encoder, void *log_p) {
   return linnet_encoder_compute(encoder, input, FRAMES, log_p);
 }
 
-static struct linnet_model *load_for_recognition(struct linnet_context *context, const char *folder) {
-  struct linnet_model *model = NULL;
-  char path[128];
-  snprintf(path, sizeof path, "%s/model.safetensors", folder);
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
-  return model;
-}
-
 /* Recognition that is cancelled before each layer. */
 static void test_cancel(const char *folder, const char *config) {
   struct cancelling c;
   struct linnet_context *context = cancelling_context(&c, 1);
   struct linnet_encoder *encoder = NULL;
   REQUIRE(linnet_context_use_device(context, linnet_cuda_open) == LINNET_OK, "%s", linnet_context_error(context));
-  struct linnet_model *model = load_for_recognition(context, folder);
+  struct linnet_model *model = load_trained_by(linnet_model_load, context, folder);
   REQUIRE(linnet_encoder_create(context, model, &encoder) == LINNET_OK, "%s", linnet_context_error(context));
   check_cancelling(config, &c, context, encode, encoder,
                    linnet_model_num_output_frames(model, FRAMES) * SYMBOLS * sizeof(float));
@@ -94,7 +86,8 @@ static void test_cancel(const char *folder, const char *config) {
 static double compare_recognition(const char *folder, const struct precision *precision) {
   struct linnet_context *cpu = test_context(), *device = test_context();
   REQUIRE(linnet_context_use_device(device, precision->open) == LINNET_OK, "%s", linnet_context_error(device));
-  struct linnet_model *model = load_for_recognition(cpu, folder), *same = load_for_recognition(device, folder);
+  struct linnet_model *model = load_trained_by(linnet_model_load, cpu, folder),
+                      *same = load_trained_by(linnet_model_load, device, folder);
   struct linnet_encoder *encoder = NULL;
   float expected[FRAMES * SYMBOLS], log_p[FRAMES * SYMBOLS];
   recognise(cpu, model, expected);

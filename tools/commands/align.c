@@ -244,8 +244,9 @@ static bool check_texts(const char **paths, size_t count) {
     tool_usage("--unit word: --phones is a text without words; give --text, or omit --unit");
     return false;
   }
-  if (paths && options.phones && option_of_words()) {
-    tool_usage("%s: --phones is a text without words; give --text, or omit %s", option_of_words(), option_of_words());
+  const char *useless = options.phones ? option_of_words() : NULL;
+  if (paths && useless) {
+    tool_usage("%s: --phones is a text without words; give --text, or omit %s", useless, useless);
     return false;
   }
   if (!options.unit)

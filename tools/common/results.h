@@ -36,7 +36,7 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
 /* Makes a folder for results, and those above it. False after printing why it failed. */
 bool results_make_folder(const char *folder);
 
-/* Refuses two inputs with the same name, because it identifies the result of `what`. False after printing it. */
+/* False after printing that two inputs have the same name, which identifies results in `what`, such as "--lattice". */
 bool results_check_ids(const struct inputs *inputs, const char *what);
 
 /* Whether the format can hold several hypotheses per input; false after printing that it cannot. results_open reports

@@ -21,7 +21,7 @@ bool beam_options_check(bool optional, bool recognizer);
 bool beam_options_given(void);
 bool beam_options_nbest(void);
 
-/* Whether any of the options is given. */
+/* Whether any of the options is given that changes the search. */
 bool beam_options_any(void);
 
 /* Writes the values of the options to settings; other members stay unchanged. */

@@ -33,10 +33,11 @@ enum linnet_status linnet_device_encoder_create(struct linnet_context *context, 
   struct linnet_device *device = linnet_device_of(context);
   *result = NULL;
   if (!model->whole)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "the model was loaded for the CPU and lacks weights that %s needs: load it by a context of this "
-                       "device, or with linnet_model_load_whole",
-                       device->name);
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "the model was loaded for the CPU and lacks weights that %s needs: load it with a context of this "
+        "device, or with linnet_model_load_whole",
+        device->name);
   struct linnet_device_encoder *d = *result = linnet_calloc(context, 1, sizeof *d);
   if (!d)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an encoder");
