@@ -210,6 +210,8 @@ check 2 '--unit word: --phones is a text without words' "$linnet" align --phones
 check 0 "omits words 8 to 13, 'Bright' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" sun.wav
 check 0 '{"kind":"skipped","start":' "${align[@]}" --jumps --format json --text "$sun $birds" sun.wav
 grep -qF '"word":7,"words":["Bright","birds","sing","in","the","trees."]}]' out || fail "jumps: $(cat out)"
+check 0 "'moonlet' has no pronunciation: its time is interpolated, unless the words around it are not spoken" \
+  "${align[@]}" --jumps --skip-unknown --text "$sun moonlet $birds" sun.wav
 check 0 '"jumps":[]' "${align[@]}" --jumps --format json --text "$sun" sun.wav
 "${align[@]}" --format json --text "$sun" sun.wav > out
 ! grep -qE 'jumps|doubtful' out || fail "jumps without --jumps: $(cat out)"

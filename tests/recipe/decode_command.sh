@@ -244,6 +244,7 @@ check 1 'short: ' posteriors --model "$model" --features ark:short.txt --out got
 check 1 'is a command; if you trust it' posteriors --model "$model" --features 'ark:cat short.txt |' --out got.ark
 check 2 '--features short.txt: takes the place of --data' posteriors --model "$model" --features short.txt --data data --out got.ark
 check 2 "'x.wav' is one argument too many" posteriors --model "$model" --features short.txt --out got.ark x.wav
+check 2 '--channel: --features reads no audio' posteriors --model "$model" --features short.txt --out got.ark --channel 0
 
 "$linnet" posteriors --model "$model" --data data --priors priors --text --out scaled.txt 2> /dev/null
 "$linnet" posteriors --model "$model" --data data --text --out plain.txt 2> /dev/null

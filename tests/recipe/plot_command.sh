@@ -29,6 +29,8 @@ check 1 'too short to draw' plot --raw s16le short.raw
 check 1 'too short to draw' plot --start 1e300 "$name.wav"
 check 1 'nowhere.wav' plot nowhere.wav
 check 2 'only one of --text and --phones' plot --text a --phones A "$name.wav"
+check 2 '--lexicon: needs --text' plot --lexicon x.txt "$name.wav"
+check 2 '--g2p: needs --text' plot --phones A --g2p x.bin "$name.wav"
 
 # gnuplot exits with 0 even if its disk is full; the disk can also be full when the picture gets its name.
 mkdir bin

@@ -60,6 +60,13 @@ static void name_text(const struct item *item, char *name, size_t bytes) {
     snprintf(name, bytes, "text of %s", item->name);
 }
 
+/* What happens to words without a pronunciation; NULL: they are errors. */
+static const char *fate_of_unknown(void) {
+  return !options.skip_unknown ? NULL
+         : options.jumps       ? "its time is interpolated, unless the words around it are not spoken"
+                               : "its time is interpolated";
+}
+
 static bool read_text(struct item *item, struct linnet_context *context, size_t index) {
   const struct job *job = item->job;
   const char *text = job->text;
@@ -76,7 +83,7 @@ static bool read_text(struct item *item, struct linnet_context *context, size_t 
   if ((job->words
            ? linnet_aligned_text_create(context, job->aligner, text, source, &item->text)
            : linnet_aligned_text_create_phones(context, job->aligner, text, item->name, &item->text)) == LINNET_OK)
-    return !job->words || align_text_check(item->text, &job->source, options.skip_unknown, item->name, source);
+    return !job->words || align_text_check(item->text, &job->source, fate_of_unknown(), item->name, source);
   tool_fail_context(context);
   return false;
 }

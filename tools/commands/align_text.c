@@ -116,27 +116,28 @@ static struct occurrence *find_different(const struct linnet_written_word *words
   return found;
 }
 
-static void name_unknown(bool skip, const struct occurrence *unknown, const char *source) {
+static void name_unknown(const char *fate, const struct occurrence *unknown, const char *source) {
   const struct linnet_written_word *word = unknown->word;
   char often[48] = "", within[160] = "";
   if (unknown->times > 1)
     snprintf(often, sizeof often, ", %zu times", unknown->times);
   if (strcasecmp(word->missing, word->text) != 0)
     snprintf(within, sizeof within, " (said '%.120s')", word->missing);
-  if (skip)
-    tool_warn("%s:%zu:%zu: '%.100s' has no pronunciation%s%s: its time is interpolated", source, word->line,
-              word->column, word->text, within, often);
+  if (fate)
+    tool_warn("%s:%zu:%zu: '%.100s' has no pronunciation%s%s: %s", source, word->line, word->column, word->text, within,
+              often, fate);
   else
     tool_fail("%s:%zu:%zu: '%.100s' has no pronunciation%s%s", source, word->line, word->column, word->text, within,
               often);
 }
 
 /* Prints the words; returns the number of different ones. */
-static size_t name_all_unknown(bool skip, const struct linnet_written_word *words, size_t count, const char *source) {
+static size_t name_all_unknown(const char *fate, const struct linnet_written_word *words, size_t count,
+                               const char *source) {
   size_t different;
   struct occurrence *unknown = find_different(words, count, LINNET_WORD_UNKNOWN, &different);
   for (size_t i = 0; unknown && i < different; i++)
-    name_unknown(skip, &unknown[i], source);
+    name_unknown(fate, &unknown[i], source);
   if (!unknown)
     tool_fail("%s: out of memory for its unknown words", source);
   different = unknown ? different : 1;
@@ -158,17 +159,17 @@ static void name_guessed(const struct linnet_written_word *words, size_t count, 
   free(guessed);
 }
 
-bool align_text_check(const struct linnet_aligned_text *text, const struct align_words_source *words, bool skip_unknown,
+bool align_text_check(const struct linnet_aligned_text *text, const struct align_words_source *words, const char *fate,
                       const char *name, const char *source) {
   const bool guesses = options.g2p || (!words->named && model_guesses(&words->files));
   size_t count;
   const struct linnet_written_word *written = linnet_aligned_text_words(text, &count);
-  size_t unknown = name_all_unknown(skip_unknown, written, count, source);
+  size_t unknown = name_all_unknown(fate, written, count, source);
   name_guessed(written, count, name);
-  if (unknown > 0 && !skip_unknown)
+  if (unknown > 0 && !fate)
     tool_fail("%s: %zu word%s not in %s: add lines 'WORD PHONE PHONE ...' to it, %sor interpolate their times with "
               "--skip-unknown",
               name, unknown, unknown == 1 ? " is" : "s are", words->named ? words->named : "a lexicon (--lexicon FILE)",
               guesses ? "" : "guess them with --g2p FILE, ");
-  return unknown == 0 || skip_unknown;
+  return unknown == 0 || fate;
 }

@@ -32,9 +32,10 @@ int align_words_fail(void);
 struct linnet_text_aligner *align_text_open(struct linnet_context *context, const struct linnet_recognizer *recognizer,
                                             const struct align_words_source *words);
 
-/* Prints the words of a text that have no pronunciation or a guessed one. If this is an error, prints the remedy and
- * returns false. Messages use `name` for the input and `source` for the text. */
-bool align_text_check(const struct linnet_aligned_text *text, const struct align_words_source *words, bool skip_unknown,
+/* Prints the words of a text that have no pronunciation or a guessed one. `fate`: what happens to a word without one,
+ * for the warning; NULL: such a word is an error, so prints the remedy and returns false. Messages use `name` for the
+ * input and `source` for the text. */
+bool align_text_check(const struct linnet_aligned_text *text, const struct align_words_source *words, const char *fate,
                       const char *name, const char *source);
 
 #endif

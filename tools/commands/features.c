@@ -54,7 +54,11 @@ static bool read_cmvn(struct features_job *job) {
   }
   job->cmvn = (enum linnet_cmvn_kind)choice;
   static const char *const frames[] = {"all", "speech"}; /* as enum linnet_cmvn_frames */
-  choice = choose(options.cmvn_frames, frames, 2);
+  if (options.cmvn_frames && job->cmvn == LINNET_CMVN_NONE && !options.statistics) {
+    tool_usage("--cmvn-frames needs --cmvn or --cmvn-stats");
+    return false;
+  }
+  choice = options.cmvn_frames ? choose(options.cmvn_frames, frames, 2) : LINNET_CMVN_ALL_FRAMES;
   if (choice < 0) {
     tool_usage("--cmvn-frames %s: must be all or speech", options.cmvn_frames);
     return false;
@@ -343,7 +347,6 @@ int tool_features(int argc, const char **argv) {
   linnet_fbank_settings_default(&options.fbank);
   options.num_mel = (int)options.fbank.num_mel;
   options.cmvn = "none";
-  options.cmvn_frames = "all";
   options.prior = options.memory = TOOL_NOT_GIVEN;
   options.speed = 1;
   options.channel = TOOL_NO_INTEGER;

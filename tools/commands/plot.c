@@ -78,7 +78,7 @@ static bool read_text(struct plotting *p, struct linnet_context *context) {
   const char *title = p->picture.title;
   if ((options.phones ? linnet_aligned_text_create_phones(context, p->aligner, options.phones, title, &p->text)
                       : linnet_aligned_text_create(context, p->aligner, options.text, "--text", &p->text)) == LINNET_OK)
-    return options.phones || align_text_check(p->text, &p->words, false, title, "--text");
+    return options.phones || align_text_check(p->text, &p->words, NULL, title, "--text");
   tool_fail_context(context);
   return false;
 }
@@ -262,11 +262,13 @@ static int run(struct linnet_context *context, const char *path, const char **pa
 }
 
 static bool check_options(void) {
-  const char *path = options.output;
+  const char *path = options.output, *words = options.lexicon ? "--lexicon" : align_words_given();
   if (path && !has_ending(path, ".svg") && !has_ending(path, ".png"))
     tool_usage("--output %s: must end in .svg or .png", path);
   else if (options.text && options.phones)
     tool_usage("only one of --text and --phones");
+  else if (!options.text && words)
+    tool_usage("%s: needs --text WORDS", words);
   else if (options.width < 100 || options.height < 100 || options.width > MAX_PIXELS || options.height > MAX_PIXELS)
     tool_usage("--width %d, --height %d: must be 100 to %d", options.width, options.height, MAX_PIXELS);
   else if (!(options.start >= 0) || (options.end >= 0 && !(options.end > options.start)))

@@ -300,10 +300,13 @@ static int run_job(struct linnet_context *context, struct posteriors *p) {
 /* False after printing what is wrong. */
 static bool check_options(void) {
   const bool scaled = options.prior_scale != TOOL_NOT_GIVEN;
+  const char *audio = inputs_audio_option();
   if (!options.ark && !options.estimate)
     tool_usage("--out FILE or --estimate-priors FILE is missing");
   else if (options.features && inputs_are_many())
     tool_usage("--features %s: takes the place of --data and of files", options.features);
+  else if (options.features && audio)
+    tool_usage("%s: --features reads no audio: omit %s", audio, audio);
   else if (options.run_commands && !options.features)
     tool_usage("--run-commands: needs --features");
   else if (!options.ark && (options.scp || options.text))

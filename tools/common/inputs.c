@@ -58,6 +58,15 @@ bool inputs_are_many(void) {
   return options.data || options.recursive;
 }
 
+const char *inputs_audio_option(void) {
+  return options.raw.format                        ? "--raw"
+         : options.raw.rate != TOOL_NOT_GIVEN      ? "--raw-rate"
+         : options.raw.channels != TOOL_NO_INTEGER ? "--raw-channels"
+         : options.channel != TOOL_NO_INTEGER      ? "--channel"
+         : options.max_seconds != TOOL_NOT_GIVEN   ? "--max-seconds"
+                                                   : NULL;
+}
+
 bool raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings) {
   if (raw->rate != TOOL_NOT_GIVEN)
     settings->raw_rate = raw->rate;

@@ -90,6 +90,9 @@ const char **inputs_arguments(poptContext parsed, size_t *count);
 /* Whether the options name inputs other than the files of the command line. */
 bool inputs_are_many(void);
 
+/* The name of an option about audio that is given; NULL: none is. */
+const char *inputs_audio_option(void);
+
 /* Opens the inputs that the options name, at the sample rate of the recognizer's model. False after printing why it
  * failed; then *code is the exit code. */
 bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_recognizer *recognizer,
