@@ -27,13 +27,16 @@ static enum linnet_status check_symbols(struct linnet_context *context, const st
 }
 
 static enum linnet_status load(struct linnet_context *context, const struct linnet_source *source,
-                               const struct linnet_model *first, struct linnet_model **model) {
+                               const struct linnet_model *first, struct linnet_ensemble *ensemble) {
   if (linnet_runs_along(first))
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
                        "the first model recognises speech while it arrives, which an ensemble cannot");
-  LINNET_TRY(linnet_model_load_source(context, source, model));
-  LINNET_TRY(linnet_check_same_rows(context, first, *model));
-  return check_symbols(context, first, *model);
+  if (!ensemble->model) {
+    LINNET_TRY(linnet_model_load_source(context, source, &ensemble->own_model));
+    ensemble->model = ensemble->own_model;
+  }
+  LINNET_TRY(linnet_check_same_rows(context, first, ensemble->model));
+  return check_symbols(context, first, ensemble->model);
 }
 
 /* Names the setting, and what helps if the file is missing. */
@@ -58,19 +61,21 @@ static enum linnet_status check_settings(struct linnet_context *context,
 
 enum linnet_status linnet_ensemble_load(struct linnet_context *context,
                                         const struct linnet_recognizer_settings *settings,
-                                        const struct linnet_model *first, struct linnet_ensemble *ensemble) {
+                                        const struct linnet_model *first, const struct linnet_model *loaded,
+                                        struct linnet_ensemble *ensemble) {
   *ensemble = (struct linnet_ensemble){.weight = (float)settings->ensemble_weight};
   LINNET_TRY(check_settings(context, settings));
   if (!linnet_source_given(&settings->ensemble_model) || !(settings->ensemble_weight > 0))
     return LINNET_OK;
+  ensemble->model = loaded;
   ensemble->delay = (size_t)llround(settings->ensemble_delay / linnet_model_frame_seconds(first));
-  const enum linnet_status status = load(context, &settings->ensemble_model, first, &ensemble->model);
+  const enum linnet_status status = load(context, &settings->ensemble_model, first, ensemble);
   return status == LINNET_OK ? LINNET_OK : fail_model(context, status);
 }
 
 void linnet_ensemble_release(struct linnet_ensemble *ensemble) {
-  linnet_model_destroy(ensemble->model);
-  ensemble->model = NULL;
+  linnet_model_destroy(ensemble->own_model);
+  *ensemble = (struct linnet_ensemble){.model = NULL};
 }
 
 /* --- the second network of a stream ------------------------------------------------------------------------------- */

@@ -10,17 +10,20 @@
 
 /* The second network. */
 struct linnet_ensemble {
-  struct linnet_model *model; /* NULL: the first network is alone */
-  float weight;               /* of its log-posteriors; the first network has the rest */
-  size_t delay;               /* in rows: its row t + delay belongs to row t of the first network */
+  const struct linnet_model *model; /* NULL: the first network is alone */
+  struct linnet_model *own_model;   /* NULL: the model belongs to another recognizer, or there is none */
+  float weight;                     /* of its log-posteriors; the first network has the rest */
+  size_t delay;                     /* in rows: its row t + delay belongs to row t of the first network */
 };
 
-/* Loads the network that the settings name, if its weight is above 0, for a recognizer with the model `first`. Release
- * the ensemble even after a failure. LINNET_ERROR_UNSUPPORTED if the networks have other symbols, another filterbank or
- * other times of rows, or if the first network does not get whole utterances. */
+/* Loads the network that the settings name, if its weight is above 0, for a recognizer with the model `first`.
+ * `loaded`: that network, which must outlive the ensemble, if it is in memory already; else NULL. Release the ensemble
+ * even after a failure. LINNET_ERROR_UNSUPPORTED if the networks have other symbols, another filterbank or other times
+ * of rows, or if the first network does not get whole utterances. */
 enum linnet_status linnet_ensemble_load(struct linnet_context *context,
                                         const struct linnet_recognizer_settings *settings,
-                                        const struct linnet_model *first, struct linnet_ensemble *ensemble);
+                                        const struct linnet_model *first, const struct linnet_model *loaded,
+                                        struct linnet_ensemble *ensemble);
 void linnet_ensemble_release(struct linnet_ensemble *ensemble);
 
 struct linnet_companion; /* the second network, for one stream */

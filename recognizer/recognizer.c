@@ -69,7 +69,8 @@ static enum linnet_status read_stream_settings(struct linnet_recognizer *r,
   return r->has_endpoints ? linnet_endpoint_read(r->context, settings->endpoint, &r->endpoints) : LINNET_OK;
 }
 
-static enum linnet_status open_parts(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings) {
+static enum linnet_status open_parts(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings,
+                                     const struct linnet_model *ensemble_model) {
   struct linnet_feature_config features;
   LINNET_TRY(linnet_silence_lengths_check(r->context, "the recognizer's settings", settings->max_silence,
                                           settings->edge_silence));
@@ -77,9 +78,25 @@ static enum linnet_status open_parts(struct linnet_recognizer *r, const struct l
   LINNET_TRY(load_model(r, settings));
   linnet_model_features(r->model, &features);
   r->lengths = linnet_silence_lengths_of(&features, settings->max_silence, settings->edge_silence);
-  LINNET_TRY(linnet_ensemble_load(r->context, settings, r->model, &r->ensemble));
+  LINNET_TRY(linnet_ensemble_load(r->context, settings, r->model, ensemble_model, &r->ensemble));
   LINNET_TRY(open_search(r, settings->search));
   return settings->second_pass ? linnet_second_pass_load(r, settings, &r->second) : LINNET_OK;
+}
+
+enum linnet_status linnet_recognizer_create_with(struct linnet_context *context,
+                                                 const struct linnet_recognizer_settings *settings,
+                                                 const struct linnet_model *ensemble_model,
+                                                 struct linnet_recognizer **recognizer) {
+  struct linnet_recognizer *r = linnet_calloc(context, 1, sizeof *r);
+  if (!r)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recognizer");
+  r->context = context;
+  enum linnet_status status = open_parts(r, settings, ensemble_model);
+  if (status == LINNET_OK)
+    *recognizer = r;
+  else
+    linnet_recognizer_destroy(r);
+  return status;
 }
 
 enum linnet_status linnet_recognizer_create(struct linnet_context *context,
@@ -91,16 +108,7 @@ enum linnet_status linnet_recognizer_create(struct linnet_context *context,
   if (!context || !settings || !recognizer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_create: an argument is NULL");
   LINNET_TRY(LINNET_READ_SETTINGS(context, recognizer, settings, &full));
-  struct linnet_recognizer *r = linnet_calloc(context, 1, sizeof *r);
-  if (!r)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recognizer");
-  r->context = context;
-  enum linnet_status status = open_parts(r, &full);
-  if (status == LINNET_OK)
-    *recognizer = r;
-  else
-    linnet_recognizer_destroy(r);
-  return status;
+  return linnet_recognizer_create_with(context, &full, NULL, recognizer);
 }
 
 const struct linnet_model *linnet_recognizer_model(const struct linnet_recognizer *r) {

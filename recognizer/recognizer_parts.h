@@ -48,6 +48,13 @@ static inline enum linnet_status linnet_fail_stopped(struct linnet_context *cont
   return linnet_fail(context, LINNET_ERROR_STATE, "the call before was cancelled, or failed: reset the stream first");
 }
 
+/* linnet_recognizer_create with complete settings. `ensemble_model`: the second model of an ensemble, which must
+ * outlive the recognizer, if it is in memory already; else NULL. */
+enum linnet_status linnet_recognizer_create_with(struct linnet_context *context,
+                                                 const struct linnet_recognizer_settings *settings,
+                                                 const struct linnet_model *ensemble_model,
+                                                 struct linnet_recognizer **recognizer);
+
 /* Loads the model of a source. */
 enum linnet_status linnet_model_load_source(struct linnet_context *context, const struct linnet_source *source,
                                             struct linnet_model **model);

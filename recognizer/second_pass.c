@@ -2,6 +2,7 @@
 #include "recognizer/second_pass.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "base/settings.h"
@@ -56,6 +57,15 @@ static void adapt_search(const struct linnet_recognizer *first, const struct lin
   search->lattice = wanted->kind == LINNET_SEARCH_WORDS ? !wanted->words.recombine : given->lattice;
 }
 
+/* Whether both are the same file, or the same bytes in memory. */
+static bool same_source(const struct linnet_source *a, const struct linnet_source *b) {
+  struct stat first, second;
+  if (a->data || b->data)
+    return a->data == b->data && a->bytes == b->bytes;
+  return a->path && b->path && stat(a->path, &first) == 0 && stat(b->path, &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 static enum linnet_status create(const struct linnet_recognizer *first, const struct linnet_recognizer_settings *given,
                                  const struct linnet_recognizer_file *file, struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_settings settings;
@@ -72,7 +82,8 @@ static enum linnet_status create(const struct linnet_recognizer *first, const st
     settings.ensemble_weight = 0;
     search.calibrations = NULL; /* those of the file are of both models together */
   }
-  LINNET_TRY(linnet_recognizer_create(first->context, &settings, recognizer));
+  const bool loaded = first->own_model && same_source(&given->model, &settings.ensemble_model);
+  LINNET_TRY(linnet_recognizer_create_with(first->context, &settings, loaded ? first->model : NULL, recognizer));
   return check_pair(first, *recognizer);
 }
 

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "allocators.h"
 #include "recognizer_events.h"
 #include "recognizer_models.h"
 #include "recognizer_streams.h"
@@ -335,6 +336,34 @@ static void test_ensemble_left_out(void) {
         first.text);
 }
 
+/* The bytes that a recognizer keeps in memory. */
+static size_t count_bytes(const char *path) {
+  struct usage usage;
+  struct linnet_context *counted = counting_context(&usage);
+  const size_t before = usage.bytes;
+  struct linnet_recognizer *recognizer = load_recognizer(counted, path);
+  const size_t bytes = usage.bytes - before;
+  linnet_recognizer_destroy(recognizer);
+  linnet_context_destroy(counted);
+  return bytes;
+}
+
+/* The second model of the ensemble is the model of the first pass, or a copy of its file: with the same results, the
+ * first needs less memory. */
+static void test_shared_model(void) {
+  REQUIRE(system("cp '" FOLDER "/causal.safetensors' '" FOLDER "/copy.safetensors'") == 0, "no copy");
+  save_text(FOLDER, "with_same.json",
+            "{" WORDS("model") ", \"ensemble_model\": \"../second_pass_files/causal.safetensors\"}");
+  save_text(FOLDER, "with_copy.json", "{" WORDS("model") ", \"ensemble_model\": \"copy.safetensors\"}");
+  save_text(FOLDER, "same.json", "{" LIVE ", \"second_pass\": \"with_same.json\"}");
+  save_text(FOLDER, "copy.json", "{" LIVE ", \"second_pass\": \"with_copy.json\"}");
+  watch("same.json", SAMPLES, &first);
+  watch("copy.json", SAMPLES, &other);
+  CHECK(strcmp(first.text, other.text) == 0, "with one model: %s, with its copy: %s", first.text, other.text);
+  const size_t same = count_bytes(FOLDER "/same.json"), copy = count_bytes(FOLDER "/copy.json");
+  CHECK(same + 1000 < copy, "%zu bytes with one model, %zu with its copy", same, copy);
+}
+
 static void test_refused(void) {
   static const struct {
     const char *late, *message;
@@ -372,6 +401,7 @@ int main(void) {
   test_lattice();
   test_edges();
   test_ensemble_left_out();
+  test_shared_model();
   test_refused();
   linnet_context_destroy(context);
   return test_result();
