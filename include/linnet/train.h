@@ -162,12 +162,13 @@ struct linnet_train_model {
   const char *const *symbols; /* (num_symbols); "<blk>" first */
   size_t num_symbols;
   const struct linnet_cmvn *cmvn; /* for global and running CMVN, otherwise NULL */
-  const char *const *metadata;    /* pairs key, value, ended by NULL: licence, provenance ...; may be NULL */
-  const char *initial;            /* path of a model with the initial weights, or NULL. It must have the same symbols
-                                     and the same tensors, but may have fewer layers if it is pre-norm: additional
-                                     layers begin as the identity. Its attention may be of another kind, and its
-                                     convolutions may have another look-ahead: their taps are moved, so that they read
-                                     the same frames */
+  const char *const *metadata; /* pairs key, value, ended by NULL: licence, provenance ...; may be NULL. Keys are those
+                                  that linnet_model_annotate takes */
+  const char *initial;         /* path of a model with the initial weights, or NULL. It must have the same symbols
+                                  and the same tensors, but may have fewer layers if it is pre-norm: additional
+                                  layers begin as the identity. Its attention may be of another kind, and its
+                                  convolutions may have another look-ahead: their taps are moved, so that they read
+                                  the same frames */
   const char *recipe; /* one line that describes everything else that results depend on (augmentation ...), or NULL. The
                          trainer refuses a checkpoint with another line */
 };
@@ -279,8 +280,9 @@ LINNET_API enum linnet_status linnet_train_measure_chunk(struct linnet_context *
 LINNET_API enum linnet_status linnet_model_average(struct linnet_context *context, const char *const *paths,
                                                    size_t count, int half, const char *output);
 
-/* Writes a copy of a model with a metadata entry added or replaced. If `half` is not 0, weights are stored as
- * float16. */
+/* Writes a copy of a model with a metadata entry added or replaced. If `half` is not 0, weights are stored as float16.
+ * LINNET_ERROR_ARGUMENT if `key` is one of the entries that describe the network ("format", "config", "features",
+ * "symbols"); LINNET_ERROR_FORMAT if `value` is no calibration, but `key` that of one (calibration.h). */
 LINNET_API enum linnet_status linnet_model_annotate(struct linnet_context *context, const char *path, const char *key,
                                                     const char *value, int half, const char *output);
 

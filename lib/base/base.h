@@ -40,8 +40,8 @@ void *linnet_alloc(struct linnet_context *context, size_t count, size_t bytes);
 void *linnet_calloc(struct linnet_context *context, size_t count, size_t bytes);
 void linnet_free(struct linnet_context *context, void *block);
 
-/* Grows `block`, which holds *capacity elements, to at least `needed` (doubling), keeping its contents. On failure
- * returns NULL and the old block stays valid. */
+/* Grows `block`, which holds *capacity elements, by half or more, to at least `needed`, keeping its contents. On
+ * failure returns NULL and the old block stays valid. */
 void *linnet_grow(struct linnet_context *context, void *block, size_t *capacity, size_t needed, size_t bytes);
 
 char *linnet_strdup(struct linnet_context *context, const char *text);

@@ -27,11 +27,11 @@ static enum linnet_status read_stream(struct linnet_context *context, const char
     *data = grown;
     if (first)
       memcpy(*data, head, size);
-    size_t got = fread(*data + size, 1, capacity - size, stream);
+    const size_t space = capacity - size, got = fread(*data + size, 1, space, stream);
     size += got;
     if (size > max_bytes)
       return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: larger than %zu bytes", path, max_bytes);
-    if (got == 0)
+    if (got < space)
       break;
   }
   if (ferror(stream))

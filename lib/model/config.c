@@ -157,11 +157,11 @@ static enum linnet_status read_layer_values(const struct linnet_json_object *obj
   return LINNET_OK;
 }
 
-/* Whether `list` has at most LINNET_MAX_TABLES whole numbers, which it then copies to `sizes`. */
+/* Whether `list` has 1 to LINNET_MAX_TABLES whole numbers above 0, which it then copies to `sizes`. */
 static bool read_sizes(const json_t *list, size_t sizes[LINNET_MAX_TABLES]) {
   bool good = json_is_array(list) && json_array_size(list) >= 1 && json_array_size(list) <= LINNET_MAX_TABLES;
   for (size_t i = 0; good && i < json_array_size(list); i++)
-    good = linnet_json_size(json_array_get(list, i), &sizes[i]);
+    good = linnet_json_size(json_array_get(list, i), &sizes[i]) && sizes[i] > 0;
   return good;
 }
 

@@ -103,12 +103,13 @@ static uint32_t add_history(struct builder *b, const void *state, uint32_t last)
   return add_row(b->context, &b->histories, row);
 }
 
+#define SMOOTHED "use a smoothed n-gram of all symbols (linnet ngram)"
+
 static enum linnet_status impossible(const struct builder *b, size_t symbol) {
   char number[32];
   linnet_format(number, sizeof number, "%zu", symbol);
   return linnet_fail(b->context, LINNET_ERROR_ARGUMENT,
-                     "denominator: the language model gives symbol %s no probability after some history: use a "
-                     "smoothed n-gram of all symbols (linnet ngram)",
+                     "denominator: the language model gives symbol %s no probability after some history: " SMOOTHED,
                      b->names ? b->names[symbol] : number);
 }
 
@@ -120,6 +121,9 @@ static enum linnet_status visit(struct builder *b, size_t history) {
   memcpy(state, b->histories.data + history * b->histories.bytes, b->model.state_bytes);
   next[0] = 0;
   weight[0] = expf(b->model.finish(b->model.user, state));
+  if (!(weight[0] > 0) || weight[0] == INFINITY)
+    return linnet_fail(b->context, LINNET_ERROR_ARGUMENT,
+                       "denominator: the language model gives the end no probability after some history: " SMOOTHED);
   for (size_t q = 1; q < b->symbols; q++) {
     weight[q] = expf(b->model.score(b->model.user, state, (unsigned)q, after));
     if (!(weight[q] > 0) || weight[q] == INFINITY)

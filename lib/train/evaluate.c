@@ -4,7 +4,7 @@
 #include <math.h>
 
 struct utterance_result {
-  double loss;
+  double loss; /* 0 if the labels do not fit; then there are no `labels` */
   size_t labels, errors, reference;
 };
 
@@ -88,8 +88,9 @@ static enum linnet_status evaluate_batch(struct evaluation *e, size_t b, struct 
   LINNET_TRY(linnet_batch_load(batch, e->corpus, e->batches.order + begin, count, e->nominal, 0, NULL));
   LINNET_TRY(run_network(e, worker, batch));
   for (size_t i = 0; i < count; i++) {
-    e->results[begin + i].loss = batch->losses[LINNET_LOSS_CTC][i];
-    e->results[begin + i].labels = batch->num_labels[i];
+    const bool feasible = linnet_batch_feasible(batch, i);
+    e->results[begin + i].loss = feasible ? batch->losses[LINNET_LOSS_CTC][i] : 0;
+    e->results[begin + i].labels = feasible ? batch->num_labels[i] : 0;
   }
   return e->corpus->count_errors ? count_batch(e, worker, batch, &e->results[begin]) : LINNET_OK;
 }
@@ -117,10 +118,8 @@ static void sum_results(const struct evaluation *e, struct linnet_evaluation *re
   *result = (struct linnet_evaluation){0};
   for (size_t i = 0; i < e->batches.utterances; i++) {
     const struct utterance_result *r = &e->results[i];
-    if (r->loss != INFINITY) {
-      result->loss += r->loss;
-      result->labels += r->labels;
-    }
+    result->loss += r->loss;
+    result->labels += r->labels;
     result->errors += r->errors;
     result->reference += r->reference;
   }

@@ -108,25 +108,27 @@ static bool is_earlier(const char *a, const char *b) {
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text) {
   const struct linnet_train_settings *s = &t->settings;
   char *config = NULL, *features = NULL;
-  enum { BYTES = 16384 };
+  enum { REST = 8192 }; /* more than the numbers and their names take */
   *text = NULL;
   enum linnet_status status = linnet_config_format(t->context, &t->config, &config);
   if (status == LINNET_OK)
     status = linnet_feature_config_format(t->context, &t->features, &features);
-  if (status == LINNET_OK && !(*text = linnet_alloc(t->context, BYTES, 1)))
+  recipe = recipe ? recipe : "";
+  const size_t bytes = REST + strlen(recipe) + (status == LINNET_OK ? strlen(config) + strlen(features) : 0);
+  if (status == LINNET_OK && !(*text = linnet_alloc(t->context, bytes, 1)))
     status = linnet_fail(t->context, LINNET_ERROR_MEMORY, "out of memory for a fingerprint");
   if (status == LINNET_OK) {
     linnet_format(
-        *text, BYTES,
+        *text, bytes,
         "config=%s\nfeatures=%s\nrecipe=%s\ntrain=%zu utterances, %016" PRIx64 "\ndev=%zu utterances, %016" PRIx64
         "\noptimizer=%d\nschedule=%d\nlearning_rate=%g\nmin_learning_rate=%g\nclip_norm=%g\nbatch_frames=%zu\n"
         "warmup_steps=%zu\nplateau_factor=%g\nplateau_patience=%u\nseed=%" PRIu64 "\ncosine_epochs=%zu\n",
-        config, features, recipe ? recipe : "", t->train.num_utterances, hash_corpus(&t->train, t->train_frames),
+        config, features, recipe, t->train.num_utterances, hash_corpus(&t->train, t->train_frames),
         t->dev.num_utterances, hash_corpus(&t->dev, t->dev_frames), s->optimizer, s->schedule, s->learning_rate,
         s->min_learning_rate, s->clip_norm, s->num_batch_frames, s->num_warmup_steps, s->plateau_factor,
         s->plateau_patience, s->seed, s->schedule == LINNET_TRAIN_COSINE ? s->num_epochs : (size_t)0);
-    append_methods(t, *text, BYTES);
-    append_model(t, *text, BYTES);
+    append_methods(t, *text, bytes);
+    append_model(t, *text, bytes);
   }
   linnet_free(t->context, config);
   linnet_free(t->context, features);

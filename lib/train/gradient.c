@@ -342,13 +342,13 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
 static size_t count_infeasible(const struct linnet_batch *batch) {
   size_t count = 0;
   for (size_t i = 0; i < batch->count; i++)
-    count += batch->losses[LINNET_LOSS_CTC][i] == INFINITY;
+    count += !linnet_batch_feasible(batch, i);
   return count / batch->views;
 }
 
 /* Of the sequence, or pair, i; 0 for one without an alignment. */
 static double loss_of(const struct linnet_batch *batch, enum linnet_loss l, size_t i) {
-  return linnet_losses[l].needs_alignment && batch->losses[LINNET_LOSS_CTC][i] == INFINITY ? 0 : batch->losses[l][i];
+  return linnet_losses[l].needs_alignment && !linnet_batch_feasible(batch, i) ? 0 : batch->losses[l][i];
 }
 
 /* Over the sequences, or pairs, of a batch: the mean of the views. */
@@ -361,7 +361,7 @@ static double sum_loss(const struct linnet_batch *batch, enum linnet_loss l) {
   return of_pairs ? sum : sum / (double)batch->views;
 }
 
-/* Whether each loss of utterance i is finite, or infinite because it has no alignment. */
+/* Whether each loss of utterance i that needs no alignment, or has one, is finite. */
 static bool has_finite_losses(const struct linnet_gradient *g, const struct linnet_batch *batch, size_t i) {
   const size_t labels = count_labels(batch) / batch->views;
   bool finite = true;

@@ -113,19 +113,19 @@ enum linnet_status linnet_gradient_join(struct linnet_gradient *gradient, struct
 void linnet_gradient_set_intermediate(struct linnet_gradient *gradient, size_t layer, double weight);
 
 /* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->sum. The loss of an utterance is the
- * sum of its losses times their weights; of two views, the mean. Dropout masks depend on (seed, step). As for the
- * update, a device may still be working when this returns. */
+ * sum of its losses times their weights; of two views, the mean. Dropout masks depend on (seed, step). A device
+ * may still be working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
 
-/* Updates weights and moments, which are on the device, by that gradient, clipped to a norm (0: not clipped). A
- * gradient that is not finite changes nothing. Weights are whole; moments are divided (division.h). */
-enum linnet_status linnet_gradient_update(struct linnet_gradient *gradient, const struct linnet_update *update,
-                                          double clip, real *weights, real *moment1, real *moment2);
-
-/* Waits for both. LINNET_ERROR_NUMERIC if loss or gradient is not finite. */
+/* Waits for the gradient. LINNET_ERROR_NUMERIC if loss or gradient is not finite: then it must not be used. */
 enum linnet_status linnet_gradient_finish(struct linnet_gradient *gradient, const struct linnet_batch *batch,
                                           struct linnet_gradient_result *result);
+
+/* Updates weights and moments, which are on the device, by that gradient, clipped to a norm (0: not clipped). Weights
+ * are whole; moments are divided (division.h). A device may still be working when this returns. */
+enum linnet_status linnet_gradient_update(struct linnet_gradient *gradient, const struct linnet_update *update,
+                                          double clip, real *weights, real *moment1, real *moment2);
 
 /* After LINNET_ERROR_NUMERIC, with the arguments of linnet_gradient_compute: sets batch->not_finite for the utterances
  * with a loss that is not finite. If there are none, ranks compute the gradient of each of their utterances alone, and

@@ -26,11 +26,21 @@ static enum linnet_status save(struct linnet_context *context, const struct linn
   return linnet_model_save(context, output, &contents);
 }
 
+/* The loader reads some entries, and would refuse the file. */
+static enum linnet_status check_entry(struct linnet_context *context, const char *key, const char *value) {
+  struct linnet_calibration ignored;
+  LINNET_TRY(linnet_model_check_key(context, key));
+  return strcmp(key, LINNET_CALIBRATION_KEY) == 0 || strcmp(key, LINNET_WORD_CALIBRATION_KEY) == 0
+             ? linnet_calibration_parse(context, value, key, &ignored)
+             : LINNET_OK;
+}
+
 enum linnet_status linnet_model_annotate(struct linnet_context *context, const char *path, const char *key,
                                          const char *value, int half, const char *output) {
   if (!context || !path || !key || !value || !output)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_annotate: an argument is NULL");
   struct linnet_model *model = NULL;
+  LINNET_TRY(check_entry(context, key, value));
   LINNET_TRY(linnet_model_load_whole(context, path, &model));
   struct linnet_metadata *metadata = linnet_alloc(context, model->num_metadata + 1, sizeof *metadata);
   enum linnet_status status =

@@ -85,6 +85,8 @@ static enum linnet_status copy_metadata(struct linnet_trainer *t, const char *co
   size_t count = 0;
   while (pairs && pairs[2 * count])
     count++;
+  for (size_t i = 0; i < count; i++)
+    LINNET_TRY(linnet_model_check_key(t->context, pairs[2 * i]));
   for (size_t i = 0; i < 2 * count; i++)
     if (!linnet_is_utf8(pairs[i]))
       return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "training: the metadata \"%.60s\" is not UTF-8: convert it",
@@ -227,7 +229,7 @@ static enum linnet_status measure(struct linnet_trainer *t, const struct linnet_
       infeasible++;
     }
     (*frames)[u] = fits || !training ? n : 0;
-    usable += (*frames)[u] > 0;
+    usable += fits && n > 0;
   }
   if (infeasible > 0)
     linnet_log(t->context, LINNET_LOG_WARNING, "%zu of %zu utterances are too short for their labels%s", infeasible,

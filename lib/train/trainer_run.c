@@ -155,7 +155,6 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   *answer = computed;
   if (computed != LINNET_OK)
     return computed == LINNET_ERROR_CANCELLED ? LINNET_OK : computed;
-  LINNET_TRY(apply_gradient(t, rate));
   if (!t->gradient.staging)
     load_ahead(t);
   enum linnet_status status = linnet_gradient_finish(&t->gradient, &t->batch, &result);
@@ -163,6 +162,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
     return name_causes(t, status);
   if (t->ahead != LINNET_ERROR_CANCELLED)
     LINNET_TRY(t->ahead);
+  LINNET_TRY(apply_gradient(t, rate));
   size_t frames = nominal_frames(t, begin, end);
   double seconds = linnet_train_clock() - started;
   s->step++;

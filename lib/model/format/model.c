@@ -635,6 +635,12 @@ static bool is_own_key(const char *key) {
   return false;
 }
 
+enum linnet_status linnet_model_check_key(struct linnet_context *context, const char *key) {
+  return is_own_key(key) ? linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                                       "the metadata key \"%s\" describes the network: choose another", key)
+                         : LINNET_OK;
+}
+
 static void plan_metadata(const struct linnet_model_contents *c, struct plan *plan) {
   const char *const own[OWN_KEYS] = {LINNET_MODEL_FORMAT, plan->config, plan->features, plan->symbols};
   for (size_t i = 0; i < OWN_KEYS && own[i]; i++)

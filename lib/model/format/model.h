@@ -68,6 +68,9 @@ struct linnet_model_contents {
 enum linnet_status linnet_model_save(struct linnet_context *context, const char *path,
                                      const struct linnet_model_contents *contents);
 
+/* LINNET_ERROR_ARGUMENT if `key` is one of these four. */
+enum linnet_status linnet_model_check_key(struct linnet_context *context, const char *key);
+
 /* Whether `symbols` (count) may be the outputs of a model: "<blk>" first; each unique, not empty, at most 255 bytes,
  * without blanks or control characters. `name` is for messages. */
 enum linnet_status linnet_symbols_validate(struct linnet_context *context, const char *name, const char *const *symbols,

@@ -125,7 +125,14 @@ static void test_bad_models(void) {
     remove_folder(folder);
     table[at] = good;
   }
-  enum linnet_status status = linnet_denominator_graph_create(context, &endless, 4000, NULL, &graph);
+  const size_t end = (2 * SYMBOLS + 3) * SYMBOLS;
+  const float end_before = table[end];
+  table[end] = 0;
+  enum linnet_status status = linnet_denominator_graph_create(context, &model, SYMBOLS, NULL, &graph);
+  CHECK(status == LINNET_ERROR_ARGUMENT && strstr(linnet_context_error(context), "gives the end no probability"),
+        "no end: %d: %s", status, linnet_context_error(context));
+  table[end] = end_before;
+  status = linnet_denominator_graph_create(context, &endless, 4000, NULL, &graph);
   CHECK(status == LINNET_ERROR_ARGUMENT && strstr(linnet_context_error(context), "smaller order"), "%d: %s", status,
         linnet_context_error(context));
   endless.state_bytes = 65;

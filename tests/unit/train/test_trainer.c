@@ -5,6 +5,7 @@
 #include "model/format/model.h"
 #include "refused_training.h"
 #include "small_training.h"
+#include "train/trainer.h"
 
 /* Where everything is slow, two epochs, which teach little. */
 static unsigned epochs_of(const struct network *network) {
@@ -261,6 +262,117 @@ static void test_not_finite(void) {
   remove_folder(folder);
 }
 
+/* A trainer with all utterances in one batch. `dev_frames`: of the validation utterances; NULL: their own. */
+static struct linnet_trainer *create_trainer(struct linnet_context *context, const char *folder, struct run *run,
+                                             const char *recipe, size_t (*dev_frames)(void *user, size_t u)) {
+  struct linnet_train_settings settings;
+  struct linnet_trainer *trainer = NULL;
+  linnet_train_settings_default(&settings);
+  settings.num_batch_frames = 100000;
+  settings.num_epochs = run->epochs;
+  settings.seed = run->model_seed;
+  const struct linnet_train_model model = {.size = sizeof model,
+                                           .config = run->config,
+                                           .features = features,
+                                           .symbols = symbols,
+                                           .num_symbols = SYMBOLS,
+                                           .recipe = recipe};
+  struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
+  if (dev_frames)
+    dev_corpus.frames = dev_frames;
+  run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);
+  return trainer;
+}
+
+/* A step whose loss is not finite changes no weights, though the gradients of the other utterances are finite. */
+static void test_failed_step(void) {
+  char folder[64];
+  struct linnet_context *context = test_context();
+  struct run run = make_run(transformer, 1, 2);
+  run.train.poisoned = 5;
+  struct linnet_trainer *trainer = create_trainer(context, make_folder(folder), &run, NULL, NULL);
+  REQUIRE(trainer, "%s", linnet_context_error(context));
+  const size_t bytes = trainer->parameters->size * sizeof *trainer->weights;
+  real *before = malloc(bytes);
+  REQUIRE(before, "no memory");
+  memcpy(before, trainer->weights, bytes);
+  CHECK(linnet_trainer_run(trainer, NULL) == LINNET_ERROR_NUMERIC && trainer->state.step == 0, "step %d",
+        (int)trainer->state.step);
+  CHECK(memcmp(before, trainer->weights, bytes) == 0, "the weights have changed");
+  free(before);
+  linnet_trainer_destroy(trainer);
+  linnet_context_destroy(context);
+  remove_folder(folder);
+}
+
+/* What comes after a long recipe counts, too. */
+static void test_long_recipe(void) {
+  static char recipe[20000];
+  char folder[64];
+  struct linnet_context *context = test_context();
+  struct run run = make_run(transformer, 1, 1);
+  memset(recipe, 'a', sizeof recipe - 1);
+  struct linnet_trainer *trainer = create_trainer(context, make_folder(folder), &run, recipe, NULL);
+  CHECK(trainer && linnet_trainer_run(trainer, NULL) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_trainer_destroy(trainer);
+  run.model_seed++;
+  trainer = create_trainer(context, folder, &run, recipe, NULL);
+  CHECK(!trainer && run.status == LINNET_ERROR_STATE && strstr(linnet_context_error(context), "seed="), "status %d: %s",
+        run.status, linnet_context_error(context));
+  linnet_context_destroy(context);
+  remove_folder(folder);
+}
+
+static size_t two_frames(void *user, size_t u) {
+  (void)user, (void)u;
+  return 2;
+}
+
+/* Validation utterances that are all too short for their labels say nothing about the network. */
+static void test_useless_validation(void) {
+  char folder[64];
+  struct linnet_context *context = test_context();
+  struct run run = make_run(transformer, 1, 1);
+  for (size_t u = 0; u < UTTERANCES; u++)
+    run.dev.labels[u][1] = run.dev.labels[u][2] = 1, run.dev.num_labels[u] = 3;
+  const struct linnet_trainer *trainer = create_trainer(context, make_folder(folder), &run, NULL, two_frames);
+  CHECK(!trainer && run.status == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "no usable utterance for validation"),
+        "status %d: %s", run.status, linnet_context_error(context));
+  linnet_context_destroy(context);
+  remove_folder(folder);
+}
+
+/* Entries of the metadata that describe the network come from the network; a calibration is one. */
+static void test_metadata(void) {
+  static const char *const own[] = {"symbols", "[]", NULL};
+  static const struct {
+    const char *key, *value;
+    enum linnet_status status;
+  } cases[] = {{"format", "x", LINNET_ERROR_ARGUMENT},
+               {"config", "x", LINNET_ERROR_ARGUMENT},
+               {"features", "x", LINNET_ERROR_ARGUMENT},
+               {"symbols", "x", LINNET_ERROR_ARGUMENT},
+               {"confidence", "x", LINNET_ERROR_FORMAT},
+               {"word_confidence", "{\"slope\": 0, \"offset\": 1}", LINNET_ERROR_FORMAT},
+               {"confidence", "{\"slope\": 1, \"offset\": 1}", LINNET_OK},
+               {"licence", "x", LINNET_OK}};
+  char folder[64], path[128], output[128];
+  struct linnet_context *context = test_context();
+  struct run a = make_run(transformer, 1, 1);
+  a.metadata = own;
+  check_refused(&a, make_folder(folder), LINNET_ERROR_ARGUMENT, "\"symbols\" describes the network");
+  a.metadata = NULL;
+  train(&a, folder);
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  snprintf(output, sizeof output, "%s/epoch-099.safetensors", folder);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    CHECK(linnet_model_annotate(context, path, cases[i].key, cases[i].value, 0, output) == cases[i].status, "%s: %s",
+          cases[i].key, linnet_context_error(context));
+  linnet_context_destroy(context);
+  remove_folder(folder);
+}
+
 static void test_bad_labels(void) {
   char folder[64];
   struct run a = make_run(transformer, 1, 1);
@@ -470,6 +582,10 @@ int main(void) {
   test_moving_average();
   test_other_settings();
   test_not_finite();
+  test_failed_step();
+  test_long_recipe();
+  test_useless_validation();
+  test_metadata();
   test_bad_labels();
   test_average();
   test_average_others();

@@ -97,9 +97,11 @@ static void expect_invalid(const char *changes, const char *word) {
 static void check_config(void) {
   expect_invalid("{\"tokens\": [9]}", "number of tables");
   expect_invalid("{\"tokens\": []}", "list of the sizes");
+  expect_invalid("{\"tokens\": [0]}", "list of the sizes");
+  expect_invalid("{\"tokens\": [3, 0], \"input_dim\": 2}", "list of the sizes");
   expect_invalid("{\"tokens\": 9}", "list of the sizes");
   expect_invalid("{\"tokens\": [9, \"a\"]}", "list of the sizes");
-  expect_invalid("{\"tokens\": [9, 0]}", "number of tables");
+  expect_invalid("{\"tokens\": [9, 0]}", "list of the sizes");
   expect_invalid("{\"tokens\": [9, 65537]}", "table 2");
   expect_invalid("{\"tokens\": [9, 8, 7, 6, 5, 4, 3, 2, 1]}", "list of the sizes");
   expect_invalid("{\"stack\": 2}", "stack");
