@@ -41,7 +41,7 @@ printf "$recognizer" 1 > folder/recognizer.json
 check 0 'confidence  right  phones' "$linnet" calibrate -m folder phones.ref phones.json
 # shellcheck disable=SC2059
 printf "$recognizer" 2 > folder/recognizer.json
-check 1 'folder: its "confidence" is a calibration of phones already' "$linnet" calibrate -m folder phones.ref phones.json
+check 1 'folder already has a calibration of phones ("confidence")' "$linnet" calibrate -m folder phones.ref phones.json
 check 1 "utterance 'u00' is missing in the reference" "$linnet" calibrate -m plain.safetensors /dev/null phones.json
 sed 's/"utterance" *: *"[^"]*", *//' phones.json > files.json
 check 1 "HYP must come from 'linnet transcribe --data DIR" "$linnet" calibrate -m plain.safetensors phones.ref files.json

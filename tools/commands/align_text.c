@@ -16,8 +16,8 @@ static struct { char *g2p, *rules; } options;
 
 struct poptOption align_words_options[] = {
     {"g2p", 0, TOOL_INPUT, &options.g2p, 0,
-     "guess pronunciations of unknown words with this model of 'linnet g2p' (default: with --lexicon none, else that of"
-     " the model's folder)",
+     "guess pronunciations of unknown words with this model of 'linnet g2p' (default: the model in the recognizer's "
+     "folder; with --lexicon, no guessing)",
      "FILE"},
     {"text-rules", 0, TOOL_INPUT, &options.rules, 0,
      "rules for numbers, abbreviations and so on; none: no rules (default: those of the model's folder, else the "

@@ -220,9 +220,9 @@ static bool refuse_calibrated(struct linnet_context *context, const char *path, 
   if (find_calibration(context, path, &of_file)) {
     const bool unchanged = of_file.slope == 1 && of_file.offset == 0;
     if (!unchanged)
-      tool_fail("%s: its \"%s\" is a calibration of %s already: set it to {\"slope\": 1, \"offset\": 0} and make "
-                "HYP.json again",
-                path, unit()->key, unit()->list);
+      tool_fail("%s already has a calibration of %s (\"%s\"). Copy the recognizer's folder, set the key there to "
+                "{\"slope\": 1, \"offset\": 0}, make HYP.json again with that folder, and name it with --model.",
+                path, unit()->list, unit()->key);
     return unchanged;
   }
   struct linnet_model *model = NULL;
@@ -282,7 +282,8 @@ int tool_calibrate(int argc, const char **argv) {
   const struct poptOption table[] = {
       /* --output may replace this model: only the calibration changes. */
       {"model", 'm', POPT_ARG_STRING, &options.model, 0,
-       "model that made HYP: its file, or a recognizer's folder (default: the one that ships)", "FILE"},
+       "model that made HYP: its file, or a recognizer's folder (default: $LINNET_MODEL, else the one that ships)",
+       "FILE"},
       {"output", 'o', TOOL_OUTPUT, &options.output, 0, "write the model with the calibration (default: report only)",
        "FILE"},
       {"words", 0, POPT_ARG_NONE, &options.words, 0,

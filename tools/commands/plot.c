@@ -294,7 +294,8 @@ int tool_plot(int argc, const char **argv) {
       {"height", 0, POPT_ARG_INT, &options.height, 0, "height of the picture (default 800)", "PIXELS"},
       TOOL_MODEL_ROW(options.model),
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search for phones (default: greedy):", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0,
+       "Beam search for phones (default: greedy; the search of a recognizer is not used):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

@@ -196,7 +196,8 @@ static int check_and_run(const char **paths, size_t count) {
 int tool_transcribe(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"model", 'm', TOOL_INPUT, &model_option, 0,
-       "model file (phones), or folder of a recognizer (default: the recognizer that ships)", "PATH"},
+       "model file (phones), or folder of a recognizer (default: $LINNET_MODEL, else the recognizer that ships)",
+       "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"endpoints", 0, POPT_ARG_NONE, &endpoints_option, 0,
        "divide the search at pauses, as for live audio, for long recordings (default: a recording is one segment)",
@@ -210,7 +211,7 @@ int tool_transcribe(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_nbest_table, 0, NULL, NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0,
-       "Search (default: as the recognizer says; of a model alone greedy):", NULL},
+       "Search (default: as the recognizer says; with --phones, and of a model alone, greedy):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words (default: as the recognizer says):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},

@@ -45,7 +45,10 @@ char *tool_find_shipped(const char *name);
 
 /* A row of option tables: --model of commands that take a model or a recognizer; `name` is a char *. */
 #define TOOL_MODEL_ROW(name)                                                                                           \
-  { "model", 'm', TOOL_INPUT, &(name), 0, "model file, or a recognizer's folder (default: the one that ships)", "FILE" }
+  {                                                                                                                    \
+    "model", 'm', TOOL_INPUT, &(name), 0,                                                                              \
+        "model file, or a recognizer's folder (default: $LINNET_MODEL, else the one that ships)", "FILE"               \
+  }
 
 /* The settings of the recognizer or model at `path`. They have a search only if `path` names a recognizer. Destroy
  * *file, which owns what they point to and is NULL for a model, after their last use. False after printing why it

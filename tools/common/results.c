@@ -24,8 +24,8 @@ static int resume;
 static struct poptOption options[] = {
     {"format", 'f', POPT_ARG_STRING, &format_name, 0, NULL, "FORMAT"},
     {"output", 'o', TOOL_OUTPUT_FOLDER, &output_path, 0,
-     "where to write results (default: standard output); a folder that exists, or a name that ends in '/', is as with "
-     "--output-dir, and so is any name for several inputs if the format holds one per file",
+     "where to write results (default: standard output); means the same as --output-dir if it is an existing folder, "
+     "if it ends in '/', or if there are several inputs and the format holds one recording per file",
      "FILE"},
     {"output-dir", 0, POPT_ARG_STRING, &output_folder, 0,
      "write one file per input, DIR/NAME.txt (.json, ...), and make DIR if it is missing; NAME is the input's name or "

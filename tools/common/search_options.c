@@ -66,8 +66,8 @@ struct poptOption recognizer_options_table[] = {
      "W"},
     {"second-pass", 0, TOOL_INPUT, &second_pass_option, 0,
      "folder of another recognizer, which recognises each utterance or segment again when it has ended, and gives the "
-     "final result; none: without it (default: what the recognizer says; english, with the live recognizer that is "
-     "installed and no option of the search but --hotwords and --grammar)",
+     "final result; none: no second pass. Default: as the recognizer says. The installed live recognizer uses english, "
+     "unless a search option other than --hotwords or --grammar is given",
      "PATH"},
     POPT_TABLEEND};
 
