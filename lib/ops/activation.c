@@ -12,7 +12,7 @@ static real sigmoid(real x) {
 static real value(enum linnet_activation f, real x) {
   switch (f) {
   case LINNET_RELU:
-    return x > 0 ? x : 0;
+    return x <= 0 ? 0 : x; /* NaN stays, so that somebody notices */
   case LINNET_GELU:
     return x * (1 + real_erf(x * SQRT_HALF)) / 2;
   case LINNET_SILU:

@@ -37,7 +37,7 @@ VEC_INLINE vf gelu_value(vf x) {
 VEC_INLINE vf activation_value(enum linnet_activation f, vf x) {
   switch (f) {
   case LINNET_RELU:
-    return vf_max(x, vf_set(0));
+    return vf_max(vf_set(0), x); /* NaN stays */
   case LINNET_GELU:
     return gelu_value(x);
   case LINNET_SILU:

@@ -29,7 +29,7 @@ static real dot(size_t n, const real *x, const real *y) {
 
 static void relu_forward(const struct linnet_feature_map_terms *m, const real *x, real *phi) {
   for (size_t i = 0; i < m->width; i++)
-    phi[i] = (x[i] > 0 ? x[i] : 0) + (real)LINNET_RELU_EPSILON;
+    phi[i] = (x[i] <= 0 ? 0 : x[i]) + (real)LINNET_RELU_EPSILON;
 }
 
 static void relu_backward(const struct linnet_feature_map_terms *m, const real *x, const real *phi, const real *dphi,

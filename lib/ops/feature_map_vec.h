@@ -34,7 +34,7 @@ VEC_INLINE void vf_sincos(vf x, vf *sine, vf *cosine) {
 
 static void relu_map_row(size_t width, const float *x, float *phi) {
   for (size_t j = 0; j < width; j += VW)
-    vf_store_part(phi + j, vf_max(vf_load_part(x + j, width - j), vf_set(0)) + (float)LINNET_RELU_EPSILON, width - j);
+    vf_store_part(phi + j, vf_max(vf_set(0), vf_load_part(x + j, width - j)) + (float)LINNET_RELU_EPSILON, width - j);
 }
 
 static void relu_map_gradient(size_t width, const float *x, const float *dphi, float *dx) {

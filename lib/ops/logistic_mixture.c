@@ -8,7 +8,12 @@
 #include "base/numbers.h"
 #include "base/philox.h"
 
-static const double min_log_scale = -7;
+/* Beyond these the scale is that of the limit. */
+static const double min_log_scale = -7, max_log_scale = 50;
+
+static double clamp(double log_scale) {
+  return fmin(fmax(log_scale, min_log_scale), max_log_scale);
+}
 
 /* log(1 + exp(x)). */
 static double softplus(double x) {
@@ -36,7 +41,7 @@ struct component {
 };
 
 static struct component component_of(const struct interval *i, double mean, double log_scale) {
-  const double inverse = exp(-fmax(log_scale, min_log_scale));
+  const double inverse = exp(-clamp(log_scale));
   const double high = (i->centre + i->half - mean) * inverse, low = (i->centre - i->half - mean) * inverse;
   const double above = i->high_end ? sigmoid(-high) : 0, below = i->low_end ? sigmoid(low) : 0;
   struct component c = {.d_mean = inverse * (below - above)};
@@ -49,7 +54,7 @@ static struct component component_of(const struct interval *i, double mean, doub
     c.log_p += log(-expm1(-width));
     c.d_log_scale -= width / expm1(width);
   }
-  if (log_scale < min_log_scale)
+  if (log_scale < min_log_scale || log_scale > max_log_scale)
     c.d_log_scale = 0;
   return c;
 }
@@ -113,7 +118,7 @@ static size_t choose(size_t n, const real *outputs, double u) {
 int linnet_logistic_mixture_sample(size_t components, size_t levels, const real *outputs, uint32_t choice,
                                    uint32_t draw) {
   const size_t k = choose(components, outputs, linnet_philox_uniform(choice));
-  const double u = (draw + 0.5) * 0x1p-32, scale = exp(fmax(outputs[2 * components + k], min_log_scale));
+  const double u = (draw + 0.5) * 0x1p-32, scale = exp(clamp(outputs[2 * components + k]));
   const double x = outputs[components + k] + scale * (log(u) - log1p(-u));
   const double steps = floor((x + 1) / 2 * (double)(levels - 1) + 0.5);
   return (int)fmin(fmax(steps, 0), (double)(levels - 1));

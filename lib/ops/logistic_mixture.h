@@ -3,7 +3,8 @@
  *
  * Value v is the interval of width 2 / (L - 1) around x = 2 v / (L - 1) - 1; the intervals of the first and of the last
  * value extend to infinity. A row of outputs has the parameters of K components: K logits of their weights, K means, K
- * logarithms of scales. Scales below exp(-7) count as exp(-7) and have no gradient.
+ * logarithms of scales. Scales below exp(-7) count as exp(-7), those above exp(50) as exp(50), and have no
+ * gradient.
  *
  * The probability of an interval with the ends a > b, in units of the scale, is
  *

@@ -897,12 +897,26 @@ static void test_slots(const struct linnet_ops *ops, uint64_t seed) {
   }
 }
 
+/* Every activation keeps NaN, so that a network that is not finite is noticed. */
+static void test_nan(const struct linnet_ops *ops) {
+  for (int f = LINNET_IDENTITY; f <= LINNET_SILU; f++) {
+    float x[20], y[20];
+    for (size_t i = 0; i < 20; i++)
+      x[i] = NAN;
+    ops->activation_forward((enum linnet_activation)f, 20, x, y);
+    for (size_t i = 0; i < 20; i++)
+      CHECK(isnan(y[i]), "%s: activation %d of NaN, element %zu: %g", ops->name, f, i, (double)y[i]);
+  }
+}
+
 int main(int argc, char **argv) {
   uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
   printf("seed %llu\n", (unsigned long long)seed);
-  for (size_t i = 1; i < TEST_TABLES; i++) { /* all but the reference */
+  for (size_t i = 0; i < TEST_TABLES; i++) {
     const struct linnet_ops *ops = test_table(i);
     if (ops)
+      test_nan(ops);
+    if (ops && i > 0) /* not the reference */
       test_slots(ops, seed);
   }
   return test_result();

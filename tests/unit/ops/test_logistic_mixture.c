@@ -43,6 +43,20 @@ static void check_ends(void) {
         "the last component");
 }
 
+/* However wide, loss and gradient are numbers. */
+static void check_wide(void) {
+  static const float scales[] = {49, 51, 750, 1e30F};
+  const int value = 5;
+  for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+    const float row[3] = {0, 0.5F, scales[i]};
+    float gradient[3];
+    const struct linnet_logistic_mixture m = {1, 1, LEVELS, row, &value, 1, gradient};
+    const double loss = linnet_logistic_mixture_reference(&m);
+    CHECK(isfinite(loss) && isfinite(gradient[1]) && gradient[2] == (i > 0 ? 0.0F : 1.0F), "scale %g: %g, %g, %g",
+          (double)scales[i], loss, (double)gradient[1], (double)gradient[2]);
+  }
+}
+
 static void check_in_place(void) {
   float row[3 * COMPONENTS], gradient[3 * COMPONENTS];
   const int value = 5;
@@ -73,6 +87,7 @@ static void check_embedding(void) {
 int main(void) {
   check_samples();
   check_ends();
+  check_wide();
   check_in_place();
   check_embedding();
   return test_result();
