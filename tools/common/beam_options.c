@@ -24,30 +24,31 @@ struct poptOption beam_nbest_table[] = {
 
 struct poptOption beam_options_table[] = {
     {"beam", 'b', POPT_ARG_INT, &options.beam, 0,
-     "use a beam search with at most N hypotheses (default: the recognizer's, else 50)", "N"},
+     "use a beam search with at most N hypotheses (default: the model folder's, else 50)", "N"},
     {"top-symbols", 0, POPT_ARG_INT, &options.top_symbols, 0,
-     "in each frame, extend hypotheses by the N most probable symbols only (default: the recognizer's, else 0: all)",
+     "in each frame, extend hypotheses by the N most probable symbols only (default: the model folder's, else 0: all)",
      "N"},
     {"symbol-threshold", 0, POPT_ARG_DOUBLE, &options.symbol_threshold, 0,
      "extend hypotheses only by symbols whose log-posterior is at most X below the best one (default: the "
-     "recognizer's, else inf: all)",
+     "model folder's, else inf: all)",
      "X"},
     {"score-threshold", 0, POPT_ARG_DOUBLE, &options.score_threshold, 0,
-     "drop hypotheses whose score is more than X below the best one (default: the recognizer's, else inf: none)", "X"},
+     "drop hypotheses whose score is more than X below the best one (default: the model folder's, else inf: none)",
+     "X"},
     {"insertion-bonus", 0, POPT_ARG_DOUBLE, &options.insertion_bonus, 0,
-     "add X to the score for each symbol (default: the recognizer's, else 0)", "X"},
+     "add X to the score for each symbol (default: the model folder's, else 0)", "X"},
     {"lm", 0, TOOL_INPUT, &options.lm, 0,
      "n-gram model over symbols, or over words in a search for words: ARPA, ARPA.gz or binary (default: the "
-     "recognizer's, else none)",
+     "model folder's, else none)",
      "FILE"},
     {"lm-weight", 0, POPT_ARG_DOUBLE, &options.lm_weight, 0,
-     "multiply the logarithms of the n-gram model by X (default: the recognizer's, else 1)", "X"},
+     "multiply the logarithms of the n-gram model by X (default: the model folder's, else 1)", "X"},
     {"priors", 0, TOOL_INPUT, &options.priors, 0,
      "divide the posteriors by these priors, as 'linnet posteriors --estimate-priors' writes them (default: the "
-     "recognizer's, else none)",
+     "model folder's, else none)",
      "FILE"},
     {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0,
-     "exponent of the priors, 0 to 2 (default: the recognizer's, else 0.5)", "X"},
+     "exponent of the priors, 0 to 2 (default: the model folder's, else 0.5)", "X"},
     POPT_TABLEEND};
 
 /* Options of a search, without one. */

@@ -26,26 +26,27 @@ struct poptOption word_options_table[] = {
      "one, $LINNET_LEXICON)",
      "FILE"},
     {"grammar", 0, TOOL_INPUT, &options.grammar, 0,
-     "find only sentences of this grammar: JSGF, or one phrase per line (default: the recognizer's, else any sentence)",
+     "find only sentences of this grammar: JSGF, or one phrase per line (default: the model folder's, else any "
+     "sentence)",
      "FILE"},
     {"hotwords", 0, TOOL_INPUT, &options.hotwords, 0,
-     "words and phrases to prefer, lines 'WORD[ WORD...] [weight]' (default: the recognizer's, else none)", "FILE"},
+     "words and phrases to prefer, lines 'WORD[ WORD...] [weight]' (default: the model folder's, else none)", "FILE"},
     {"g2p", 0, TOOL_INPUT, &options.g2p, 0,
      "guess the pronunciations of hotwords and words of the grammar that the lexicon lacks, with this model of 'linnet "
      "g2p' (default: that of the recognizer; without one, such a word is an error)",
      "FILE"},
     {"word-bonus", 0, POPT_ARG_DOUBLE, &options.word_bonus, 0,
-     "add X to the score for each word (default: the recognizer's, else 0)", "X"},
+     "add X to the score for each word (default: the model folder's, else 0)", "X"},
     {"unknown-penalty", 0, POPT_ARG_DOUBLE, &options.unknown_penalty, 0,
-     "also find unknown words, and subtract X for each of their symbols (default: the recognizer's, else inf: find "
+     "also find unknown words, and subtract X for each of their symbols (default: the model folder's, else inf: find "
      "none)",
      "X"},
     {"unknown-bonus", 0, POPT_ARG_DOUBLE, &options.unknown_bonus, 0,
-     "add X to the score for each unknown word (default: the recognizer's, else 0)", "X"},
+     "add X to the score for each unknown word (default: the model folder's, else 0)", "X"},
     {"pronunciation-weight", 0, POPT_ARG_DOUBLE, &options.pronunciation_weight, 0,
-     "multiply the logarithms of the probabilities of a lexiconp.txt by X (default: the recognizer's, else 1)", "X"},
+     "multiply the logarithms of the probabilities of a lexiconp.txt by X (default: the model folder's, else 1)", "X"},
     {"silence", 0, POPT_ARG_STRING, &options.silence, 0,
-     "symbols that may stand between words, such as SIL,SPN (default: the recognizer's, else none)", "NAMES"},
+     "symbols that may stand between words, such as SIL,SPN (default: the model folder's, else none)", "NAMES"},
     POPT_TABLEEND};
 
 void word_options_without_recognizer(void) {
