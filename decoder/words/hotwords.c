@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "decoder/base/characters.h"
 #include "decoder/base/text_file.h"
 #include "decoder/words/label_tree.h"
@@ -73,9 +74,16 @@ static enum linnet_status add_token(struct linnet_hotwords *h, struct phrase *ph
   return LINNET_OK;
 }
 
+/* Whether a token begins with a digit, perhaps after a sign and a point: "inf" and "infinity" are words. */
+static bool begins_number(const char *token) {
+  token += *token == '-' || *token == '+';
+  token += *token == '.';
+  return linnet_is_digit(*token);
+}
+
 /* The last token is a weight if it is a number, unless it stands alone. */
 static bool is_weight(const struct phrase *phrase, const char *token, const char *next, double *weight) {
-  return !next && phrase->count > 0 && linnet_parse_number(token, weight);
+  return !next && phrase->count > 0 && begins_number(token) && linnet_parse_number(token, weight);
 }
 
 static enum linnet_status read_phrase(struct linnet_hotwords *h, const char *token, struct phrase *phrase) {

@@ -200,7 +200,8 @@ static const struct refusal hotword_refusals[] = {
     {"red\nblue 3", "g:2: 'blue' is not in the lexicon"},
     {"red 1000", "g:1: the weight is 1000"},
     {"red on 2\n\nRED ON", "g:3: the phrase appears twice, first in line 1"},
-    {"red -inf", "g:1: the weight is -inf"},
+    {"red 1e999", "g:1: the weight is inf"},
+    {"red INFINITY 3\non inf\nred +nan", "g:1: 'INFINITY', 'inf', '+nan' are not in the lexicon"},
     {"3", "g:1: '3' is not in the lexicon"},
     {"red blue\npurple 2\nblue", "g:1: 'blue', 'purple' are not in the lexicon"},
 };
