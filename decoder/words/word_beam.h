@@ -152,10 +152,11 @@ struct linnet_word_record {
 struct linnet_word_result {
   uint32_t history;
   uint32_t serial; /* breaks ties: the order of the states, then of the words that end there */
-  uint32_t state;  /* the state with the best alignment */
-  double best;     /* probability of that alignment */
+  uint32_t state;  /* the state with the best alignment, by probability * lookahead */
+  double look;     /* the highest lookahead of the incomplete words, 1 if there are none */
+  double best;     /* probability * lookahead / `look` of that alignment */
   double sum;      /* probability of all alignments of all these states */
-  double look;     /* lookahead of the incomplete word, 1 if there is none */
+  double ahead;    /* sum of probability * lookahead / `look` of the same */
   bool complete;
 };
 

@@ -13,12 +13,8 @@ uint32_t linnet_word_first_state(const struct linnet_word_search *s, uint32_t hi
 static bool ends_word(const struct linnet_word_search *s, const struct linnet_word_state *state, uint32_t token,
                       uint32_t *index) {
   *index = state->first_word;
-  if (state->token == token)
-    return true;
-  for (uint32_t i = 1; i < state->num_words; i++)
-    if (s->tree.words[++*index] == token)
-      return true;
-  return false;
+  return state->token == token ||
+         (state->num_words > 1 && linnet_word_find_end(&s->tree, *index, state->num_words, token, index));
 }
 
 static void add_source(struct linnet_word_sources *sources, uint32_t state, double factor) {

@@ -8,14 +8,15 @@
 
 /* `factor` is the pronunciation factor of the word that ends in the state. */
 static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t history, bool complete, double factor) {
-  double probability = s->now->blank[state] + s->now->symbol[state];
+  const double sum = (s->now->blank[state] + s->now->symbol[state]) * factor;
   uint32_t node = s->now->states[state].position.node;
   s->results[s->result_count] =
       (struct linnet_word_result){.history = history,
                                   .state = state,
                                   .serial = (uint32_t)s->result_count,
                                   .best = linnet_token_best(&s->now->tokens[state])->probability * factor,
-                                  .sum = probability * factor,
+                                  .sum = sum,
+                                  .ahead = sum,
                                   .look = complete ? 1.0 : s->tree.nodes[node].look,
                                   .complete = complete};
   s->result_count++;
@@ -48,6 +49,19 @@ static int compare(const void *left, const void *right) {
   return (a->serial > b->serial) - (a->serial < b->serial);
 }
 
+/* Adds a result with the same words. The numbers are relative to the larger lookahead: those that then underflow are
+ * far below what they are added to. */
+static void add_to(struct linnet_word_result *to, const struct linnet_word_result *from) {
+  const double look = fmax(to->look, from->look), old = to->look / look, added = from->look / look;
+  const double best = from->best * added;
+  to->best *= old;
+  to->state = best > to->best ? from->state : to->state;
+  to->best = fmax(best, to->best);
+  to->sum += from->sum;
+  to->ahead = to->ahead * old + from->ahead * added;
+  to->look = look;
+}
+
 /* Merges results with the same words. If some of them are complete, incomplete ones do not add to the sum. */
 static void merge_results(struct linnet_word_search *s) {
   size_t count = 0;
@@ -55,24 +69,26 @@ static void merge_results(struct linnet_word_search *s) {
   for (size_t i = 0; i < s->result_count; i++) {
     const struct linnet_word_result *from = &s->results[i];
     struct linnet_word_result *to = count > 0 ? &s->results[count - 1] : NULL;
-    if (!to || to->history != from->history) {
+    if (!to || to->history != from->history)
       s->results[count++] = *from;
-    } else if (to->complete == from->complete) {
-      to->sum += from->sum;
-      to->state = from->best > to->best ? from->state : to->state;
-      to->best = fmax(from->best, to->best);
-    }
+    else if (to->complete == from->complete)
+      add_to(to, from);
   }
   s->result_count = count;
 }
 
+/* The logarithm of a probability that is relative to that of the best state. */
+static double absolute(const struct linnet_word_search *s, double probability) {
+  static const double ln2 = 0.69314718055994530942;
+  return log(probability) + s->log_scale + (double)s->exponent * ln2;
+}
+
 static void score_result(const struct linnet_word_search *s, const struct linnet_word_result *result, bool ended,
                          struct linnet_word_hypothesis *h) {
-  static const double ln2 = 0.69314718055994530942;
   double score;
   linnet_history_score(&s->history, result->history, ended && result->complete, &h->language, &score);
-  h->acoustic = log(result->sum) + s->log_scale + (double)s->exponent * ln2;
-  h->score = h->acoustic + score + log(result->look);
+  h->acoustic = absolute(s, result->sum);
+  h->score = absolute(s, result->ahead) + score + log(result->look);
   h->complete = result->complete;
 }
 

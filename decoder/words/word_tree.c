@@ -110,9 +110,9 @@ static uint32_t find_end(const struct builder *b, const struct linnet_label_sequ
   uint32_t node = LINNET_WORD_ROOT;
   for (size_t i = 0; i < sequence->count; i++)
     node = linnet_label_tree_child(&b->labels, node, sequence->labels[i]);
-  uint32_t at = b->tree->nodes[node].first_word;
-  while (b->tree->words[at] != sequence->value)
-    at++;
+  const struct linnet_word_node *n = &b->tree->nodes[node];
+  uint32_t at;
+  linnet_word_find_end(b->tree, n->first_word, n[1].first_word - n->first_word, sequence->value, &at);
   return at;
 }
 

@@ -72,7 +72,21 @@ static inline double linnet_pronunciation_factor(const struct linnet_word_tree *
   return tree->factors ? tree->factors[index] : 1.0;
 }
 
-/* The tokens that end at a node. */
+/* Finds a token among `count` that end at a node, which are sorted, from tree->words[first]: then *index is its index
+ * there. */
+static inline bool linnet_word_find_end(const struct linnet_word_tree *tree, uint32_t first, uint32_t count,
+                                        uint32_t token, uint32_t *index) {
+  const uint32_t end = first + count;
+  while (count > 0) {
+    const uint32_t half = count / 2, right = tree->words[first + half] < token;
+    first += right ? half + 1 : 0;
+    count = right ? count - half - 1 : half;
+  }
+  *index = first;
+  return first < end && tree->words[first] == token;
+}
+
+/* The tokens that end at a node, sorted. */
 static inline const uint32_t *linnet_word_ends(const struct linnet_word_tree *tree, uint32_t node, size_t *count) {
   const struct linnet_word_node *n = &tree->nodes[node];
   *count = n[1].first_word - n->first_word;

@@ -396,6 +396,73 @@ static void test_partial(struct linnet_context *context, float word_bonus, const
   linnet_search_destroy(search);
 }
 
+/* Within two words of different lookaheads, the score of the words so far sums over both with their lookaheads. */
+static void test_lookaheads_of_incomplete_words(struct linnet_context *context) {
+  static const char text[] = "X A B\nY C B\n";
+  const float lookahead[] = {0, (float)log(0.01), (float)log(0.5), -INFINITY};
+  float row[CASE_SYMBOLS] = {-INFINITY, (float)log(0.6), -INFINITY, (float)log(0.4), -INFINITY};
+  struct linnet_symbols *symbols = case_symbols(context);
+  struct linnet_lexicon *lexicon;
+  struct linnet_word_search_settings settings;
+  struct linnet_word_search *search;
+  struct linnet_word_hypothesis h;
+  REQUIRE(linnet_lexicon_load_memory(context, text, strlen(text), "text", NULL, symbols, &lexicon) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  linnet_word_search_settings_default(&settings);
+  settings.lookahead = lookahead;
+  REQUIRE(linnet_word_search_create(context, lexicon, CASE_SYMBOLS, &settings, &search) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_word_search_accept(search, row, 1) == LINNET_OK, "accept");
+  REQUIRE(linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK, "no hypothesis");
+  CHECK(!h.complete && h.num_words == 0 && fabs(h.acoustic) < 1e-6, "acoustic score %g", h.acoustic);
+  CHECK(fabs(h.score - log(0.6 * 0.01 + 0.4 * 0.5)) < 1e-6, "score %g", h.score);
+  linnet_word_search_destroy(search);
+  linnet_lexicon_destroy(lexicon);
+  linnet_symbols_destroy(symbols);
+}
+
+/* --- homophones --------------------------------------------------------------------------------------------------- */
+
+/* Each of many homophones can be followed: the model allows one of them alone before the next word. */
+static void test_many_homophones(struct linnet_context *context) {
+  enum { HOMOPHONES = 40 };
+  static char text[HOMOPHONES * 16];
+  static const int labels[] = {1, 2};
+  struct linnet_symbols *symbols = case_symbols(context);
+  float rows[16 * CASE_SYMBOLS];
+  const size_t frames = say(rows, labels, 2);
+  size_t at = 0;
+  for (int i = 0; i < HOMOPHONES; i++)
+    at += (size_t)snprintf(text + at, sizeof text - at, "W%d A\n", i);
+  snprintf(text + at, sizeof text - at, "NEXT B\n");
+  for (int i = 0; i < HOMOPHONES; i++) {
+    struct linnet_word_search_settings settings;
+    struct linnet_lexicon *lexicon;
+    struct linnet_hotwords *hotwords;
+    struct linnet_word_search *search;
+    struct linnet_word_hypothesis h;
+    char phrase[32];
+    snprintf(phrase, sizeof phrase, "W%d NEXT 5\n", i);
+    REQUIRE(linnet_lexicon_load_memory(context, text, strlen(text), "text", NULL, symbols, &lexicon) == LINNET_OK &&
+                linnet_hotwords_load_memory(context, phrase, strlen(phrase), "phrase", lexicon, &hotwords) == LINNET_OK,
+            "%s", linnet_context_error(context));
+    linnet_word_search_settings_default(&settings);
+    settings.hotwords = hotwords;
+    REQUIRE(linnet_word_search_create(context, lexicon, CASE_SYMBOLS, &settings, &search) == LINNET_OK, "%s",
+            linnet_context_error(context));
+    CHECK(linnet_word_search_accept(search, rows, frames) == LINNET_OK &&
+              linnet_word_search_finish(search) == LINNET_OK,
+          "accept");
+    REQUIRE(linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK, "no hypothesis");
+    CHECK(h.num_words == 2 && h.words[0].token == (unsigned)i + 1 && h.words[1].token == HOMOPHONES + 1,
+          "homophone %d: %zu words, the first is %u", i, h.num_words, h.num_words > 0 ? h.words[0].token : 0);
+    linnet_word_search_destroy(search);
+    linnet_hotwords_destroy(hotwords);
+    linnet_lexicon_destroy(lexicon);
+  }
+  linnet_symbols_destroy(symbols);
+}
+
 /* --- wrong arguments ---------------------------------------------------------------------------------------------- */
 
 static void refuse(struct linnet_context *context, const struct scene *scene, int symbols,
@@ -448,6 +515,8 @@ int main(void) {
   test_stream_refusals(context);
   test_partial(context, -2, "X Z", false);
   test_partial(context, -3, "", true);
+  test_lookaheads_of_incomplete_words(context);
+  test_many_homophones(context);
   test_arguments(context);
   linnet_context_destroy(context);
   test_warm();
