@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 struct speaker {
-  pthread_mutex_t mutex; /* protects what follows until `done` */
+  size_t first, utterances; /* a range of the array of utterances */
+  pthread_mutex_t mutex;    /* protects what follows until `done` */
   bool done;
   struct linnet_cmvn *cmvn; /* NULL: none */
 };
@@ -15,22 +16,44 @@ struct speakers {
   const struct linnet_data_folder *folder;
   struct linnet_feature_config config;
   struct linnet_audio_settings audio;
+  size_t *utterances; /* of the first speaker, then of the second ..., each in the order of the folder */
   size_t count;
   struct speaker speakers[]; /* (count) */
 };
+
+/* Sorts the utterances by speaker. */
+static void sort_utterances(struct speakers *s) {
+  const size_t utterances = linnet_data_folder_num_utterances(s->folder);
+  for (size_t i = 0; i < utterances; i++)
+    s->speakers[linnet_data_folder_speaker(s->folder, i)].utterances++;
+  for (size_t i = 1; i < s->count; i++)
+    s->speakers[i].first = s->speakers[i - 1].first + s->speakers[i - 1].utterances;
+  for (size_t i = 0; i < s->count; i++)
+    s->speakers[i].utterances = 0;
+  for (size_t i = 0; i < utterances; i++) {
+    struct speaker *speaker = &s->speakers[linnet_data_folder_speaker(s->folder, i)];
+    s->utterances[speaker->first + speaker->utterances++] = i;
+  }
+}
 
 struct speakers *speakers_open(const struct linnet_data_folder *folder, const struct linnet_feature_config *config,
                                const struct linnet_audio_settings *audio) {
   size_t count = linnet_data_folder_num_speakers(folder);
   struct speakers *s = calloc(1, sizeof *s + count * sizeof s->speakers[0]);
-  if (!s)
+  size_t *utterances = calloc(linnet_data_folder_num_utterances(folder) + 1, sizeof *utterances);
+  if (!s || !utterances) {
+    free(s);
+    free(utterances);
     return NULL;
+  }
   s->folder = folder;
+  s->utterances = utterances;
   s->config = *config;
   s->audio = *audio;
   s->count = count;
   for (size_t i = 0; i < count; i++)
     pthread_mutex_init(&s->speakers[i].mutex, NULL);
+  sort_utterances(s);
   return s;
 }
 
@@ -39,6 +62,8 @@ void speakers_close(struct speakers *s) {
     pthread_mutex_destroy(&s->speakers[i].mutex);
     free(s->speakers[i].cmvn);
   }
+  if (s)
+    free(s->utterances);
   free(s);
 }
 
@@ -89,35 +114,25 @@ static enum linnet_status add_audio(const struct speakers *s, struct linnet_cont
 
 /* --- a speaker ---------------------------------------------------------------------------------------------------- */
 
-static size_t count_utterances(const struct speakers *s, size_t speaker) {
-  size_t count = 0;
-  for (size_t i = 0; i < linnet_data_folder_num_utterances(s->folder); i++)
-    count += linnet_data_folder_speaker(s->folder, i) == speaker;
-  return count;
-}
-
 /* Stops only where the recognition of all utterances would: when memory ends, or at an interrupt. */
-static enum linnet_status add_all(const struct speakers *s, struct linnet_context *context, size_t speaker,
-                                  struct linnet_cmvn *cmvn) {
-  enum linnet_status status = LINNET_OK;
-  for (size_t i = 0; i < linnet_data_folder_num_utterances(s->folder); i++) {
-    if (linnet_data_folder_speaker(s->folder, i) != speaker)
-      continue;
-    bool audio = linnet_data_folder_path(s->folder, i) || !linnet_data_folder_has_features(s->folder);
-    status = (audio ? add_audio : add_features)(s, context, i, cmvn);
+static enum linnet_status add_all(const struct speakers *s, struct linnet_context *context,
+                                  const struct speaker *speaker, struct linnet_cmvn *cmvn) {
+  for (size_t i = 0; i < speaker->utterances; i++) {
+    const size_t utterance = s->utterances[speaker->first + i];
+    bool audio = linnet_data_folder_path(s->folder, utterance) || !linnet_data_folder_has_features(s->folder);
+    enum linnet_status status = (audio ? add_audio : add_features)(s, context, utterance, cmvn);
     if (status == LINNET_ERROR_MEMORY || status == LINNET_ERROR_CANCELLED)
       return status;
   }
   return LINNET_OK;
 }
 
-static enum linnet_status compute(const struct speakers *s, struct linnet_context *context, size_t index,
-                                  struct speaker *speaker) {
-  struct linnet_cmvn *cmvn = count_utterances(s, index) > 1 ? calloc(1, sizeof *cmvn) : NULL;
+static enum linnet_status compute(const struct speakers *s, struct linnet_context *context, struct speaker *speaker) {
+  struct linnet_cmvn *cmvn = speaker->utterances > 1 ? calloc(1, sizeof *cmvn) : NULL;
   enum linnet_status status = LINNET_OK;
   if (cmvn) {
     linnet_cmvn_reset(cmvn, s->config.fbank.num_mel);
-    status = add_all(s, context, index, cmvn);
+    status = add_all(s, context, speaker, cmvn);
   }
   if (cmvn && (status != LINNET_OK || !(cmvn->count > 0))) {
     free(cmvn);
@@ -132,7 +147,7 @@ enum linnet_status speakers_find(struct speakers *s, struct linnet_context *cont
                                  const struct linnet_cmvn **cmvn) {
   struct speaker *speaker = &s->speakers[index];
   pthread_mutex_lock(&speaker->mutex);
-  enum linnet_status status = speaker->done ? LINNET_OK : compute(s, context, index, speaker);
+  enum linnet_status status = speaker->done ? LINNET_OK : compute(s, context, speaker);
   *cmvn = speaker->cmvn;
   pthread_mutex_unlock(&speaker->mutex);
   return status;
