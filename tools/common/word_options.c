@@ -132,7 +132,20 @@ bool word_options_fit_unknown(float unknown_penalty) {
   return !useless;
 }
 
+static size_t count_silences(void) {
+  size_t count = 0;
+  for (const char *at = options.silence; at && *at; at += strcspn(at, ",")) {
+    at += strspn(at, ",");
+    count += *at != '\0';
+  }
+  return count;
+}
+
 bool word_options_check(bool recognizer) {
+  if (count_silences() > MAX_SILENCES) {
+    tool_usage("--silence: names %zu symbols; at most %d can stand between words", count_silences(), MAX_SILENCES);
+    return false;
+  }
   if (!recognizer && !word_options_fit(options.words))
     return false;
   if (!recognizer &&
@@ -164,7 +177,7 @@ bool word_options_check(bool recognizer) {
   return true;
 }
 
-/* "SIL,SPN": changes the option's text. */
+/* "SIL,SPN": changes the option's text. word_options_check has counted the names. */
 static void read_silences(struct linnet_search_settings *settings) {
   static const char *names[MAX_SILENCES];
   settings->silences = names;
