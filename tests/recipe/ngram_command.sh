@@ -77,6 +77,11 @@ check 0 'perplexity without unknown words 2.371374' "$linnet" ngram --model uni.
 "$linnet" ngram --model whole.arpa --perplexity "$text" > one
 "$linnet" ngram --model whole.bin --perplexity - < "$text" > two
 same one two
+sed 's/=4/=3/; /<\/s>/d' uni.arpa > endless.arpa # without </s>, the ends of sentences are no tokens
+check 0 'perplexity 3.162278' "$linnet" ngram --model endless.arpa --perplexity <(echo a a x)
+check 0 'perplexity without unknown words 1.778279' "$linnet" ngram --model endless.arpa --perplexity few
+check 0 'unknown words 1' "$linnet" ngram --model endless.arpa --perplexity <(echo x)
+! grep -q 'without unknown\|nan' out || fail "of no words: $(cat out)"
 check 1 'no sentences' "$linnet" ngram --model uni.arpa --perplexity /dev/null
 
 # A mixture: P(a) is 0.75 * 10^-0.25 + 0.25 * 10^-0.1, and only the other model has b.

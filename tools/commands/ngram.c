@@ -187,6 +187,7 @@ static struct linnet_ngram *estimate(struct linnet_context *context) {
 
 struct sums {
   size_t sentences, words, unknown; /* words without </s> */
+  size_t ends;                      /* </s>, none if the model has none */
   double all, known;                /* log10 probabilities of words and </s>; without unknown words */
 };
 
@@ -204,15 +205,22 @@ static void add_sentence(const struct linnet_ngram *ngram, const struct text *te
   sums->all += end;
   sums->known += end;
   sums->words += text->count;
+  sums->ends += linnet_ngram_find(ngram, "</s>") != LINNET_NOT_FOUND;
   sums->sentences++;
 }
 
+/* There is no perplexity of no words. */
+static void print_perplexity(const char *name, double log_probability, size_t tokens) {
+  if (tokens > 0)
+    printf("%s %.6f\n", name, pow(10, -log_probability / (double)tokens));
+}
+
 static void print_sums(const struct sums *sums) {
-  double tokens = (double)(sums->words + sums->sentences);
+  const size_t tokens = sums->words + sums->ends;
   printf("sentences %zu\nwords %zu\nunknown words %zu\n", sums->sentences, sums->words, sums->unknown);
   printf("log10 probability %.6f\n", sums->all);
-  printf("perplexity %.6f\n", pow(10, -sums->all / tokens));
-  printf("perplexity without unknown words %.6f\n", pow(10, -sums->known / (tokens - (double)sums->unknown)));
+  print_perplexity("perplexity", sums->all, tokens);
+  print_perplexity("perplexity without unknown words", sums->known, tokens - sums->unknown);
 }
 
 static bool report_perplexity(const struct linnet_ngram *ngram, const char *path) {
