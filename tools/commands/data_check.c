@@ -97,6 +97,12 @@ static void report_rest(const struct check *check) {
                    check->counts[list][fault] - check->settings->max_faults, remedies[fault]);
 }
 
+/* Prints the error; returns the 1 that it adds to the faults, so that no folder is good that was not checked. */
+static size_t out_of_memory(const struct check *check) {
+  tool_fail("%s: out of memory", check->lists->folder);
+  return 1;
+}
+
 /* What is no fault, but good to know. */
 static void print_notes(struct check *check) {
   const char *folder = check->lists->folder;
@@ -117,7 +123,7 @@ static void report_misplaced(struct check *check, enum data_list list, const str
   for (size_t i = 0; names && lines && i < count; i++)
     names[i] = by_speaker ? lines[i]->value : lines[i]->key;
   if (!lines || !names || !rivals || !data_find_misplaced(names, count, rivals))
-    check->total += (size_t)tool_fail("%s: out of memory", check->lists->folder);
+    check->total += out_of_memory(check);
   else
     for (size_t i = 0; i < count; i++) {
       const struct data_line *line = lines[i], *other = lines[rivals[i]];
@@ -440,6 +446,8 @@ static void check_audio(struct check *check) {
   double *seconds = check_recordings(check);
   struct data_file *segments = &check->lists->files[DATA_SEGMENTS], *wav = &check->lists->files[DATA_WAV];
   bool *used = calloc(wav->count + 1, sizeof *used);
+  if (!seconds || !used)
+    check->total += out_of_memory(check);
   for (size_t i = 0; seconds && i < segments->count; i++)
     if (!segments->lines[i].bad)
       check_segment(check, &segments->lines[i], seconds);

@@ -5,7 +5,7 @@
 
 static struct { int fix, no_audio, max_faults; } options = {.max_faults = 10};
 
-/* The number of speakers in good lines. */
+/* The number of lines without a fault. */
 static size_t count_good(const struct data_file *file) {
   size_t count = 0;
   for (size_t i = 0; i < file->count; i++)
