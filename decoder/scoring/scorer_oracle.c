@@ -7,6 +7,8 @@
 
 #include "decoder/scoring/scorer.h"
 
+enum { NAMED_BYTES = 128 /* of an id for a message */ };
+
 /* Scratch for all utterances. */
 struct oracle {
   struct linnet_scorer *scorer;
@@ -158,16 +160,21 @@ static enum linnet_status add_rest(const struct oracle *o) {
 /* --- lattices ----------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status score_lattices(struct oracle *o, struct linnet_lattice_reader *reader) {
+  char first[NAMED_BYTES] = ""; /* the first lattice without a reference */
+  size_t extra = 0, count = 0;
   enum linnet_status status;
   const char *id;
-  while ((status = linnet_lattice_reader_next(reader, &id, o->lattice)) == LINNET_OK) {
+  for (; (status = linnet_lattice_reader_next(reader, &id, o->lattice)) == LINNET_OK; count++) {
     size_t index = linnet_transcripts_find(o->reference, id);
-    if (index == LINNET_NOT_FOUND)
-      LINNET_TRY(linnet_scorer_judge_extra(o->scorer, 1, 1, id));
-    else
+    if (index != LINNET_NOT_FOUND)
       LINNET_TRY(score_lattice(o, index));
+    else if (extra++ == 0)
+      snprintf(first, sizeof first, "%s", id);
   }
-  return status == LINNET_END ? add_rest(o) : status;
+  if (status != LINNET_END)
+    return status;
+  LINNET_TRY(linnet_scorer_judge_extra(o->scorer, extra, count, first));
+  return add_rest(o);
 }
 
 enum linnet_status linnet_scorer_add_lattices(struct linnet_scorer *scorer, const struct linnet_transcripts *reference,

@@ -72,6 +72,10 @@ check 1 "utterance 'u1': the lattice has a cycle" score --oracle lattice --symbo
 check 1 'holds symbol 9, but there are 4' score --oracle lattice --symbols symbols ref symbol
 check 1 "the first is 'u7'" score --oracle lattice --symbols symbols ref extra
 check 0 '2 not present in hyp' score --allow-extra --oracle lattice --symbols symbols ref extra
+printf 'u7 \n0\t1\t1\n1\n\nu8 \n0\t1\t1\n1\n\nu1 \n0\t1\t1\n1\n\n' > extra
+check 1 "2 of 3 hypotheses have no reference, the first is 'u7'" score --oracle lattice --symbols symbols ref extra
+check 0 "2 hypotheses without a reference are ignored, the first is 'u7'" score --allow-extra --oracle lattice \
+  --symbols symbols ref extra
 check 1 "the first is 'u1': those of an utterance ID have the names ID-1, ID-2" score --oracle nbest ref hyp
 check 2 '--oracle best: must be lattice or nbest' score --oracle best ref lat
 check 2 'needs --oracle lattice' score --symbols symbols ref lat
