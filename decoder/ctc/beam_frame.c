@@ -191,7 +191,8 @@ static void make_entry(const struct frame *f, const struct linnet_candidate *c, 
   bool repeats = parent->symbol == c->symbol;
   next->blank[to] = 0;
   next->symbol[to] = probability * (now->blank[c->parent] + (repeats ? 0.0 : now->symbol[c->parent]));
-  next->weight[to] = now->weight[c->parent] * linnet_fusion_factor(&beam->fusion, parent->slot, c->symbol);
+  next->weight[to] = fmax(now->weight[c->parent] * linnet_fusion_factor(&beam->fusion, parent->slot, c->symbol),
+                          LINNET_NOTHING); /* a candidate of low weight and high probability must not vanish */
   uint32_t slot = linnet_fusion_extend(&beam->fusion, parent->slot, c->symbol, &language);
   next->entries[to] = (struct linnet_beam_entry){.node = linnet_trie_child(&beam->trie, parent->node, c->symbol),
                                                  .symbol = c->symbol,

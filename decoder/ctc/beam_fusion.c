@@ -6,6 +6,10 @@
 
 enum { MAX_STATE_BYTES = 64, STATE_ALIGNMENT = 16, MAX_FACTORS = 1 << 28 };
 
+/* Minimum of the factor of a symbol, as a logarithm: weights and probabilities need the rest of the range of a double.
+ */
+static const double min_log_factor = -600;
+
 enum linnet_status linnet_model_read(struct linnet_context *context, const struct linnet_language_model *given,
                                      struct linnet_language_model *model) {
   *model = (struct linnet_language_model){.size = sizeof *model};
@@ -83,6 +87,11 @@ uint32_t linnet_fusion_start(struct linnet_fusion *fusion) {
   return slot;
 }
 
+/* Only what is impossible has the factor 0. */
+static double factor_of(double score) {
+  return score > -(double)INFINITY ? exp(fmax(score, min_log_factor)) : 0.0;
+}
+
 double linnet_fusion_factor(struct linnet_fusion *f, uint32_t slot, uint32_t symbol) {
   if (!f->model)
     return f->max_factor;
@@ -90,7 +99,7 @@ double linnet_fusion_factor(struct linnet_fusion *f, uint32_t slot, uint32_t sym
   if (*factor < 0) {
     unsigned char next[MAX_STATE_BYTES] __attribute__((aligned(STATE_ALIGNMENT)));
     double score = linnet_model_checked(f->model->score(f->model->user, state_of(f, slot), f->tokens[symbol], next));
-    *factor = exp(linnet_fusion_score(f, score, 1));
+    *factor = factor_of(linnet_fusion_score(f, score, 1));
   }
   return *factor;
 }

@@ -106,11 +106,13 @@ static inline double linnet_row_posterior(const struct linnet_row *row, uint32_t
   return value < 1 ? value : 1;
 }
 
-/* The power of two that brings x near 1. */
+/* The power of two that brings x near 1; of a denormal x, the highest power of two. */
 static inline double linnet_row_scale(double x, int *exponent) {
+  static const int lowest = -1023;
   *exponent = 0;
   if (x > 0)
     frexp(x, exponent);
+  *exponent = *exponent > lowest ? *exponent : lowest;
   return ldexp(1, -*exponent);
 }
 

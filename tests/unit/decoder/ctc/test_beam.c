@@ -255,6 +255,35 @@ static void test_dead_end(struct linnet_context *context) {
   linnet_beam_destroy(beam);
 }
 
+/* Probabilities of the model below the range of a double are not impossible, also many in a row. */
+static void test_improbable(struct linnet_context *context) {
+  enum { COUNT = 8, WIDTH = 3 };
+  struct bigram bigram;
+  for (size_t i = 0; i < BIGRAM_SYMBOLS * BIGRAM_SYMBOLS; i++)
+    bigram.score[i / BIGRAM_SYMBOLS][i % BIGRAM_SYMBOLS] = -1000;
+  struct linnet_language_model model = bigram_model(&bigram);
+  struct linnet_beam_settings settings;
+  struct linnet_beam *beam;
+  float rows[COUNT][WIDTH];
+  int labels[COUNT];
+  for (size_t t = 0; t < COUNT; t++)
+    for (int v = 0; v < WIDTH; v++) {
+      labels[t] = 1 + (int)(t % 2);
+      rows[t][v] = v == labels[t] ? 0 : -INFINITY;
+    }
+  linnet_beam_settings_default(&settings);
+  use_bigram(&settings, &model);
+  settings.insertion_bonus = 0;
+  settings.model_weight = 1;
+  REQUIRE(linnet_beam_create(context, WIDTH, &settings, &beam) == LINNET_OK, "create");
+  CHECK(linnet_beam_accept(beam, rows[0], COUNT) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK, "accept");
+  struct linnet_hypothesis h = hypothesis(beam, 0);
+  CHECK(same_labels(&h, labels, COUNT) && beam_error(h.acoustic, 0) < 1e-9 && h.language == -1000 * (COUNT + 1) &&
+            beam_error(h.score, h.language) < 1e-9,
+        "%zu symbols, score %g, acoustic score %g", h.num_segments, h.score, h.acoustic);
+  linnet_beam_destroy(beam);
+}
+
 static void test_arguments(struct linnet_context *context) {
   struct linnet_beam *beam;
   struct linnet_beam_settings good, bad;
@@ -387,6 +416,7 @@ int main(void) {
   test_not_finite(context);
   test_garbage(context);
   test_dead_end(context);
+  test_improbable(context);
   test_arguments(context);
   linnet_context_destroy(context);
   test_warm();
