@@ -2,6 +2,7 @@
 #include "frontend/kaldi/kaldi_value.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -331,6 +332,13 @@ enum linnet_status linnet_kaldi_read_size(struct linnet_kaldi_input *input, size
   return LINNET_OK;
 }
 
+/* Numbers out of the range of a float become infinite. */
+static float as_float(double value) {
+  if (fabs(value) > FLT_MAX)
+    return value < 0 ? -INFINITY : INFINITY;
+  return (float)value;
+}
+
 enum linnet_status linnet_kaldi_read_matrix(struct linnet_kaldi_input *input, struct linnet_matrix *matrix) {
   struct header header = {0};
   LINNET_TRY(read_any(input, &header));
@@ -343,7 +351,7 @@ enum linnet_status linnet_kaldi_read_matrix(struct linnet_kaldi_input *input, st
       matrix->values[i] = linnet_load_float(input->raw + 4 * i);
   else if (header.form == LINNET_KALDI_DOUBLE)
     for (size_t i = 0; i < n; i++)
-      matrix->values[i] = (float)linnet_load_double(input->raw + 8 * i);
+      matrix->values[i] = as_float(linnet_load_double(input->raw + 8 * i));
   else
     linnet_kaldi_unpack(header.form, header.range, header.rows, header.cols, input->raw, matrix->values);
   return LINNET_OK;

@@ -10,6 +10,8 @@
 
 #include "base/file.h"
 
+enum { MAX_NAME = 65535 /* bytes of a file's name, and of its folder's */ };
+
 static bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
@@ -165,8 +167,10 @@ enum linnet_status linnet_relative_path(struct linnet_context *context, const ch
                                         size_t length, char **result) {
   const char *slash = strrchr(list, '/');
   size_t folder = slash ? (size_t)(slash - list) + 1 : 0, capacity = folder + length + sizeof "../../";
-  char *found = length < 65536 && folder < 65536 ? linnet_alloc(context, capacity, 1) : NULL;
-  *result = found;
+  *result = NULL;
+  if (length > MAX_NAME || folder > MAX_NAME)
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%.100s: a file name has more than %d bytes", list, MAX_NAME);
+  char *found = *result = linnet_alloc(context, capacity, 1);
   if (!found)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for the name %.60s", list, path);
   if (path[0] == '/')

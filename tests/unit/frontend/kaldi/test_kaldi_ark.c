@@ -419,6 +419,9 @@ static void test_bad_scps(void) {
   expect_scp("a\n", LINNET_ERROR_FORMAT, "bad.scp:1: a is not followed by a file");
   expect_scp("\n\nb gunzip -c x.gz |\n", LINNET_ERROR_UNSUPPORTED, "bad.scp:3: b is a command");
   expect_scp("a x.ark:5[0:3]\n", LINNET_ERROR_UNSUPPORTED, "range of rows");
+  static char name[70000] = "a ";
+  memset(name + 2, 'x', 65536);
+  expect_scp(name, LINNET_ERROR_LIMIT, "bad.scp: a file name has more than 65535 bytes");
 }
 
 /* --- Hostile files ------------------------------------------------------------------------------------------------ */
@@ -548,6 +551,22 @@ static void test_texts(void) {
   expect_text(long_key + 1989 - LINNET_KALDI_MAX_KEY, LINNET_ERROR_FORMAT);
 }
 
+/* Doubles out of the range of a float become infinite. */
+static void test_large_numbers(void) {
+  static const char text[] = "a [ 1e300 -1e300 3e38 -3e38 1e-300 ]";
+  static const float wanted[] = {INFINITY, -INFINITY, 3e38f, -3e38f, 0};
+  struct linnet_ark *ark = NULL;
+  struct linnet_matrix matrix = {0};
+  const char *key;
+  REQUIRE(linnet_ark_open_memory(context, text, sizeof text - 1, "text", &ark) == LINNET_OK &&
+              linnet_ark_next(ark, &key, &matrix) == LINNET_OK && matrix.cols == sizeof wanted / sizeof *wanted,
+          "%s", linnet_context_error(context));
+  for (size_t i = 0; i < matrix.cols; i++)
+    CHECK(matrix.values[i] == wanted[i], "number %zu is %g", i, (double)matrix.values[i]);
+  linnet_matrix_release(context, &matrix);
+  linnet_ark_destroy(ark);
+}
+
 /* --- Failing allocations ------------------------------------------------------------------------------------------ */
 
 /* Where the script file cannot be written, the archive does not appear. */
@@ -619,6 +638,7 @@ int main(void) {
   check_cuts_and_changes(golden_text, 2);
   test_claims();
   test_texts();
+  test_large_numbers();
   test_full_disk();
   torture("reading an archive", torture_read);
   torture("writing an archive", torture_write);
