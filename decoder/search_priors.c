@@ -1,7 +1,7 @@
 /* Files of label priors, and the priors of a search. */
 #include "decoder/search_parts.h"
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 #include "decoder/base/characters.h"
@@ -20,8 +20,7 @@ static enum linnet_status read_line(struct linnet_text *text, const char *symbol
     return linnet_fail(text->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: '%.100s' where the symbol '%.100s' is expected: are these priors of another model? %s",
                        text->name, text->line, name, symbol, REMEDY);
-  if (!number || !linnet_parse_number(number, &value) || !isfinite((float)value) || value < 0 ||
-      linnet_text_token(text))
+  if (!number || !linnet_parse_number(number, &value) || !(value >= 0 && value <= FLT_MAX) || linnet_text_token(text))
     return linnet_fail(text->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: not 'SYMBOL PROBABILITY' with a number that is not negative: %s", text->name,
                        text->line, REMEDY);

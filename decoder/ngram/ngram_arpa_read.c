@@ -16,6 +16,7 @@
  */
 #include "decoder/ngram/ngram_model.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -135,7 +136,8 @@ static enum linnet_status read_value(struct arpa *a, const char *text, const cha
   if (number > maximum)
     return FAIL(a, LINNET_ERROR_FORMAT, "%s %.40s is above %g: logarithms to base 10 are expected", what, text,
                 maximum);
-  *value = (float)(number * LN10);
+  number *= LN10;
+  *value = number < -FLT_MAX ? -INFINITY : (float)number;
   return LINNET_OK;
 }
 
