@@ -6,23 +6,36 @@
 #include "base/c_locale.h"
 #include "decoder/base/text_file.h"
 
-enum { MAX_BYTES = 1 << 20, VALUE_BYTES = 256 };
+enum { MAX_BYTES = 1 << 20, VALUE_BYTES = 256, KEY_BYTES = 256 };
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-static bool same_key(const char *a, const char *b, bool fold) {
-  for (; *a && *b; a++, b++)
-    if (fold ? linnet_lower(*a) != linnet_lower(*b) : *a != *b)
-      return false;
-  return *a == *b;
+/* A key in small letters. */
+struct folded_key {
+  char text[KEY_BYTES];
+  size_t length;
+};
+
+/* False for a text that is too long for a key. */
+static bool fold_key(const char *key, struct folded_key *folded) {
+  size_t length = 0;
+  for (; key[length] && length < sizeof folded->text - 1; length++)
+    folded->text[length] = linnet_lower(key[length]);
+  folded->text[length] = '\0';
+  folded->length = length;
+  return !key[length];
 }
 
 const struct linnet_text_entry *linnet_text_table_find(const struct linnet_text_table *table, const char *key,
                                                        bool fold) {
-  for (size_t i = 0; table && i < table->count; i++)
-    if (same_key(table->entries[i].key, key, fold))
-      return &table->entries[i];
-  return NULL;
+  struct folded_key folded;
+  if (!table || !fold_key(key, &folded))
+    return NULL;
+  const size_t index = linnet_names_find(&table->folded, folded.text, folded.length);
+  size_t at = index == LINNET_NOT_FOUND ? LINNET_NOT_FOUND : table->first[index];
+  while (at != LINNET_NOT_FOUND && !fold && strcmp(table->entries[at].key, key) != 0)
+    at = table->entries[at].next;
+  return at == LINNET_NOT_FOUND ? NULL : &table->entries[at];
 }
 
 const struct linnet_text_entry *linnet_text_table_prefix(const struct linnet_text_table *table, const char *text) {
@@ -118,14 +131,35 @@ static enum linnet_status open_table(struct reader *r, const char *name, struct 
       return out_of_memory(r);
     n->tables = grown;
     index = n->table_count++;
-    n->tables[index] = (struct linnet_text_table){.name = name};
+    n->tables[index] = (struct linnet_text_table){.name = name, .folded = {.context = n->context}};
   }
   *table = &n->tables[index];
   return LINNET_OK;
 }
 
+/* Makes the next entry, with this key, the last of those that differ in case alone. */
+static bool link_entry(struct linnet_text_table *table, const struct folded_key *key) {
+  size_t index;
+  bool fresh;
+  if (linnet_names_add(&table->folded, key->text, key->length, &index, &fresh) != LINNET_OK)
+    return false;
+  size_t *first = linnet_grow(table->folded.context, table->first, &table->first_capacity, index + 1, sizeof *first);
+  if (!first)
+    return false;
+  table->first = first;
+  size_t *last = &first[index];
+  while (!fresh && *last != LINNET_NOT_FOUND)
+    last = &table->entries[*last].next;
+  *last = table->count;
+  return true;
+}
+
 static enum linnet_status add_entry(struct reader *r, const char *name, const char *key, const char *value) {
   struct linnet_text_table *table = NULL;
+  struct folded_key folded;
+  if (!fold_key(key, &folded))
+    return linnet_fail(r->n->context, LINNET_ERROR_LIMIT, "%s:%zu: a key has more than %d bytes", r->text.name,
+                       r->text.line, KEY_BYTES - 1);
   LINNET_TRY(open_table(r, name, &table));
   if (linnet_text_table_find(table, key, false))
     return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s:%zu: '%.100s' appears twice in table '%.100s'",
@@ -134,7 +168,9 @@ static enum linnet_status add_entry(struct reader *r, const char *name, const ch
   if (!grown)
     return out_of_memory(r);
   table->entries = grown;
-  table->entries[table->count++] = (struct linnet_text_entry){key, value};
+  if (!link_entry(table, &folded))
+    return out_of_memory(r);
+  table->entries[table->count++] = (struct linnet_text_entry){key, value, LINNET_NOT_FOUND};
   return LINNET_OK;
 }
 
@@ -387,8 +423,11 @@ static enum linnet_status resolve(const struct reader *r) {
 void linnet_text_normalizer_destroy(struct linnet_text_normalizer *n) {
   if (!n)
     return;
-  for (size_t i = 0; i < n->table_count; i++)
+  for (size_t i = 0; i < n->table_count; i++) {
+    linnet_names_clear(&n->tables[i].folded);
+    linnet_free(n->context, n->tables[i].first);
     linnet_free(n->context, n->tables[i].entries);
+  }
   for (size_t i = 0; i < n->set_count; i++)
     linnet_free(n->context, n->sets[i].bases);
   linnet_free(n->context, n->tables);

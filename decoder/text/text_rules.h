@@ -13,12 +13,16 @@
 /* A key and its value: columns with '|' between them; "" if it has no value. */
 struct linnet_text_entry {
   const char *key, *value;
+  size_t next; /* the next entry whose key differs in the case of ASCII letters alone, or LINNET_NOT_FOUND */
 };
 
 struct linnet_text_table {
   const char *name;
   struct linnet_text_entry *entries;
   size_t count, capacity;
+  struct linnet_names folded; /* the keys in small letters */
+  size_t *first;              /* (folded.count): the first entry of each of these */
+  size_t first_capacity;
 };
 
 /* The entry of a key, in any case of ASCII letters if `fold`; and the longest key that `text` begins with. NULL: there

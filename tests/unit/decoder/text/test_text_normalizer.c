@@ -326,6 +326,25 @@ static void test_refused(struct linnet_context *context) {
   }
 }
 
+/* Keys of tables: looked up as they are, or in any case; the first of those that differ in case counts. */
+static void test_keys(struct linnet_context *context) {
+  static const char rules[] = "table abbreviation ab first\ntable abbreviation AB second\ntable abbreviation aB third\n"
+                              "table t K kay\ntable t k small\nrule {t}! = {1.1}\n";
+  static const struct spoken_case said[] = {
+      {"Ab", "first", NULL}, {"AB", "first", NULL}, {"K!", "?kay", NULL}, {"k!", "?small", NULL}};
+  char long_key[300];
+  struct linnet_text_normalizer *n = NULL;
+  REQUIRE(linnet_text_normalizer_load_memory(context, rules, strlen(rules), "R", &n) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+    check_case(n, context, &said[i]);
+  linnet_text_normalizer_destroy(n);
+  snprintf(long_key, sizeof long_key, "table t %0256d x\n", 1);
+  CHECK(linnet_text_normalizer_load_memory(context, long_key, strlen(long_key), "R", &n) == LINNET_ERROR_LIMIT &&
+            strstr(linnet_context_error(context), "R:1: a key has more than 255 bytes"),
+        "%s", linnet_context_error(context));
+}
+
 /* Rules that would never end, or give too many words, give no spoken form. */
 static void test_endless(struct linnet_context *context) {
   static const char rules[] = "number a 0 > > > >\nnumber a 5/10 > > > >\nnumber b 0 word >\nrule {n} = {1:a}\n"
@@ -359,6 +378,7 @@ int main(void) {
   test_no_rules(context);
   test_limits(context);
   test_refused(context);
+  test_keys(context);
   test_endless(context);
   torture("rules", load_and_say);
   linnet_context_destroy(context);
