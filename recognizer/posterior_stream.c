@@ -394,7 +394,7 @@ static int receive(void *user, const float *log_posteriors, size_t first, size_t
 }
 
 static size_t frames_of(const struct linnet_stream *s, double seconds) {
-  return (size_t)(seconds * 1000 / s->normalizer.config.fbank.frame_shift);
+  return (size_t)llround(seconds * 1000 / s->normalizer.config.fbank.frame_shift);
 }
 
 static enum linnet_status run_networks(struct linnet_stream *s) {

@@ -483,8 +483,8 @@ static enum linnet_status create_endpoint(struct linnet_recognizer_stream *s) {
   return r->endpoints.settings.restart ? linnet_stream_allow_restarts(s->audio) : LINNET_OK;
 }
 
-/* At least one row; an interval beyond all rows means that there are no partial results. */
-/* A model that needs the whole utterance has no partial results: its rows come at the end, all at once. */
+/* The rows between partial results, at least one. There are none if the interval is longer than any audio, or if the
+ * model needs the whole utterance, whose rows all come at the end. */
 static void set_partial_rows(struct linnet_recognizer_stream *s) {
   const double interval = linnet_recognizer_is_incremental(s->recognizer) ? s->recognizer->partial_interval : INFINITY;
   const double rows = interval / linnet_model_frame_seconds(s->recognizer->model);

@@ -85,10 +85,12 @@ static void mark_selected(struct linnet_silence *s, const struct utterance *u, c
     mark(s, limit.first, rule->keep > 0 ? speech.first : limit.last);
     mark(s, speech.last, limit.last);
   }
+  size_t marked = 0; /* what is selected before this frame has been marked */
   for (size_t t = speech.first; rule->keep > 0 && t <= speech.last; t++)
     if (has_speech(u, t)) {
       struct frames selected = widen((struct frames){t, t}, rule->keep / 2, limit);
-      mark(s, selected.first, selected.last);
+      mark(s, linnet_max_size(selected.first, marked), selected.last);
+      marked = selected.last + 1;
     }
 }
 
