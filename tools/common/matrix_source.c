@@ -68,6 +68,7 @@ static enum linnet_status open_command(struct matrix_source *s, const char *name
 static enum linnet_status open_input(struct matrix_source *s) {
   const char *input = s->inputs[s->input], *name = after_kind(input, "scp");
   s->taken = 0;
+  s->frame_shift = -1;
   if (name)
     return report(s, linnet_scp_open(s->context, name, &s->scp));
   name = after_kind(input, "ark");
@@ -119,10 +120,14 @@ enum linnet_status matrix_source_next(struct matrix_source *s, const char **key,
   return LINNET_END;
 }
 
-enum linnet_status matrix_source_frame_shift(const struct matrix_source *s, double *seconds) {
+/* Entries of a script file may lie in different archives, each of which is opened for its matrix anyway. */
+enum linnet_status matrix_source_frame_shift(struct matrix_source *s, double *seconds) {
   *seconds = 0;
   if (s->pipe)
     return LINNET_OK;
-  return s->ark ? linnet_ark_frame_shift(s->ark, seconds)
-                : linnet_scp_frame_shift(s->scp, s->context, s->taken - 1, seconds);
+  if (s->scp)
+    return linnet_scp_frame_shift(s->scp, s->context, s->taken - 1, seconds);
+  enum linnet_status status = s->frame_shift < 0 ? linnet_ark_frame_shift(s->ark, &s->frame_shift) : LINNET_OK;
+  *seconds = s->frame_shift;
+  return status;
 }

@@ -17,8 +17,9 @@ struct matrix_source {
   size_t input;           /* the current one */
   struct linnet_ark *ark; /* at most one is not NULL: the open input */
   struct linnet_scp *scp;
-  FILE *pipe;   /* of its command; NULL: none */
-  size_t taken; /* matrices of it */
+  FILE *pipe;         /* of its command; NULL: none */
+  size_t taken;       /* matrices of it */
+  double frame_shift; /* of the open archive, in seconds, if it has been asked for; negative: it has not */
 };
 
 /* The file that an input names, and whether it is a script file; a command and another name are returned as they are.
@@ -29,8 +30,8 @@ const char *matrix_source_file(const char *input, bool *script);
  * of other failures, and a warning for inputs without a matrix. One thread at a time. */
 enum linnet_status matrix_source_next(struct matrix_source *source, const char **key, struct linnet_matrix *matrix);
 
-/* The frame shift of the last matrix in seconds, from the file beside its archive; 0: unknown. */
-enum linnet_status matrix_source_frame_shift(const struct matrix_source *source, double *seconds);
+/* The frame shift of the last matrix in seconds, from the file beside its archive; 0: unknown. One thread at a time. */
+enum linnet_status matrix_source_frame_shift(struct matrix_source *source, double *seconds);
 
 void matrix_source_close(struct matrix_source *source);
 
