@@ -2,13 +2,9 @@
 #include <math.h>
 
 #include "decoder/align/alignment.h"
+#include "decoder/base/log_add.h"
 
 /* --- goodness of pronunciation ------------------------------------------------------------------------------------ */
-
-static double log_add(double a, double b) {
-  double high = a > b ? a : b, low = a > b ? b : a;
-  return low == -INFINITY ? high : high + log1p(exp(low - high));
-}
 
 static double log_posterior(const struct linnet_gop_window *w, size_t t, int symbol) {
   float x = w->log_posteriors[t * w->symbols + (size_t)symbol];
@@ -23,11 +19,11 @@ static double log_probability(const struct linnet_gop_window *w, int symbol) {
   for (size_t t = 0; t < w->frames; t++) {
     double blank = log_posterior(w, t, 0), own = log_posterior(w, t, symbol);
     double entered = t == 0 && symbol == w->before ? -INFINITY : lead;
-    trail = blank + log_add(trail, within);
-    within = own + log_add(within, entered);
+    trail = blank + linnet_log_add(trail, within);
+    within = own + linnet_log_add(within, entered);
     lead += blank;
   }
-  return symbol == w->after ? trail : log_add(within, trail);
+  return symbol == w->after ? trail : linnet_log_add(within, trail);
 }
 
 static double log_silence(const struct linnet_gop_window *w) {
@@ -42,7 +38,7 @@ double linnet_gop(const struct linnet_gop_window *w) {
   for (int q = 1; (size_t)q < w->symbols; q++) {
     double p = log_probability(w, q);
     own = q == w->symbol ? p : own;
-    total = log_add(total, p);
+    total = linnet_log_add(total, p);
   }
   return own == -INFINITY ? -INFINITY : fmin(own - total, 0);
 }

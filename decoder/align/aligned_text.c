@@ -102,28 +102,17 @@ static bool read_tokens(struct linnet_aligned_text *t, const char *text) {
   return t->buffer && t->tokens && t->phones && t->labels && t->variants;
 }
 
-/* The label of a phone, with or without its stress digit; less than 1 if it is none. */
-static int find_phone(const struct linnet_symbols *symbols, const char *phone) {
-  char plain[64];
-  size_t length = strlen(phone);
-  int label = (int)linnet_symbols_find(symbols, phone);
-  if (label > 0 || length < 2 || length > sizeof plain || phone[length - 1] < '0' || phone[length - 1] > '2')
-    return label;
-  memcpy(plain, phone, length - 1);
-  plain[length - 1] = '\0';
-  return (int)linnet_symbols_find(symbols, plain);
-}
-
 static enum linnet_status read_phones(struct linnet_aligned_text *t, const char *phones, const char *name) {
   if (!read_tokens(t, phones))
     return fail_memory(t, name);
   t->words = t->phones;
   t->num_words = t->num_tokens;
   for (size_t i = 0; i < t->num_tokens; i++) {
-    t->labels[i] = find_phone(t->aligner->vocabulary.symbols, t->tokens[i]);
-    if (t->labels[i] < 1)
+    t->labels[i] = linnet_symbols_find_phone(t->aligner->vocabulary.symbols, t->tokens[i]);
+    if (t->labels[i] == 0)
       return linnet_fail(t->context, LINNET_ERROR_FORMAT,
-                         "%s: '%s' is not a phone of the model; 'linnet info' lists them", name, t->tokens[i]);
+                         "%s: '%s' is not a phone of the model; 'linnet info --symbols' lists them", name,
+                         t->tokens[i]);
     t->variants[i] = (struct linnet_pronunciation){&t->labels[i], 1};
     t->phones[i] = (struct linnet_align_word){&t->variants[i], 1};
   }

@@ -1,34 +1,13 @@
 /* Guessed pronunciations as labels of symbols. */
-#include <string.h>
-
-#include "decoder/base/text_file.h"
 #include "decoder/g2p/g2p.h"
+#include "decoder/words/symbols.h"
 
 enum { MAX_LABELS = G2P_UNIT_PHONES * G2P_MAX_LETTERS };
-
-/* The label of a phone; 0 for the blank and for phones that are not among the symbols. */
-static int label_of(const struct linnet_symbols *symbols, const char *phone) {
-  size_t index = linnet_symbols_find(symbols, phone);
-  return index == LINNET_NOT_FOUND ? 0 : (int)index;
-}
-
-/* The label of a phone, with its stress digit or without; 0 if the symbols do not have it. */
-static int find_label(const struct linnet_symbols *symbols, const char *phone) {
-  char plain[16];
-  size_t length = linnet_strip_stress(phone, strlen(phone));
-  int label = label_of(symbols, phone);
-  if (label == 0 && phone[length] && length < sizeof plain) {
-    memcpy(plain, phone, length);
-    plain[length] = '\0';
-    label = label_of(symbols, plain);
-  }
-  return label;
-}
 
 static enum linnet_status find_labels(struct linnet_context *context, const struct linnet_symbols *symbols,
                                       const char *word, const char *const *phones, size_t count, int *labels) {
   for (size_t i = 0; i < count; i++) {
-    labels[i] = find_label(symbols, phones[i]);
+    labels[i] = linnet_symbols_find_phone(symbols, phones[i]);
     if (labels[i] == 0)
       return linnet_fail(context, LINNET_ERROR_FORMAT,
                          "the guess of '%.100s' has phone '%.20s', which is not among the symbols: use a model of "

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "decoder/base/log_add.h"
 #include "decoder/g2p/g2p.h"
 
 enum { MIN_BEAM = 24, POSITIONS = G2P_UNIT_LETTERS + 1 };
@@ -134,10 +135,6 @@ static enum linnet_status add_phone(struct search *s, uint32_t *node, unsigned p
 
 /* --- lists of hypotheses ----------------------------------------------------------------------------------------- */
 
-static double add_logs(double a, double b) {
-  return fmax(a, b) + log1p(exp(-fabs(a - b)));
-}
-
 static int by_kind(const void *left, const void *right) {
   const struct hypothesis *a = left, *b = right;
   if (a->phones != b->phones)
@@ -173,7 +170,7 @@ static void merge(struct list *list) {
     qsort(list->items, list->count, sizeof *list->items, by_kind);
   for (size_t i = 0; i < list->count; i++)
     if (count > 0 && by_kind(&list->items[count - 1], &list->items[i]) == 0)
-      list->items[count - 1].score = add_logs(list->items[count - 1].score, list->items[i].score);
+      list->items[count - 1].score = linnet_log_add(list->items[count - 1].score, list->items[i].score);
     else
       list->items[count++] = list->items[i];
   list->count = count;
@@ -312,7 +309,7 @@ static enum linnet_status fill(const struct search *s, struct linnet_g2p_result 
   }
   r->total = -INFINITY;
   for (size_t i = 0; i < list->count; i++)
-    r->total = i == 0 ? list->items[i].score : add_logs(r->total, list->items[i].score);
+    r->total = i == 0 ? list->items[i].score : linnet_log_add(r->total, list->items[i].score);
   return LINNET_OK;
 }
 

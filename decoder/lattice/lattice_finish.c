@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/settings.h"
+#include "decoder/base/log_add.h"
 #include "decoder/lattice/lattice.h"
 
 enum { GROWTH = 64, SMALL = 1 << 16 }; /* maximum growth of the number of arcs in a pass: a factor, and a constant */
@@ -62,12 +63,6 @@ static enum linnet_status push(struct linnet_lattice *lattice) {
 
 /* --- sums --------------------------------------------------------------------------------------------------------- */
 
-/* log(e^a + e^b) */
-static double log_add(double a, double b) {
-  double more = fmax(a, b), less = fmin(a, b);
-  return less > -INFINITY ? more + log1p(exp(less - more)) : more;
-}
-
 /* Forward and backward scores of an ordered lattice (Rabiner 1989). */
 static void sum_paths(struct linnet_lattice_graph *g) {
   for (size_t s = 0; s < g->state_count; s++)
@@ -75,7 +70,7 @@ static void sum_paths(struct linnet_lattice_graph *g) {
   for (size_t i = 0; i < g->num_arcs; i++) {
     const struct linnet_lattice_arc *a = &g->arcs[i];
     double *to = &g->states[a->to].forward;
-    *to = log_add(*to, g->states[a->from].forward + a->acoustic + a->language);
+    *to = linnet_log_add(*to, g->states[a->from].forward + a->acoustic + a->language);
   }
   for (size_t s = 0; s < g->state_count; s++)
     g->states[s].backward =
@@ -83,7 +78,7 @@ static void sum_paths(struct linnet_lattice_graph *g) {
   for (size_t i = g->num_arcs; i-- > 0;) {
     const struct linnet_lattice_arc *a = &g->arcs[i];
     double *from = &g->states[a->from].backward;
-    *from = log_add(*from, g->states[a->to].backward + a->acoustic + a->language);
+    *from = linnet_log_add(*from, g->states[a->to].backward + a->acoustic + a->language);
   }
 }
 

@@ -215,6 +215,19 @@ void linnet_symbols_destroy(struct linnet_symbols *symbols) {
   linnet_free(context, symbols);
 }
 
+int linnet_symbols_find_phone(const struct linnet_symbols *symbols, const char *phone) {
+  char plain[64];
+  const size_t index = linnet_symbols_find(symbols, phone), length = linnet_strip_stress(phone, strlen(phone));
+  if (index != LINNET_NOT_FOUND)
+    return (int)index;
+  if (!phone[length] || length >= sizeof plain)
+    return 0;
+  memcpy(plain, phone, length);
+  plain[length] = '\0';
+  const size_t unstressed = linnet_symbols_find(symbols, plain);
+  return unstressed == LINNET_NOT_FOUND ? 0 : (int)unstressed;
+}
+
 /* --- vocabulary --------------------------------------------------------------------------------------------------- */
 
 /* Such as "AH0". */

@@ -10,6 +10,9 @@
 /* Makes a symbol table: the blank, then the strings of `names`, sorted by bytes. *symbols is NULL on failure. */
 enum linnet_status linnet_symbols_from_names(const struct linnet_names *names, struct linnet_symbols **symbols);
 
+/* The index of a phone, with its stress digit or without; 0 for the blank and for phones that are not there. */
+int linnet_symbols_find_phone(const struct linnet_symbols *symbols, const char *phone);
+
 enum linnet_status linnet_symbols_copy(struct linnet_context *context, const struct linnet_symbols *from,
                                        struct linnet_symbols **symbols);
 
