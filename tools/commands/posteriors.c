@@ -192,8 +192,8 @@ static void warn_of_impossible(const struct posteriors *p) {
       first = v;
     }
   if (count > 0)
-    tool_warn("%s: the prior of %zu symbols is 0, such as '%s': they cannot be recognised", options.priors, count,
-              linnet_model_symbol(p->model, (int)first));
+    tool_warn("%s: %zu symbol%s with prior 0 cannot be recognised, such as '%s'", options.priors, count,
+              linnet_plural(count), linnet_model_symbol(p->model, (int)first));
 }
 
 /* Converts probabilities or counts (symbols) to scaled log-probabilities. */
