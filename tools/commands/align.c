@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "align_text.h"
+#include "base/numbers.h"
 #include "common/collected.h"
 #include "common/default_model.h"
 #include "common/parallel.h"
@@ -137,8 +138,8 @@ static void warn_of_doubts(const char *name, const struct linnet_output *output)
       first = i;
     }
   if (doubtful > 0)
-    tool_warn("%s: %zu of %zu %s are doubtful, the first is '%s' at %.2f s%s", name, doubtful, count,
-              output->words ? "words" : "phones", spans[first].text, spans[first].start,
+    tool_warn("%s: doubtful: %zu of %zu %s%s, the first is '%s' at %.2f s%s", name, doubtful, count,
+              output->words ? "word" : "phone", linnet_plural(count), spans[first].text, spans[first].start,
               options.jumps ? "" : "; --jumps allows text and audio to differ");
 }
 

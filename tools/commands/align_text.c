@@ -98,21 +98,44 @@ struct occurrence {
   size_t times;
 };
 
-/* The different words whose pronunciation has a given source; the caller frees them. NULL without memory. */
+/* By text; equal words by their positions. */
+static int by_text(const void *a, const void *b) {
+  const struct occurrence *x = a, *y = b;
+  const int order = strcmp(x->word->text, y->word->text);
+  return order ? order : (x->word > y->word) - (x->word < y->word);
+}
+
+static int by_position(const void *a, const void *b) {
+  const struct occurrence *x = a, *y = b;
+  return (x->word > y->word) - (x->word < y->word);
+}
+
+/* Counts equal words, which lie together, at the first of them; returns the number of different ones. */
+static size_t merge(struct occurrence *found, size_t count) {
+  size_t different = 0;
+  for (size_t i = 0; i < count; i++)
+    if (different > 0 && strcmp(found[different - 1].word->text, found[i].word->text) == 0)
+      found[different - 1].times++;
+    else
+      found[different++] = found[i];
+  return different;
+}
+
+/* The different words whose pronunciation has a given source, in the order of the text; the caller frees them. NULL
+ * without memory. */
 static struct occurrence *find_different(const struct linnet_written_word *words, size_t count,
                                          enum linnet_word_source source, size_t *different) {
   struct occurrence *found = malloc((count + 1) * sizeof *found);
+  size_t all = 0;
   *different = 0;
-  for (size_t i = 0; found && i < count; i++) {
-    size_t k = 0;
-    if (words[i].source != source)
-      continue;
-    while (k < *different && strcmp(found[k].word->text, words[i].text) != 0)
-      k++;
-    if (k == *different)
-      found[(*different)++] = (struct occurrence){&words[i], 0};
-    found[k].times++;
-  }
+  if (!found)
+    return NULL;
+  for (size_t i = 0; i < count; i++)
+    if (words[i].source == source)
+      found[all++] = (struct occurrence){&words[i], 1};
+  qsort(found, all, sizeof *found, by_text);
+  *different = merge(found, all);
+  qsort(found, *different, sizeof *found, by_position);
   return found;
 }
 
@@ -167,9 +190,11 @@ bool align_text_check(const struct linnet_aligned_text *text, const struct align
   size_t unknown = name_all_unknown(fate, written, count, source);
   name_guessed(written, count, name);
   if (unknown > 0 && !fate)
-    tool_fail("%s: %zu word%s not in %s: add lines 'WORD PHONE PHONE ...' to it, %sor interpolate their times with "
-              "--skip-unknown",
-              name, unknown, unknown == 1 ? " is" : "s are", words->named ? words->named : "a lexicon (--lexicon FILE)",
+    tool_fail("%s: %zu word%s not in %s: %s, %sor interpolate their times with --skip-unknown", name, unknown,
+              unknown == 1 ? " is" : "s are", words->named ? words->named : "the recognizer's lexicon",
+              words->named   ? "add lines 'WORD PHONE PHONE ...' to it"
+              : unknown == 1 ? "give one that has it with --lexicon FILE"
+                             : "give one that has them with --lexicon FILE",
               guesses ? "" : "guess them with --g2p FILE, ");
   return unknown == 0 || fate;
 }
