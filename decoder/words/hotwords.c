@@ -246,14 +246,33 @@ size_t linnet_hotwords_num_phrases(const struct linnet_hotwords *hotwords) {
   return hotwords->count;
 }
 
-uint32_t linnet_hotwords_step(const struct linnet_hotwords *h, uint32_t state, unsigned token, double *gain) {
+uint32_t linnet_hotwords_step(const struct linnet_hotwords *h, double limit, uint32_t state, unsigned token,
+                              double *gain) {
   uint32_t next = next_state(h, state, (int)token);
-  *gain = h->paid[next] + h->pending[next] - h->pending[state];
+  *gain = h->paid[next] + fmin(h->pending[next], limit) - fmin(h->pending[state], limit);
   return next;
 }
 
-double linnet_hotwords_finish(const struct linnet_hotwords *hotwords, uint32_t state) {
-  return -hotwords->pending[state];
+/* Words that continue no phrase of the state lose what is pending, or less if they begin another phrase. */
+double linnet_hotwords_ahead(const struct linnet_hotwords *h, double limit, uint32_t state, linnet_hotwords_leads leads,
+                             const void *user) {
+  double best = -fmin(h->pending[state], limit);
+  for (uint32_t suffix = state; suffix != 0 && best < 0; suffix = h->fail[suffix]) {
+    const struct linnet_label_node *node = &h->tree.nodes[suffix];
+    for (uint32_t child = node->first_child; child < node[1].first_child && best < 0; child++) {
+      const unsigned token = (unsigned)h->tree.nodes[child].label;
+      double gain;
+      if (!leads(user, token))
+        continue;
+      linnet_hotwords_step(h, limit, state, token, &gain);
+      best = fmax(best, fmin(gain, 0));
+    }
+  }
+  return best;
+}
+
+double linnet_hotwords_finish(const struct linnet_hotwords *hotwords, double limit, uint32_t state) {
+  return -fmin(hotwords->pending[state], limit);
 }
 
 double linnet_hotwords_max_gain(const struct linnet_hotwords *hotwords) {

@@ -39,6 +39,8 @@ struct linnet_history {
   struct linnet_language_model own;
   const struct linnet_language_model *model; /* `own`, or NULL */
   const struct linnet_hotwords *hotwords;    /* or NULL */
+  double most_pending; /* of the weight of an incomplete phrase: half the score threshold, so that hypotheses without it
+                          are not dropped before it is known whether the phrase is completed */
   double weight, bonus;
   unsigned unknown; /* token */
   double unknown_bonus;
@@ -106,7 +108,7 @@ struct linnet_word_state {
   uint32_t token;                  /* the first of these, 0: none */
   uint32_t parent;                 /* state of the same word one phone before, or LINNET_NO_STATE */
   uint32_t next; /* in the list of states with the same words where a word can start or end; LINNET_NO_STATE ends it */
-  double look;   /* of the node */
+  double look;   /* linnet_word_look of the position */
   double leave;  /* the highest factor of a word that ends here; -1 while it is not known; 0 where no word ends */
 };
 
@@ -256,6 +258,10 @@ double linnet_word_inflow(const struct linnet_word_search *s, uint32_t node, uin
 /* The weight of a position, computed from that of a state that leads to it: the lookahead of the position replaces that
  * of the state, and the factor of the word that is added between them, if any, is multiplied in. */
 double linnet_word_weight_of(const struct linnet_word_search *s, struct linnet_word_position to, uint32_t from);
+
+/* The lookahead of a position: the highest factor that the rest of the word can bring, from its language model and its
+ * pronunciation (that of the node), and from a phrase of hotwords that it would break off. */
+double linnet_word_look(const struct linnet_word_search *s, struct linnet_word_position position);
 
 /* Empties the table and enters the positions of the beam. */
 void linnet_word_fill_table(struct linnet_word_search *s);

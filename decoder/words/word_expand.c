@@ -2,6 +2,10 @@
  * best of both are the candidates for the next beam. */
 #include "decoder/words/word_beam.h"
 
+#include <math.h>
+
+#include "decoder/words/hotwords.h"
+
 /* --- how states follow one another -------------------------------------------------------------------------------- */
 
 uint32_t linnet_word_first_state(const struct linnet_word_search *s, uint32_t history) {
@@ -110,11 +114,34 @@ static double inflow_of(struct linnet_word_search *s, const struct linnet_word_s
   return linnet_word_inflow(s, state->position.node, state->symbol);
 }
 
+/* A word that may continue a phrase, by its token. */
+struct ahead {
+  const struct linnet_word_search *search;
+  uint32_t node;
+};
+
+static bool leads(const void *user, unsigned token) {
+  const struct ahead *a = user;
+  const struct linnet_word_tree *tree = &a->search->tree;
+  return !linnet_word_is_loop(tree, a->node) && linnet_word_tree_leads(tree, a->search->lexicon, a->node, token);
+}
+
+/* A phrase of hotwords gives a part of its weight after each word. So that its next word is not preferred to all others
+ * until it ends, a position loses this part as soon as it can no longer become that word. */
+double linnet_word_look(const struct linnet_word_search *s, struct linnet_word_position position) {
+  const double look = s->tree.nodes[position.node].look;
+  const struct ahead ahead = {s, position.node};
+  if (!s->history.hotwords || linnet_word_is_between(&s->tree, position.node))
+    return look;
+  return look * exp(linnet_hotwords_ahead(s->history.hotwords, s->history.most_pending,
+                                          s->history.items[position.history].hotword_state, leads, &ahead));
+}
+
 double linnet_word_weight_of(const struct linnet_word_search *s, struct linnet_word_position to, uint32_t from) {
   static const double highest = 0x1p1000;
   const struct linnet_word_state *state = &s->now->states[from];
   double factor = state->position.history == to.history ? 1.0 : s->history.items[to.history].factor;
-  double weight = s->now->weight[from] / state->look * factor * s->tree.nodes[to.node].look;
+  double weight = s->now->weight[from] / state->look * factor * linnet_word_look(s, to);
   return weight < highest ? weight : highest;
 }
 

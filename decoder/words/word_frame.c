@@ -106,7 +106,7 @@ struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s
                                     .token = ends ? s->tree.words[node->first_word] : 0,
                                     .parent = LINNET_NO_STATE,
                                     .next = LINNET_NO_STATE,
-                                    .look = node->look,
+                                    .look = linnet_word_look(s, position),
                                     .leave = ends ? -1 : 0};
 }
 

@@ -15,6 +15,7 @@ enum linnet_status linnet_history_create(struct linnet_history *history, struct 
                                          const struct linnet_word_search_settings *settings, unsigned unknown) {
   *history = (struct linnet_history){.context = context,
                                      .hotwords = settings->hotwords,
+                                     .most_pending = (double)settings->score_threshold / 2,
                                      .weight = settings->model_weight,
                                      .bonus = settings->word_bonus,
                                      .unknown = unknown,
@@ -130,7 +131,7 @@ static void score_child(struct linnet_history *h, uint32_t parent, uint32_t chil
   if (h->model)
     language = linnet_model_checked(h->model->score(h->model->user, state_of(h, parent), token, state_of(h, child)));
   if (h->hotwords)
-    to->hotword_state = linnet_hotwords_step(h->hotwords, from->hotword_state, token, &gain);
+    to->hotword_state = linnet_hotwords_step(h->hotwords, h->most_pending, from->hotword_state, token, &gain);
   if (token == h->unknown)
     gain += h->unknown_bonus;
   to->language += language;
@@ -177,7 +178,7 @@ void linnet_history_score(const struct linnet_history *h, uint32_t node, bool en
   if (ended && h->model)
     *language += linnet_model_checked(h->model->finish(h->model->user, state_of(h, node)));
   if (ended && h->hotwords)
-    hotwords += linnet_hotwords_finish(h->hotwords, item->hotword_state);
+    hotwords += linnet_hotwords_finish(h->hotwords, h->most_pending, item->hotword_state);
   *score = weighted(h, *language) + h->bonus * (double)linnet_history_at(h, node)->depth + hotwords;
 }
 

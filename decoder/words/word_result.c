@@ -9,7 +9,6 @@
 /* `factor` is the pronunciation factor of the word that ends in the state. */
 static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t history, bool complete, double factor) {
   const double sum = (s->now->blank[state] + s->now->symbol[state]) * factor;
-  uint32_t node = s->now->states[state].position.node;
   s->results[s->result_count] =
       (struct linnet_word_result){.history = history,
                                   .state = state,
@@ -17,7 +16,7 @@ static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t hi
                                   .best = linnet_token_best(&s->now->tokens[state])->probability * factor,
                                   .sum = sum,
                                   .ahead = sum,
-                                  .look = complete ? 1.0 : s->tree.nodes[node].look,
+                                  .look = complete ? 1.0 : s->now->states[state].look,
                                   .complete = complete};
   s->result_count++;
 }

@@ -236,6 +236,29 @@ struct linnet_word_tree linnet_word_tree_share(const struct linnet_word_tree *tr
   return copy;
 }
 
+/* Whether the node's path from the root is the beginning of the labels. */
+static bool begins_with(const struct linnet_word_tree *tree, uint32_t node, size_t depth, const int *labels) {
+  while (depth > 0 && (uint32_t)labels[depth - 1] == tree->nodes[node].symbol) {
+    node = tree->nodes[node].parent;
+    depth--;
+  }
+  return depth == 0;
+}
+
+bool linnet_word_tree_leads(const struct linnet_word_tree *tree, const struct linnet_lexicon *lexicon, uint32_t node,
+                            uint32_t token) {
+  const size_t word = (size_t)token - 1, variants = linnet_lexicon_num_variants(lexicon, word);
+  size_t depth = 0, count;
+  for (uint32_t n = node; n != LINNET_WORD_ROOT; n = tree->nodes[n].parent)
+    depth++;
+  for (size_t v = 0; v < variants; v++) {
+    const int *labels = linnet_lexicon_pronunciation(lexicon, word, v, &count);
+    if (count >= depth && begins_with(tree, node, depth, labels))
+      return true;
+  }
+  return false;
+}
+
 size_t linnet_word_tree_memory(const struct linnet_word_tree *tree) {
   return ((size_t)tree->count + 1) * sizeof *tree->nodes + (size_t)tree->num_words * sizeof *tree->words +
          (tree->factors ? (size_t)tree->num_words * sizeof *tree->factors : 0) +

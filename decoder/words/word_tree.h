@@ -67,6 +67,10 @@ static inline bool linnet_word_is_between(const struct linnet_word_tree *tree, u
   return node == LINNET_WORD_ROOT || linnet_word_is_silence(tree, node);
 }
 
+/* Whether a pronunciation of the word passes through a node of the tree of pronunciations, or ends there. */
+bool linnet_word_tree_leads(const struct linnet_word_tree *tree, const struct linnet_lexicon *lexicon, uint32_t node,
+                            uint32_t token);
+
 /* The factor of a word, by its index in `words`. */
 static inline double linnet_pronunciation_factor(const struct linnet_word_tree *tree, size_t index) {
   return tree->factors ? tree->factors[index] : 1.0;

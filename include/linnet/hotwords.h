@@ -1,9 +1,9 @@
 /* Hotwords: words and phrases that a search for words (word_search.h) prefers or avoids, such as the names of contacts.
  *
  * Each occurrence of a phrase adds its weight to the score of the word sequence. Every word of the phrase adds an equal
- * part of the weight, so that an incomplete phrase stays in the beam. If the next word does not continue the phrase,
- * the search subtracts these parts again. If several phrases are incomplete at the same time, the one with the highest
- * bonus so far counts.
+ * part of the weight, so that an incomplete phrase stays in the beam; together they are at most half of the score
+ * threshold until the phrase is complete. If the next word does not continue the phrase, the search subtracts these
+ * parts again. If several phrases are incomplete at the same time, the one with the highest bonus so far counts.
  *
  * Threads: a list is immutable and may be used from many threads.
  *

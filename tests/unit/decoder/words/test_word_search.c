@@ -423,6 +423,54 @@ static void test_lookaheads_of_incomplete_words(struct linnet_context *context) 
 
 /* --- homophones --------------------------------------------------------------------------------------------------- */
 
+/* The number of words in rows in which AH and BE take turns, with a phrase of hotwords or NULL. */
+static size_t count_words(struct linnet_context *context, const char *phrase) {
+  enum { LABELS = 24 };
+  static const char text[] = "AH A\nBE B\nSEA C\nBACA B A C A\nBABC B A B C\nCABA C A B A\nBBB B B B\n";
+  static float rows[(2 * LABELS + 1) * CASE_SYMBOLS];
+  struct linnet_symbols *symbols = case_symbols(context);
+  struct linnet_word_search_settings settings;
+  struct linnet_lexicon *lexicon;
+  struct linnet_hotwords *hotwords = NULL;
+  struct linnet_word_search *search;
+  struct linnet_word_hypothesis h;
+  int labels[LABELS];
+  for (int i = 0; i < LABELS; i++)
+    labels[i] = 1 + i % 2;
+  const size_t frames = say(rows, labels, LABELS);
+  for (size_t t = 0; t < frames; t++)
+    rows[t * CASE_SYMBOLS + 3] = -300; /* nobody says C */
+  REQUIRE(linnet_lexicon_load_memory(context, text, strlen(text), "text", NULL, symbols, &lexicon) == LINNET_OK &&
+              (!phrase ||
+               linnet_hotwords_load_memory(context, phrase, strlen(phrase), "phrase", lexicon, &hotwords) == LINNET_OK),
+          "%s", linnet_context_error(context));
+  linnet_word_search_settings_default(&settings);
+  settings.score_threshold = 8;
+  settings.hotwords = hotwords;
+  REQUIRE(linnet_word_search_create(context, lexicon, CASE_SYMBOLS, &settings, &search) == LINNET_OK &&
+              linnet_word_search_accept(search, rows, frames) == LINNET_OK &&
+              linnet_word_search_finish(search) == LINNET_OK &&
+              linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  const size_t words = h.num_words;
+  linnet_word_search_destroy(search);
+  linnet_hotwords_destroy(hotwords);
+  linnet_lexicon_destroy(lexicon);
+  linnet_symbols_destroy(symbols);
+  return words;
+}
+
+/* A phrase that begins often and is never completed does not prune what is said, however large its weight. */
+static void test_broken_phrases(struct linnet_context *context) {
+  static const char *const phrases[] = {"AH SEA 20", "AH SEA 100", "AH BE SEA 100",
+                                        "AH BE SEA 50\nBE SEA 40\nBE AH SEA 60"};
+  const size_t plain = count_words(context, NULL);
+  for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++) {
+    const size_t words = count_words(context, phrases[i]);
+    CHECK(words == plain, "%s: %zu words, %zu without it", phrases[i], words, plain);
+  }
+}
+
 /* Each of many homophones can be followed: the model allows one of them alone before the next word. */
 static void test_many_homophones(struct linnet_context *context) {
   enum { HOMOPHONES = 40 };
@@ -517,6 +565,7 @@ int main(void) {
   test_partial(context, -3, "", true);
   test_lookaheads_of_incomplete_words(context);
   test_many_homophones(context);
+  test_broken_phrases(context);
   test_arguments(context);
   linnet_context_destroy(context);
   test_warm();
