@@ -1,10 +1,15 @@
 /* Linear attention (Katharopoulos et al. 2020, eq. 5-7): the C reference.
  *
  * If a normaliser phi(q) . z is below `min_normaliser`, it is replaced by that, and backward treats it as a constant.
- * Feature maps whose features are positive or make a square need no such bound: min_normaliser is 0. Sums of random
- * Fourier features are estimates, which may be 0 or negative if no key is near the query. There it is
+ * Sums of random Fourier features are estimates, which may be 0 or negative if no key is near the query. There it is
  * LINNET_FOURIER_MIN_NORMALISER, the contribution of one key that equals the query. Outputs then go to zero instead of
- * growing without bound. */
+ * growing without bound. Feature maps whose features are positive or make a square have no such bound: min_normaliser
+ * is 0. They lose precision where the normaliser is small:
+ *
+ * - positive: where it is not far above LINNET_ATTENTION_EPSILON, outputs and gradients fade; of 64 features and 200
+ *   keys of width 32, they begin to do so if queries and keys have an rms of 2.5, and are gone with 4;
+ * - polynomial: (q . k)^2 is a sum of terms of both signs. If q is nearly orthogonal to all keys, such as to the only
+ *   key of the first frame of a causal layer, rounding can make the sum 0 or negative, and gradients large. */
 #ifndef LINNET_LINEAR_ATTENTION_H
 #define LINNET_LINEAR_ATTENTION_H
 
