@@ -1,8 +1,8 @@
 /* What is measured on an alignment: confidences, and the goodness of pronunciation. */
 #include <math.h>
 
+#include "base/log_add.h"
 #include "decoder/align/alignment.h"
-#include "decoder/base/log_add.h"
 
 /* --- goodness of pronunciation ------------------------------------------------------------------------------------ */
 

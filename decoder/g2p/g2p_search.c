@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
-#include "decoder/base/log_add.h"
+#include "base/log_add.h"
 #include "decoder/g2p/g2p.h"
 
 enum { MIN_BEAM = 24, POSITIONS = G2P_UNIT_LETTERS + 1 };

@@ -1,8 +1,8 @@
 /* The passes that finish a lattice, in order. */
 #include <math.h>
 
+#include "base/log_add.h"
 #include "base/settings.h"
-#include "decoder/base/log_add.h"
 #include "decoder/lattice/lattice.h"
 
 enum { GROWTH = 64, SMALL = 1 << 16 }; /* maximum growth of the number of arcs in a pass: a factor, and a constant */

@@ -100,21 +100,14 @@ static const float *causal_linear_panels(size_t depth, size_t ld, const float *f
   return panels;
 }
 
-/* c (rows, width) += left (rows, depth) * panels (depth, width). If add is false, = in place of +=. */
-static void causal_linear_multiply(size_t rows, size_t width, size_t depth, struct gemm_left left, const float *panels,
-                                   float *c, size_t ldc, bool add) {
-  struct gemm_right to = {.c = c, .ldc = ldc, .add = add};
-  gemm_block(rows, width, depth, &left, panels, &to);
-}
-
 static void causal_linear_apply(const struct linnet_causal_linear_product *p) {
-  causal_linear_multiply(p->rows, p->width_ld, p->depth, gemm_left(p->x, p->depth_ld, 1),
-                         causal_linear_panels(p->depth, p->width_ld, p->state, p->workspace), p->y, p->width_ld, true);
+  attention_product(p->rows, p->width_ld, p->depth, gemm_left(p->x, p->depth_ld, 1),
+                    causal_linear_panels(p->depth, p->width_ld, p->state, p->workspace), p->y, p->width_ld, true);
 }
 
 static void causal_linear_accumulate(const struct linnet_causal_linear_product *p) {
-  causal_linear_multiply(p->depth, p->width_ld, p->keys, gemm_left(p->a, 1, p->depth_ld),
-                         causal_linear_panels(p->keys, p->width_ld, p->b, p->workspace), p->state, p->width_ld, true);
+  attention_product(p->depth, p->width_ld, p->keys, gemm_left(p->a, 1, p->depth_ld),
+                    causal_linear_panels(p->keys, p->width_ld, p->b, p->workspace), p->state, p->width_ld, true);
 }
 
 /* Sets weights above the diagonal to zero. The diagonal crosses row 0 at column `first`. */
@@ -132,13 +125,11 @@ static void causal_linear_attend(const struct linnet_causal_linear_product *p, b
   gemm_pack_panels(true, p->depth, p->keys, p->a, p->depth_ld, keys);
   for (size_t t = 0; t < p->rows; t += CAUSAL_LINEAR_BAND) {
     size_t rows = linnet_min_size(CAUSAL_LINEAR_BAND, p->rows - t), end = masked ? t + rows : p->keys;
-    causal_linear_multiply(rows, end, p->depth, gemm_left(p->x + t * p->depth_ld, p->depth_ld, 1), keys, weights, LD,
-                           false);
+    attention_product(rows, end, p->depth, gemm_left(p->x + t * p->depth_ld, p->depth_ld, 1), keys, weights, LD, false);
     if (masked)
       causal_linear_mask(rows, t, end, weights, LD);
-    causal_linear_multiply(rows, p->width_ld, end, gemm_left(weights, LD, 1),
-                           causal_linear_panels(end, p->width_ld, p->b, panels), p->y + t * p->width_ld, p->width_ld,
-                           true);
+    attention_product(rows, p->width_ld, end, gemm_left(weights, LD, 1),
+                      causal_linear_panels(end, p->width_ld, p->b, panels), p->y + t * p->width_ld, p->width_ld, true);
   }
 }
 

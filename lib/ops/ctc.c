@@ -12,6 +12,9 @@
 
 #include <string.h>
 
+#include "base/log_add.h"
+#include "ops/log_softmax.h"
+
 struct lattice {
   size_t frames, states;
   const struct linnet_ctc *c;
@@ -39,34 +42,11 @@ static bool may_skip(const struct linnet_ctc *c, size_t state) {
   return state % 2 && state >= 3 && c->label[state / 2] != c->label[state / 2 - 1];
 }
 
-static double log_sum(double a, double b) {
-  double high = a > b ? a : b, low = a > b ? b : a;
-  return low == -INFINITY ? high : high + log1p(exp(low - high));
-}
-
-/* Returns false if the frame has no distribution. */
-static bool log_probabilities(const struct linnet_ctc *c, size_t t, double *log_p) {
-  const real *x = c->logits + t * c->symbols;
-  double largest = -INFINITY, sum = 0;
-  for (size_t k = 0; k < c->symbols; k++) {
-    if (isnan(x[k]) || x[k] == INFINITY)
-      return false;
-    largest = x[k] > largest ? x[k] : largest;
-  }
-  if (largest == -INFINITY)
-    return false;
-  for (size_t k = 0; k < c->symbols; k++)
-    sum += exp(x[k] - largest);
-  for (size_t k = 0; k < c->symbols; k++)
-    log_p[k] = x[k] - largest - log(sum);
-  return true;
-}
-
 static bool forward(struct lattice *l) {
   for (size_t t = 0; t < l->frames; t++) {
     double *row = l->alpha + t * l->states;
     const double *before = row - l->states;
-    if (!log_probabilities(l->c, t, l->log_p))
+    if (!linnet_log_distribution(l->c->symbols, l->c->logits + t * l->c->symbols, l->log_p))
       return false;
     for (size_t s = 0; s < l->states; s++) {
       double sum = -INFINITY;
@@ -75,9 +55,9 @@ static bool forward(struct lattice *l) {
       else {
         sum = before[s];
         if (s >= 1)
-          sum = log_sum(sum, before[s - 1]);
+          sum = linnet_log_add(sum, before[s - 1]);
         if (may_skip(l->c, s))
-          sum = log_sum(sum, before[s - 2]);
+          sum = linnet_log_add(sum, before[s - 2]);
       }
       row[s] = sum + l->log_p[symbol_of(l->c, s)];
     }
@@ -90,7 +70,7 @@ static double log_likelihood(const struct lattice *l) {
     return l->states == 1 ? 0 : -INFINITY;
   const double *last = l->alpha + (l->frames - 1) * l->states;
   double sum = last[l->states - 1];
-  return l->states > 1 ? log_sum(sum, last[l->states - 2]) : sum;
+  return l->states > 1 ? linnet_log_add(sum, last[l->states - 2]) : sum;
 }
 
 /* Computes beta of the previous frame from beta and log_p of this frame. */
@@ -100,9 +80,9 @@ static void beta_step(struct lattice *l) {
   for (size_t s = 0; s < l->states; s++) {
     double sum = l->next[s];
     if (s + 1 < l->states)
-      sum = log_sum(sum, l->next[s + 1]);
+      sum = linnet_log_add(sum, l->next[s + 1]);
     if (s + 2 < l->states && may_skip(l->c, s + 2))
-      sum = log_sum(sum, l->next[s + 2]);
+      sum = linnet_log_add(sum, l->next[s + 2]);
     l->beta[s] = sum;
   }
 }
@@ -113,7 +93,7 @@ static void backward(struct lattice *l, double log_total) {
     l->beta[s] = s + 2 >= l->states ? 0 : -INFINITY;
   for (size_t t = l->frames; t-- > 0;) {
     real *gradient = c->gradient + t * c->symbols;
-    log_probabilities(c, t, l->log_p);
+    linnet_log_distribution(c->symbols, c->logits + t * c->symbols, l->log_p);
     for (size_t k = 0; k < c->symbols; k++)
       gradient[k] = c->scale * (real)exp(l->log_p[k]);
     for (size_t s = 0; s < l->states; s++)

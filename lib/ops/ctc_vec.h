@@ -22,6 +22,7 @@
 #ifndef LINNET_CTC_VEC_H
 #define LINNET_CTC_VEC_H
 
+#include "base/arena.h"
 #include "ops/ctc.h"
 #include "ops/vec.h"
 
@@ -359,23 +360,17 @@ static void ctc_skips(struct ctc_vec *v) {
   }
 }
 
-static void *ctc_take(char **work, size_t bytes) {
-  char *start = *work;
-  *work += linnet_round_up(bytes, 64);
-  return start;
-}
-
 static void ctc_lay_out(struct ctc_vec *v, void *work) {
-  char *free = linnet_align_up(work, 64);
+  struct linnet_arena arena = {.base = linnet_align_up(work, 64), .size = SIZE_MAX};
   size_t chunks = v->chunks, frames = v->c->frames;
-  v->alpha = ctc_take(&free, frames * chunks * sizeof *v->alpha);
-  v->leads = ctc_take(&free, frames * sizeof *v->leads);
-  v->rows = ctc_take(&free, frames * sizeof *v->rows);
-  v->now = ctc_take(&free, (chunks + 1) * sizeof *v->now);
-  v->skip_in = ctc_take(&free, chunks * sizeof(vi));
-  v->skip_out = ctc_take(&free, chunks * sizeof(vi));
-  v->logits = ctc_take(&free, chunks * sizeof(vf));
-  v->occupancy = ctc_take(&free, chunks * sizeof(vf));
+  v->alpha = linnet_arena_take(&arena, frames * chunks, sizeof *v->alpha);
+  v->leads = linnet_arena_take(&arena, frames, sizeof *v->leads);
+  v->rows = linnet_arena_take(&arena, frames, sizeof *v->rows);
+  v->now = linnet_arena_take(&arena, chunks + 1, sizeof *v->now);
+  v->skip_in = linnet_arena_take(&arena, chunks, sizeof(vi));
+  v->skip_out = linnet_arena_take(&arena, chunks, sizeof(vi));
+  v->logits = linnet_arena_take(&arena, chunks, sizeof(vf));
+  v->occupancy = linnet_arena_take(&arena, chunks, sizeof(vf));
 }
 
 static double ctc_vec(const struct linnet_ctc *c, void *work) {

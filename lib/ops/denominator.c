@@ -12,7 +12,9 @@
 
 #include <math.h>
 
+#include "base/log_add.h"
 #include "base/numbers.h"
+#include "ops/log_softmax.h"
 
 /* Positions of a frame. */
 struct row {
@@ -33,32 +35,9 @@ size_t linnet_denominator_work_bytes(const struct linnet_denominator_graph *grap
   return (rows * 2 * graph->states + (rows + 32) * graph->columns + 1024) * sizeof(double);
 }
 
-static double log_sum(double a, double b) {
-  double high = a > b ? a : b, low = a > b ? b : a;
-  return low == -INFINITY ? high : high + log1p(exp(low - high));
-}
-
 static struct row alpha_row(const struct trellis *l, size_t t) {
   double *on = l->alpha + t * 2 * l->graph->states;
   return (struct row){on, on + l->graph->states};
-}
-
-/* Returns false if the frame has no distribution. */
-static bool log_probabilities(const struct trellis *l, size_t t) {
-  const real *x = l->d->logits + t * l->graph->symbols;
-  double largest = -INFINITY, sum = 0;
-  for (size_t k = 0; k < l->graph->symbols; k++) {
-    if (isnan(x[k]) || x[k] == INFINITY)
-      return false;
-    largest = x[k] > largest ? x[k] : largest;
-  }
-  if (largest == -INFINITY)
-    return false;
-  for (size_t k = 0; k < l->graph->symbols; k++)
-    sum += exp(x[k] - largest);
-  for (size_t k = 0; k < l->graph->symbols; k++)
-    l->log_p[k] = x[k] - largest - log(sum);
-  return true;
 }
 
 /* --- arcs --------------------------------------------------------------------------------------------------------- */
@@ -80,14 +59,14 @@ struct arc_rows {
 
 static void advance(void *user, size_t from, size_t to, double log_weight) {
   const struct arc_rows *r = user;
-  r->to.on[to] = log_sum(r->to.on[to], log_weight + log_sum(r->from.on[from], r->from.off[from]));
+  r->to.on[to] = linnet_log_add(r->to.on[to], log_weight + linnet_log_add(r->from.on[from], r->from.off[from]));
 }
 
 static void retreat(void *user, size_t from, size_t to, double log_weight) {
   const struct arc_rows *r = user;
   double sum = log_weight + r->from.on[to];
-  r->to.on[from] = log_sum(r->to.on[from], sum);
-  r->to.off[from] = log_sum(r->to.off[from], sum);
+  r->to.on[from] = linnet_log_add(r->to.on[from], sum);
+  r->to.off[from] = linnet_log_add(r->to.off[from], sum);
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -104,12 +83,12 @@ static void forward_frame(const struct trellis *l, size_t t) {
   struct arc_rows r = {alpha_row(l, t), alpha_row(l, t + 1)};
   for (size_t h = 0; h < g->states; h++) {
     r.to.on[h] = r.from.on[h];
-    r.to.off[h] = l->log_p[0] + log_sum(r.from.on[h], r.from.off[h]);
+    r.to.off[h] = l->log_p[0] + linnet_log_add(r.from.on[h], r.from.off[h]);
   }
   each_arc(g, advance, &r);
   for (size_t h = 0; h < g->states; h++)
     if (g->repeat[h] > 0)
-      r.to.on[g->repeated[h]] = log_sum(r.to.on[g->repeated[h]], log((double)g->repeat[h]) + r.from.off[h]);
+      r.to.on[g->repeated[h]] = linnet_log_add(r.to.on[g->repeated[h]], log((double)g->repeat[h]) + r.from.off[h]);
   for (size_t h = 0; h < g->states; h++)
     r.to.on[h] += l->log_p[g->last[h]];
 }
@@ -118,14 +97,14 @@ static double total(const struct trellis *l) {
   struct row last = alpha_row(l, l->d->frames);
   double sum = -INFINITY;
   for (size_t h = 0; h < l->graph->states; h++)
-    sum = log_sum(sum, log((double)l->graph->finish[h]) + log_sum(last.on[h], last.off[h]));
+    sum = linnet_log_add(sum, log((double)l->graph->finish[h]) + linnet_log_add(last.on[h], last.off[h]));
   return sum;
 }
 
 static double forward(const struct trellis *l) {
   begin(l);
   for (size_t t = 0; t < l->d->frames; t++) {
-    if (!log_probabilities(l, t))
+    if (!linnet_log_distribution(l->graph->symbols, l->d->logits + t * l->graph->symbols, l->log_p))
       return NAN;
     forward_frame(l, t);
   }
@@ -142,10 +121,10 @@ static void backward_frame(const struct trellis *l) {
     l->emitted.off[h] = l->beta.off[h] + l->log_p[0];
   }
   for (size_t h = 0; h < g->states; h++) {
-    l->beta.on[h] = log_sum(l->emitted.on[h], l->emitted.off[h]);
+    l->beta.on[h] = linnet_log_add(l->emitted.on[h], l->emitted.off[h]);
     l->beta.off[h] = l->emitted.off[h];
     if (g->repeat[h] > 0)
-      l->beta.off[h] = log_sum(l->beta.off[h], log((double)g->repeat[h]) + l->emitted.on[g->repeated[h]]);
+      l->beta.off[h] = linnet_log_add(l->beta.off[h], log((double)g->repeat[h]) + l->emitted.on[g->repeated[h]]);
   }
   struct arc_rows r = {l->emitted, l->beta};
   each_arc(g, retreat, &r);
@@ -158,7 +137,7 @@ static void backward(const struct trellis *l, double log_total) {
   for (size_t t = l->d->frames; t-- > 0;) {
     struct row alpha = alpha_row(l, t + 1);
     real *gradient = l->d->gradient_add + t * g->symbols;
-    log_probabilities(l, t);
+    linnet_log_distribution(l->graph->symbols, l->d->logits + t * l->graph->symbols, l->log_p);
     for (size_t k = 0; k < g->symbols; k++)
       l->occupancy[k] = -exp(l->log_p[k]);
     for (size_t h = 0; h < g->states; h++) {

@@ -18,6 +18,7 @@
 #ifndef LINNET_DENOMINATOR_VEC_H
 #define LINNET_DENOMINATOR_VEC_H
 
+#include "base/arena.h"
 #include "ops/denominator.h"
 #include "ops/vec.h"
 
@@ -277,26 +278,20 @@ static bool denominator_backward(struct denominator_vec *v) {
 
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
-static void *denominator_take(char **work, size_t bytes) {
-  char *start = *work;
-  *work += linnet_round_up(bytes, 64);
-  return start;
-}
-
 static void denominator_lay_out(struct denominator_vec *v, void *work) {
   const struct linnet_denominator_graph *g = v->g;
-  char *free = linnet_align_up(work, 64);
-  size_t states = g->states * sizeof(float), widest = linnet_max_size(g->states, g->columns);
-  v->alpha = denominator_take(&free, (v->d->frames + 1) * 2 * states);
-  v->posteriors = denominator_take(&free, v->d->frames * g->columns * sizeof(float));
-  v->on = denominator_take(&free, states);
-  v->off = denominator_take(&free, states);
-  v->sum = denominator_take(&free, states);
-  v->into = denominator_take(&free, states);
-  v->emission = denominator_take(&free, states);
-  v->row = denominator_take(&free, widest * sizeof(float));
-  v->occupied = denominator_take(&free, g->symbols * sizeof(vf));
-  v->uniform = denominator_take(&free, g->states / LINNET_DENOMINATOR_BLOCK);
+  struct linnet_arena arena = {.base = linnet_align_up(work, 64), .size = SIZE_MAX};
+  size_t widest = linnet_max_size(g->states, g->columns);
+  v->alpha = linnet_arena_take(&arena, (v->d->frames + 1) * 2 * g->states, sizeof(float));
+  v->posteriors = linnet_arena_take(&arena, v->d->frames * g->columns, sizeof(float));
+  v->on = linnet_arena_take(&arena, g->states, sizeof(float));
+  v->off = linnet_arena_take(&arena, g->states, sizeof(float));
+  v->sum = linnet_arena_take(&arena, g->states, sizeof(float));
+  v->into = linnet_arena_take(&arena, g->states, sizeof(float));
+  v->emission = linnet_arena_take(&arena, g->states, sizeof(float));
+  v->row = linnet_arena_take(&arena, widest, sizeof(float));
+  v->occupied = linnet_arena_take(&arena, g->symbols, sizeof(vf));
+  v->uniform = linnet_arena_take(&arena, g->states / LINNET_DENOMINATOR_BLOCK, 1);
 }
 
 static void denominator_find_uniform(struct denominator_vec *v) {

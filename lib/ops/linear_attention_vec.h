@@ -61,10 +61,14 @@ VEC_INLINE vf attention_phi(vf x, vf *slope) {
   return *slope + vf_max(zero, x);
 }
 
-/* The row loops below are inlined twice: once for the usual width, so that the compiler unrolls loops over vectors, and
- * once for any width.
- *
- * product (rows, width) = left (rows, depth) * panels (depth, width) [+ product] */
+VEC_INLINE float attention_dot(size_t n, const float *x, const float *y) {
+  vf sum = vf_set(0);
+  for (size_t j = 0; j < n; j += VW)
+    sum += vf_load_part(x + j, n - j) * vf_load_part(y + j, n - j);
+  return vf_sum(sum);
+}
+
+/* product (rows, width) = left (rows, depth) * panels (depth, width) [+ product] */
 static void attention_product(size_t rows, size_t width, size_t depth, struct gemm_left left, const float *panels,
                               float *product, size_t ld, bool add) {
   struct gemm_right to = {.c = product, .ldc = ld, .add = add};
@@ -81,6 +85,9 @@ static const float *attention_panels(bool transpose, size_t width, const float *
 }
 
 /* --- elu: forward */
+
+/* The row loops below are inlined twice: once for the usual width, so that the compiler unrolls loops over vectors, and
+ * once for any width. */
 
 /* phi of the keys, and its sum, which is added to z. */
 VEC_INLINE void attention_keys(const struct attention_head *h, const size_t width, const size_t stride, size_t rows,
@@ -310,13 +317,6 @@ static const float *mapped_panels(const struct attention_head *h, size_t n, cons
   return panels;
 }
 
-VEC_INLINE float mapped_dot(size_t n, const float *x, const float *y) {
-  vf sum = vf_set(0);
-  for (size_t j = 0; j < n; j += VW)
-    sum += vf_load_part(x + j, n - j) * vf_load_part(y + j, n - j);
-  return vf_sum(sum);
-}
-
 /* y += scale * x */
 VEC_INLINE void mapped_add(size_t n, float scale, const float *x, float *y_add) {
   for (size_t j = 0; j < n; j += VW)
@@ -368,7 +368,7 @@ static void mapped_apply(const struct attention_head *h, size_t rows, const floa
   const float *z = state + h->key_width * h->width;
   mapped_times_state(h, rows, q, state, out, h->out_ld);
   for (size_t t = 0; t < rows; t++, out += h->out_ld) {
-    float sum = mapped_dot(h->key_width, q + t * h->key_ld, z);
+    float sum = attention_dot(h->key_width, q + t * h->key_ld, z);
     float scale = 1 / ((sum < h->min_normaliser ? h->min_normaliser : sum) + (float)LINNET_ATTENTION_EPSILON);
     for (size_t j = 0; j < h->width; j += VW)
       vf_store_part(out + j, vf_load_part(out + j, h->width - j) * scale, h->width - j);
@@ -380,9 +380,9 @@ static void mapped_query_gradients(const struct attention_head *h, size_t rows, 
                                    const float *out, const float *dout, struct attention_gradient *g) {
   float *n = g->n;
   for (size_t t = 0; t < rows; t++, q += h->key_ld, out += h->out_ld, dout += h->out_ld, n += h->stride) {
-    float sum = mapped_dot(h->key_width, q, z);
+    float sum = attention_dot(h->key_width, q, z);
     float scale = 1 / ((sum < h->min_normaliser ? h->min_normaliser : sum) + (float)LINNET_ATTENTION_EPSILON);
-    g->e[t] = sum > h->min_normaliser ? -mapped_dot(h->width, dout, out) * scale : 0;
+    g->e[t] = sum > h->min_normaliser ? -attention_dot(h->width, dout, out) * scale : 0;
     for (size_t j = 0; j < h->width; j += VW)
       vf_store(n + j, vf_load_part(dout + j, h->width - j) * scale);
   }

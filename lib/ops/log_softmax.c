@@ -12,6 +12,16 @@ double linnet_log_sum(size_t width, const real *x) {
   return largest + log(sum);
 }
 
+bool linnet_log_distribution(size_t width, const real *x, double *log_p) {
+  for (size_t c = 0; c < width; c++)
+    if (isnan(x[c]) || x[c] == INFINITY)
+      return false;
+  const double sum = linnet_log_sum(width, x);
+  for (size_t c = 0; c < width; c++)
+    log_p[c] = x[c] - sum;
+  return !isnan(sum);
+}
+
 void linnet_log_softmax_reference(size_t rows, size_t width, const real *x, real *y) {
   for (size_t t = 0; t < rows; t++, x += width, y += width) {
     real largest = x[0], sum = 0;

@@ -120,18 +120,13 @@ static void forward_either(const struct linnet_attention_call *c, bool causal) {
   }
 }
 
-static void clear_rows(size_t rows, size_t width, size_t ld, real *x) {
-  for (size_t t = 0; t < rows; t++)
-    memset(x + t * ld, 0, width * sizeof *x);
-}
-
 static void backward_either(const struct linnet_attention_call *c, bool causal) {
   const struct linnet_attention *a = c->attention;
   const struct linnet_pack *p = c->pack;
   const real *q = c->q, *k = c->k, *v = c->v, *log_sums = c->saved, *out = c->out, *dout = c->dout;
   real *dq = c->dq, *dk = c->dk, *dv = c->dv;
-  clear_rows(p->offsets[p->sequences], a->heads * a->key_width, a->key_ld, dk);
-  clear_rows(p->offsets[p->sequences], a->heads * a->width, a->value_ld, dv);
+  linnet_clear_rows(p->offsets[p->sequences], a->heads * a->key_width, a->key_ld, dk);
+  linnet_clear_rows(p->offsets[p->sequences], a->heads * a->width, a->value_ld, dv);
   for (size_t s = 0; s < p->sequences; s++) {
     size_t first = p->offsets[s], rows = p->offsets[s + 1] - first;
     for (size_t i = 0; i < rows; i++)

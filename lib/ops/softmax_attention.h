@@ -6,6 +6,8 @@
 #ifndef LINNET_SOFTMAX_ATTENTION_H
 #define LINNET_SOFTMAX_ATTENTION_H
 
+#include <string.h>
+
 #include "ops/attention.h"
 
 /* Saved: (frames, heads) log-sum-exps. */
@@ -22,6 +24,12 @@ size_t linnet_softmax_state_size(const struct linnet_attention *a, size_t steps)
 /* Stores one frame after `steps` others. Returns the terms with the leading dimensions of the state. */
 struct linnet_attention linnet_softmax_append(const struct linnet_attention *a, size_t steps, const real *k,
                                               const real *v, real *state);
+
+/* Sets (rows, width) of x with leading dimension ld to zero. */
+static inline void linnet_clear_rows(size_t rows, size_t width, size_t ld, real *x) {
+  for (size_t t = 0; t < rows; t++)
+    memset(x + t * ld, 0, width * sizeof *x);
+}
 
 extern const struct linnet_attention_ops linnet_softmax_attention_reference;
 extern const struct linnet_attention_ops linnet_causal_softmax_attention_reference;

@@ -292,13 +292,6 @@ static void softmax_gradient_row(size_t seen, size_t keys, float log_sum, float 
   }
 }
 
-static float softmax_row_dot(size_t width, const float *x, const float *y) {
-  vf sum = vf_set(0);
-  for (size_t m = 0; m < width; m += VW)
-    sum += vf_load_part(x + m, width - m) * vf_load_part(y + m, width - m);
-  return vf_sum(sum);
-}
-
 /* Computes probabilities and dS of the tile's queries from row `first` on. */
 static void softmax_gradient_strip(const struct softmax_head *h, const struct softmax_tile *t,
                                    const struct softmax_work *w, size_t first, const struct softmax_gradient *g) {
@@ -310,7 +303,7 @@ static void softmax_gradient_strip(const struct softmax_head *h, const struct so
   softmax_scores(end - first, keys, queries, a->key_width, w->key_columns, scores);
   softmax_scores(end - first, keys, dout, a->width, w->value_columns, slopes);
   for (size_t i = first; i < end; i++, query++, dout += a->width, scores += SOFTMAX_LD, slopes += SOFTMAX_LD) {
-    float d = softmax_row_dot(a->width, dout, g->out + query * a->out_ld);
+    float d = attention_dot(a->width, dout, g->out + query * a->out_ld);
     softmax_gradient_row(softmax_seen(h, t, i), t->keys, g->log_sums[query * a->heads] * SOFTMAX_LOG2_E,
                          d * SOFTMAX_LN_2, scores, slopes);
   }
@@ -329,16 +322,11 @@ static void softmax_backward_tile(const struct softmax_head *h, const struct sof
                   (struct gemm_right){.c = g->dq + t->query * a->key_ld, .ldc = a->key_ld, .add = t->key > 0});
 }
 
-static void softmax_clear(size_t rows, size_t width, size_t ld, float *x) {
-  for (size_t t = 0; t < rows; t++)
-    memset(x + t * ld, 0, width * sizeof *x);
-}
-
 static void softmax_backward_head(const struct softmax_head *h, const struct softmax_work *w,
                                   const struct softmax_gradient *g) {
   const struct linnet_attention *a = h->a;
-  softmax_clear(h->frames, a->key_width, a->key_ld, g->dk);
-  softmax_clear(h->frames, a->width, a->value_ld, g->dv);
+  linnet_clear_rows(h->frames, a->key_width, a->key_ld, g->dk);
+  linnet_clear_rows(h->frames, a->width, a->value_ld, g->dv);
   for (size_t key = 0; key < h->frames; key += SOFTMAX_BACKWARD_ROWS) {
     size_t packed = softmax_keys(h, key, h->frames, SOFTMAX_BACKWARD_ROWS);
     gemm_pack_panels(true, a->key_width, packed, h->k + key * a->key_ld, a->key_ld, w->key_columns);
@@ -390,7 +378,7 @@ static void softmax_step_head(const struct softmax_head *h, float *out) {
   for (size_t key = 0; key < h->frames; key += SOFTMAX_STEP_KEYS) {
     size_t keys = linnet_min_size(SOFTMAX_STEP_KEYS, h->frames - key);
     for (size_t j = 0; j < keys; j++)
-      s[j] = softmax_row_dot(a->key_width, h->q, h->k + (key + j) * a->key_ld) * h->scale;
+      s[j] = attention_dot(a->key_width, h->q, h->k + (key + j) * a->key_ld) * h->scale;
     softmax_row_weights(keys, keys, a->width, key == 0, s, &running_max, &sum, out);
     softmax_row_values(keys, a->width, s, h->v + key * a->value_ld, a->value_ld, out);
   }

@@ -115,10 +115,6 @@ static enum linnet_status copy_cmvn(struct linnet_trainer *t, const struct linne
   return LINNET_OK;
 }
 
-static bool is_first(const struct linnet_trainer *t) {
-  return linnet_ranks_self(&t->ranks) == 0;
-}
-
 /* For "auto": the chunk of the interrupted training, or the fastest one. */
 static enum linnet_status choose_chunk(struct linnet_trainer *t) {
   struct linnet_config stored;
@@ -184,7 +180,7 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   LINNET_TRY(copy_cmvn(t, model->cmvn));
   LINNET_TRY(linnet_parameters_create(t->context, &t->config, &t->parameters));
   t->network = (struct linnet_network){linnet_device_of(t->context), &t->config, t->parameters};
-  return is_first(t) ? linnet_trainer_recover(t) : LINNET_OK;
+  return linnet_trainer_is_first(t) ? linnet_trainer_recover(t) : LINNET_OK;
 }
 
 /* Rank 0 alone reads files of the trainer's folder, and measures. */
@@ -193,7 +189,7 @@ static enum linnet_status read_model_together(struct linnet_trainer *t, const st
   LINNET_TRY(linnet_ranks_agree(&t->ranks, read_model(t, model, &choose)));
   if (!choose)
     return LINNET_OK;
-  LINNET_TRY(linnet_ranks_agree(&t->ranks, is_first(t) ? choose_chunk(t) : LINNET_OK));
+  LINNET_TRY(linnet_ranks_agree(&t->ranks, linnet_trainer_is_first(t) ? choose_chunk(t) : LINNET_OK));
   return linnet_ranks_share(&t->ranks, &t->config.causal_chunk, sizeof t->config.causal_chunk);
 }
 
@@ -316,7 +312,7 @@ static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_
   LINNET_TRY(linnet_trainer_create_state(t, model->initial));
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
   linnet_schedule_start(&t->settings, &t->state.schedule);
-  return is_first(t) ? linnet_trainer_open_checkpoint(t, file) : LINNET_OK;
+  return linnet_trainer_is_first(t) ? linnet_trainer_open_checkpoint(t, file) : LINNET_OK;
 }
 
 static enum linnet_status prepare_together(struct linnet_trainer *t, const struct linnet_train_model *model,

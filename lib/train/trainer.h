@@ -88,6 +88,11 @@ struct linnet_trainer {
   bool warned;     /* that some ranks have no work */
 };
 
+/* Whether this is rank 0, which reads and writes the files. */
+static inline bool linnet_trainer_is_first(const struct linnet_trainer *t) {
+  return linnet_ranks_self(&t->ranks) == 0;
+}
+
 /* Fills t->weights with those of the model at `path`, or with random ones if it is NULL (initial_weights.c). */
 enum linnet_status linnet_trainer_initial_weights(struct linnet_trainer *t, const char *path);
 

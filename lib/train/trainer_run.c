@@ -201,16 +201,12 @@ static double loss_per_label(const struct linnet_trainer *t, enum linnet_loss l)
   return t->gradient.weights[l] > 0 ? fmax(0, ratio(sums->losses[l], (double)sums->labels)) : -1;
 }
 
-static bool is_first(const struct linnet_trainer *t) {
-  return linnet_ranks_self(&t->ranks) == 0;
-}
-
 /* What a rank does alone; *stop is its own. */
 static enum linnet_status save_epoch(struct linnet_trainer *t, const struct linnet_train_events *events,
                                      const struct linnet_train_epoch *report, double measure, const real *weights,
                                      bool *stop) {
   LINNET_TRY(linnet_trainer_download(t));
-  if (is_first(t))
+  if (linnet_trainer_is_first(t))
     LINNET_TRY(linnet_trainer_save_models(t, weights, t->state.epoch, measure, report->best));
   const enum linnet_status answer = events->epoch ? status_of(events->epoch(events->user, report)) : LINNET_OK;
   *stop = answer == LINNET_ERROR_CANCELLED;
@@ -260,7 +256,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   s->sums = (struct linnet_epoch_sums){0};
   LINNET_TRY(linnet_ranks_agree(&t->ranks, save_epoch(t, events, &report, measure, host, stop)));
   LINNET_TRY(linnet_trainer_checkpoint(t));
-  if (is_first(t))
+  if (linnet_trainer_is_first(t))
     linnet_trainer_prune_models(t, t->state.epoch);
   bool none = false;
   return linnet_ranks_vote(&t->ranks, *stop ? LINNET_ERROR_CANCELLED : LINNET_OK, stop, &none);
