@@ -207,16 +207,18 @@ static enum linnet_status reserve(struct linnet_search_stream *s, size_t spans) 
   return LINNET_OK;
 }
 
-/* Of a row of the search. Symbols before the first row, which come from the delay, begin with it. */
-static double seconds_of(const struct linnet_search_stream *s, size_t row) {
-  const double first = (double)s->first * s->frame_seconds;
-  return fmax(first, (double)(s->first + row) * s->frame_seconds - s->search->emission_delay);
+/* Of a row of the search with so many phones before it. */
+static double seconds_of(const struct linnet_search_stream *s, size_t row, size_t phones) {
+  return (double)s->first * s->frame_seconds +
+         linnet_spans_time((double)row, phones, s->frame_seconds, s->search->emission_delay);
 }
 
-static struct linnet_span make_span(const struct linnet_search_stream *s, const char *text, size_t start, size_t end,
-                                    float confidence) {
-  return (struct linnet_span){
-      .text = text, .start = seconds_of(s, start), .end = seconds_of(s, end), .confidence = confidence};
+static void append_phones(struct linnet_search_stream *s, const struct linnet_segment *segments, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    s->spans[s->num_spans++] = (struct linnet_span){.text = s->search->names[segments[i].symbol],
+                                                    .start = seconds_of(s, segments[i].start, i),
+                                                    .end = seconds_of(s, segments[i].end, i + 1),
+                                                    .confidence = segments[i].confidence};
 }
 
 /* The boundaries of the last words and phones of s->spans. */
@@ -226,24 +228,19 @@ static void set_boundaries(struct linnet_search_stream *s, size_t num_words, siz
                      (double)(s->first + s->frames) * s->frame_seconds);
 }
 
-static void append_phones(struct linnet_search_stream *s, const struct linnet_segment *segments, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    s->spans[s->num_spans++] =
-        make_span(s, s->search->names[segments[i].symbol], segments[i].start, segments[i].end, segments[i].confidence);
-}
-
 /* Token n is word n - 1 of the lexicon; the token after those is that of unknown words. */
 static bool is_guessed(const struct linnet_search *search, unsigned token) {
   return token > search->num_read_words && token <= linnet_lexicon_num_words(search->vocabulary.lexicon);
 }
 
 static void append_words(struct linnet_search_stream *s, const struct linnet_recognised_word *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    struct linnet_span *span = &s->spans[s->num_spans++];
-    *span = make_span(s, linnet_word_search_text(s->words, words[i].token), words[i].start, words[i].end,
-                      words[i].confidence);
-    span->guessed = is_guessed(s->search, (unsigned)words[i].token);
-  }
+  for (size_t i = 0; i < count; i++)
+    s->spans[s->num_spans++] =
+        (struct linnet_span){.text = linnet_word_search_text(s->words, words[i].token),
+                             .start = seconds_of(s, words[i].start, words[i].first),
+                             .end = seconds_of(s, words[i].end, words[i].first + words[i].num_phones),
+                             .confidence = words[i].confidence,
+                             .guessed = is_guessed(s->search, (unsigned)words[i].token)};
 }
 
 /* Pointers to spans are set later, when all spans are there. */

@@ -6,8 +6,22 @@
 #include "decoder/align/aligned_text.h"
 #include "decoder/output/spans.h"
 
+/* The number of aligned phones that end at or before a frame. */
+static size_t phones_before(const struct linnet_aligned_text *t, double frame) {
+  size_t low = 0, high;
+  const struct linnet_aligned_phone *phones = linnet_alignment_phones(t->alignment, &high);
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if ((double)phones[middle].end <= frame)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 static double seconds_of(const struct linnet_aligned_text *t, double frame) {
-  return fmax(0, frame * t->frame_seconds - t->aligner->emission_delay);
+  return linnet_spans_time(frame, phones_before(t, frame), t->frame_seconds, t->aligner->emission_delay);
 }
 
 static struct linnet_span span_of(const struct linnet_aligned_text *t, const char *text, size_t start, size_t end,

@@ -36,6 +36,10 @@ void linnet_spans_widen(struct linnet_span *phones, size_t num_phones, struct li
   }
 }
 
+double linnet_spans_time(double row, size_t phones, double row_seconds, double delay) {
+  return fmax((double)phones * row_seconds, row * row_seconds - delay);
+}
+
 enum linnet_status linnet_emission_delay_check(struct linnet_context *context, float seconds) {
   if (seconds >= 0 && seconds <= 10)
     return LINNET_OK;

@@ -12,6 +12,11 @@
 void linnet_spans_widen(struct linnet_span *phones, size_t num_phones, struct linnet_span *words, size_t num_words,
                         double start, double end);
 
+/* Seconds from the start of the rows, each of `row_seconds`, to row `row`, of posteriors that have symbols `delay`
+ * seconds later than the audio. `phones` is the number of phones that end at or before the row. The delay would move
+ * phones of the first rows to before the start; these follow each other from the start, one row each. */
+double linnet_spans_time(double row, size_t phones, double row_seconds, double delay);
+
 /* LINNET_ERROR_ARGUMENT unless `seconds` is 0 to 10. */
 enum linnet_status linnet_emission_delay_check(struct linnet_context *context, float seconds);
 

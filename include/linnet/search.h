@@ -80,7 +80,8 @@ struct linnet_search_settings {
   float blank_penalty;        /* only for LINNET_SEARCH_GREEDY: linnet_greedy_set_blank_penalty (default 0). The other
                                  searches have priors for this purpose */
   float emission_delay;       /* for every kind: seconds by which the posteriors have symbols later than the audio, 0
-                                 (default) to 10. Times of results are earlier by it */
+                                 (default) to 10. Times of results are earlier by it, but not before the first row:
+                                 phones whose time that would be follow each other from there, one row each */
   struct linnet_source g2p;   /* guesses the pronunciations of words of `grammar` and `hotwords` that the lexicon lacks
                                  (g2p.h), and logs a warning; the model is opened only if there are such words.
                                  Default: they are errors */

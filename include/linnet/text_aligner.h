@@ -36,7 +36,8 @@ struct linnet_text_aligner_settings {
   struct linnet_source rules; /* how numbers, abbreviations etc. are spoken (text_normalizer.h); none: they are unknown
                                  words */
   float emission_delay;       /* seconds by which the posteriors have symbols later than the audio, 0 (default) to 10.
-                                 Spans and jumps are earlier by it */
+                                 Spans and jumps are earlier by it, but not before the recording: phones whose time
+                                 that would be follow each other from its start, one row each */
 };
 
 LINNET_API void linnet_text_aligner_settings_default(struct linnet_text_aligner_settings *settings, size_t size);

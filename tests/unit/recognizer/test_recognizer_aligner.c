@@ -186,6 +186,38 @@ static void test_recording(const struct linnet_recognizer *recognizer) {
   linnet_text_aligner_destroy(aligner);
 }
 
+/* A word of the first frames keeps a length, however late the recognizer has symbols. */
+static void test_delay(void) {
+  float values[8][5];
+  static const int best[] = {1, 2, 0, 1, 2, 0, 0, 0};
+  struct linnet_recognizer *late = NULL;
+  struct linnet_text_aligner *aligner = NULL;
+  struct linnet_aligned_text *text = NULL;
+  struct linnet_output output = {.size = sizeof output};
+  for (int t = 0; t < 8; t++)
+    for (int k = 0; k < 5; k++)
+      values[t][k] = best[t] == k ? -0.01f : -6;
+  save_text(FOLDER, "recognizer.json", "{\"model\": \"../aligner_model.safetensors\", \"emission_delay\": 0.07}");
+  REQUIRE(linnet_recognizer_load(context, FOLDER, &late) == LINNET_OK &&
+              linnet_recognizer_load_aligner(context, late, FOLDER, NULL, &aligner) == LINNET_OK &&
+              linnet_aligned_text_create(context, aligner, "ab ab", "text", &text) == LINNET_OK &&
+              linnet_aligned_text_align(text, values[0], 8, 0.03, 0.24, NULL) == LINNET_OK &&
+              linnet_aligned_text_describe(text, &output) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  REQUIRE(output.num_words == 2 && output.num_phones == 4, "%zu words", output.num_words);
+  for (size_t i = 0; i < 4; i++)
+    CHECK(output.phones[i].end > output.phones[i].start + 0.029 &&
+              (i == 0 || output.phones[i].start >= output.phones[i - 1].end),
+          "phone %zu: %g to %g", i, output.phones[i].start, output.phones[i].end);
+  CHECK(output.words[0].start == 0 && output.words[0].end == output.phones[1].end &&
+            output.words[1].start == output.phones[2].start && output.words[1].end == output.phones[3].end,
+        "words: %g to %g, %g to %g", output.words[0].start, output.words[0].end, output.words[1].start,
+        output.words[1].end);
+  linnet_aligned_text_destroy(text);
+  linnet_text_aligner_destroy(aligner);
+  linnet_recognizer_destroy(late);
+}
+
 int main(void) {
   context = test_context();
   REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
@@ -194,6 +226,7 @@ int main(void) {
   struct linnet_recognizer *recognizer = phone_recognizer(FOLDER "/../aligner_model.safetensors");
   test_folder(recognizer);
   test_recording(recognizer);
+  test_delay();
   test_refused(recognizer);
   linnet_recognizer_destroy(recognizer);
   linnet_context_destroy(context);

@@ -286,6 +286,28 @@ static void test_emission_delay(void) {
   linnet_recognizer_destroy(late);
 }
 
+/* With a delay that would move all of them to before the segment, phones follow each other, one row each. */
+static void test_long_delay(void) {
+  static const double ends[] = {1, 2, 5}; /* the last one reaches 2 rows beyond its own */
+  save_text(FOLDER, "later.json", "{" WORDS ", \"emission_delay\": 0.5}");
+  struct linnet_recognizer *later = load("later.json");
+  struct linnet_search_stream *search = NULL;
+  REQUIRE(linnet_search_stream_create(context, linnet_recognizer_search(later), &search) == LINNET_OK, "search");
+  const double start = 100 * row;
+  const struct linnet_alternative *best = search_two_words(search, 100)->alternatives;
+  REQUIRE(best->num_phones == 3, "%zu phones", best->num_phones);
+  for (size_t i = 0; i < 3; i++)
+    CHECK(fabs(best->phones[i].start - start - (double)i * row) < 1e-6 &&
+              fabs(best->phones[i].end - start - ends[i] * row) < 1e-6,
+          "phone %zu: %.9f to %.9f", i, best->phones[i].start, best->phones[i].end);
+  CHECK(best->words[0].start == best->phones[0].start && best->words[0].end == best->phones[1].end &&
+            best->words[1].start == best->phones[2].start && best->words[1].end == best->phones[2].end,
+        "words: %.9f to %.9f, %.9f to %.9f", best->words[0].start, best->words[0].end, best->words[1].start,
+        best->words[1].end);
+  linnet_search_stream_destroy(search);
+  linnet_recognizer_destroy(later);
+}
+
 /* --- the hook, settings ------------------------------------------------------------------------------------------- */
 
 /* The hook can stop the call at each result, also at one in the middle of the audio of a call; the stream then works.
@@ -382,6 +404,7 @@ int main(void) {
   test_restart_seconds();
   test_day();
   test_emission_delay();
+  test_long_delay();
   test_stopped();
   test_silence();
   test_settings();
