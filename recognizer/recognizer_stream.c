@@ -415,6 +415,14 @@ void linnet_recognizer_stream_clip(struct linnet_recognizer_stream *s, double se
     linnet_second_pass_clip(s->second, seconds);
 }
 
+/* The last row may reach beyond the audio, and a segment may begin after it. */
+static void end_with_audio(struct linnet_recognizer_stream *s) {
+  const double seconds = linnet_stream_seconds(s->audio);
+  s->result.seconds = s->finished || !is_by_row(s) ? seconds : fmin(s->result.seconds, seconds);
+  s->result.start = fmin(s->result.start, s->result.seconds);
+  linnet_recognizer_stream_clip(s, s->result.seconds);
+}
+
 enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stream *s,
                                                    const struct linnet_result **result) {
   const struct linnet_result *found;
@@ -427,10 +435,7 @@ enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stre
   LINNET_TRY(linnet_recognizer_stream_result_by_row(s, &found));
   const struct linnet_result *second = s->second ? linnet_second_pass_result(s->second) : NULL;
   s->result = second ? *second : *found;
-  if (s->finished || !is_by_row(s)) {
-    s->result.seconds = linnet_stream_seconds(s->audio);
-    linnet_recognizer_stream_clip(s, s->result.seconds);
-  }
+  end_with_audio(s);
   if (s->second && !s->result.is_final)
     s->result.num_stable = 0;
   s->result.segment = s->segment;

@@ -343,6 +343,25 @@ static void test_silence(void) {
   linnet_recognizer_destroy(recognizer);
 }
 
+/* The last row reaches 5 ms beyond the audio and ends a segment: no result ends, and none begins, after the audio. */
+static void test_last_row(void) {
+  enum { LENGTH = 14320 };
+  save_text(FOLDER, "length.json",
+            "{\"model\": \"causal.safetensors\", \"endpoint\": {\"rules\": [{\"length\": 0.9}]}}");
+  struct linnet_recognizer *recognizer = load("length.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  first = (struct events){.partials = 0};
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, &first) == LINNET_OK, "hook");
+  CHECK(feed_stream(stream, samples, LENGTH, 1000) == LINNET_OK, "%s", linnet_context_error(context));
+  const double seconds = linnet_recognizer_stream_seconds(stream);
+  REQUIRE(first.finals == 2, "%zu segments", first.finals);
+  for (size_t i = 0; i < first.finals; i++)
+    CHECK(first.starts[i] <= first.ends[i] && first.ends[i] <= seconds, "segment %zu: %g to %g of %g", i,
+          first.starts[i], first.ends[i], seconds);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
 static void test_settings(void) {
   struct linnet_recognizer *recognizer = load("words.json");
   const struct linnet_endpoint_settings *s = &recognizer->endpoints.settings;
@@ -407,6 +426,7 @@ int main(void) {
   test_long_delay();
   test_stopped();
   test_silence();
+  test_last_row();
   test_settings();
   test_refused();
   linnet_context_destroy(context);
