@@ -41,6 +41,10 @@ void linnet_input_rate_destroy(struct linnet_input_rate *r) {
   linnet_free(r->context, r);
 }
 
+double linnet_input_rate_from(const struct linnet_input_rate *r) {
+  return r->from;
+}
+
 void linnet_input_rate_reset(struct linnet_input_rate *r) {
   linnet_resampler_destroy(r->resampler);
   r->resampler = NULL;

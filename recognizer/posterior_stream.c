@@ -36,8 +36,13 @@ struct linnet_stream {
   struct linnet_input_rate *rate; /* of the samples; NULL: that of the model */
   bool has_samples;
   bool at_model_rate; /* the samples of this utterance, whatever `rate` is */
-  float peak;         /* magnitude of the largest sample */
-  bool fractional;    /* some sample is no whole number */
+  struct {
+    float peak;      /* magnitude of the largest sample */
+    double sum;      /* of the magnitudes of samples that are not silence at full scale 1, */
+    uint64_t heard;  /* and their number */
+    bool fractional; /* some sample is no whole number */
+    bool warned;     /* in this or an earlier utterance */
+  } scale;
   struct linnet_normalizer normalizer;
   struct linnet_silence_lengths lengths;
   struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
@@ -90,6 +95,10 @@ enum linnet_status linnet_stream_create_in(struct linnet_context *context, const
 
 static size_t num_mel(const struct linnet_stream *s) {
   return s->normalizer.config.fbank.num_mel;
+}
+
+static double model_rate(const struct linnet_stream *s) {
+  return s->normalizer.config.fbank.sample_rate;
 }
 
 /* Clears the error of the context first, so that a sentence afterwards is the sink's, and restores it if there is none.
@@ -173,19 +182,37 @@ static enum linnet_status reserve(struct linnet_stream *s, size_t frames) {
 
 /* --- the scale of samples ----------------------------------------------------------------------------------------- */
 
-static void note_scale(struct linnet_stream *s, const float *samples, size_t n) {
-  for (size_t i = 0; i < n && s->peak <= 1; i++) {
-    s->peak = fmaxf(s->peak, fabsf(samples[i]));
-    s->fractional = s->fractional || samples[i] != truncf(samples[i]);
-  }
+static const float silent_level = 1.0F / 1024; /* full scale is 1 */
+static const double judged_seconds = 2;        /* of samples above it */
+static const double speech_crest = 8; /* noise of one level has less than 7, speech nearly always more than 8 */
+
+static double input_rate(const struct linnet_stream *s) {
+  return s->rate && !s->at_model_rate ? linnet_input_rate_from(s->rate) : model_rate(s);
 }
 
 /* Many programs have samples of full scale 1, which are silence on the int16 scale. Whole numbers up to 1 are the noise
  * of a converter. */
-static void judge_scale(const struct linnet_stream *s) {
-  if (s->peak > 0 && s->peak <= 1 && s->fractional && linnet_stream_seconds(s) >= 1)
-    linnet_log(s->context, LINNET_LOG_WARNING,
-               "all samples of the utterance are between -1 and 1, but full scale is 32768: multiply them by 32768");
+static void judge_scale(struct linnet_stream *s) {
+  if (s->scale.warned || !(s->scale.peak > 0 && s->scale.peak <= 1 && s->scale.fractional))
+    return;
+  linnet_log(s->context, LINNET_LOG_WARNING,
+             "all samples so far are between -1 and 1, but full scale is 32768: multiply them by 32768");
+  s->scale.warned = true;
+}
+
+/* Judges as soon as there is speech of full scale 1. What is quiet on the int16 scale may be noise before speech; it
+ * stays at one level. */
+static void note_scale(struct linnet_stream *s, const float *samples, size_t n) {
+  for (size_t i = 0; i < n && s->scale.peak <= 1; i++) {
+    const float magnitude = fabsf(samples[i]);
+    s->scale.peak = fmaxf(s->scale.peak, magnitude);
+    s->scale.fractional = s->scale.fractional || samples[i] != truncf(samples[i]);
+    s->scale.sum += magnitude > silent_level ? (double)magnitude : 0;
+    s->scale.heard += magnitude > silent_level;
+  }
+  if ((double)s->scale.heard >= judged_seconds * input_rate(s) &&
+      (double)s->scale.peak * (double)s->scale.heard >= speech_crest * s->scale.sum)
+    judge_scale(s);
 }
 
 static enum linnet_status add_features(struct linnet_stream *s, const float *samples, size_t n) {
@@ -237,10 +264,6 @@ static enum linnet_status accept_all(struct linnet_stream *s, const float *sampl
 static enum linnet_status end_call(struct linnet_stream *s, enum linnet_status status) {
   s->stopped = status != LINNET_OK;
   return status;
-}
-
-static double model_rate(const struct linnet_stream *s) {
-  return s->normalizer.config.fbank.sample_rate;
 }
 
 enum linnet_status linnet_stream_set_sample_rate(struct linnet_stream *s, double rate) {
@@ -440,7 +463,8 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_open(s, false));
   s->finished = true;
-  judge_scale(s);
+  if (linnet_stream_seconds(s) >= 1)
+    judge_scale(s);
   return end_call(s, finish(s));
 }
 
@@ -472,8 +496,11 @@ void linnet_stream_reset(struct linnet_stream *s) {
   s->samples = s->stored = 0;
   if (s->rate)
     linnet_input_rate_reset(s->rate);
-  s->peak = 0;
-  s->has_samples = s->at_model_rate = s->fractional = s->finished = s->stopped = false;
+  s->scale.peak = 0;
+  s->scale.sum = 0;
+  s->scale.heard = 0;
+  s->scale.fractional = false;
+  s->has_samples = s->at_model_rate = s->finished = s->stopped = false;
 }
 
 void linnet_stream_destroy(struct linnet_stream *s) {

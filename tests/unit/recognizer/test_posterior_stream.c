@@ -492,6 +492,57 @@ static void test_scale(const struct scenario *scenario) {
   linnet_context_destroy(watched);
 }
 
+/* A sample of: bursts of full scale 1; the same on the int16 scale; faint noise with fractions, as of a decoder before
+ * speech; bursts of whole numbers; bursts after a second of silence. */
+static float live_sample(int kind, size_t i, struct test_random *random) {
+  const double burst = exp(-(double)(i % 8000) / 800) * sin((double)i * 0.1);
+  switch (kind) {
+  case 0:
+    return (float)(0.5 * burst);
+  case 1:
+    return (float)(16000 * burst);
+  case 2:
+    return (float)(0.9 * test_uniform(random));
+  case 3:
+    return (float)round(burst);
+  default:
+    return i < 16000 ? 0 : (float)(0.5 * burst);
+  }
+}
+
+/* A stream that never finishes gets the warning after some seconds, once, whatever the chunks are. */
+static void test_live_scale(const struct scenario *scenario) {
+  static const int expected[] = {1, 0, 0, 0, 1};
+  enum { CHUNK = 1600, CHUNKS = 80 };
+  float samples[CHUNK];
+  struct linnet_context_settings settings;
+  struct linnet_context *watched;
+  int warnings = 0;
+  linnet_context_settings_default(&settings);
+  settings.log = count_scales;
+  settings.log_user = &warnings;
+  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
+  struct linnet_model *model = make_model(watched, scenario, NULL);
+  for (int kind = 0; kind < 5; kind++) {
+    struct test_random random = {3};
+    struct linnet_stream *stream;
+    REQUIRE(linnet_stream_create(watched, model, &stream) == LINNET_OK, "%s", linnet_context_error(watched));
+    warnings = 0;
+    for (size_t chunk = 0; chunk < CHUNKS; chunk++) {
+      for (size_t i = 0; i < CHUNK; i++)
+        samples[i] = live_sample(kind, chunk * CHUNK + i, &random);
+      CHECK(linnet_stream_accept(stream, samples, CHUNK) == LINNET_OK, "%s", linnet_context_error(watched));
+      CHECK(warnings == 0 || chunk >= 20, "kind %d: a warning after %zu chunks", kind, chunk);
+      if (chunk == CHUNKS / 2 + 20)
+        linnet_stream_reset(stream);
+    }
+    CHECK(warnings == expected[kind], "kind %d: %d warnings", kind, warnings);
+    linnet_stream_destroy(stream);
+  }
+  linnet_model_destroy(model);
+  linnet_context_destroy(watched);
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
@@ -503,6 +554,7 @@ int main(void) {
     test_cancel(&scenarios[i]);
   test_scale(&scenarios[0]);
   test_scale(&scenarios[4]);
+  test_live_scale(&scenarios[4]);
   linnet_context_destroy(context);
   return test_result();
 }
