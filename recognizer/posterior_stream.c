@@ -32,10 +32,9 @@ struct linnet_stream {
   uint64_t taken;                 /* number of frames that the encoder has taken */
   float *features;                /* (frames, num_mel), not yet recognised */
   size_t frames, capacity;        /* capacity in elements */
-  uint64_t samples, stored;       /* number of samples at the rate of the model, and of frames accepted as features */
+  uint64_t given, stored;         /* number of samples accepted, at their rate, and of frames accepted as features */
   struct linnet_input_rate *rate; /* of the samples; NULL: that of the model */
-  bool has_samples;
-  bool at_model_rate; /* the samples of this utterance, whatever `rate` is */
+  bool at_model_rate;             /* the samples of this utterance, whatever `rate` is */
   struct {
     float peak;      /* magnitude of the largest sample */
     double sum;      /* of the magnitudes of samples that are not silence at full scale 1, */
@@ -220,7 +219,6 @@ static enum linnet_status add_features(struct linnet_stream *s, const float *sam
   LINNET_TRY(reserve(s, pending));
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;
-  s->samples += n;
   return LINNET_OK;
 }
 
@@ -273,7 +271,7 @@ enum linnet_status linnet_stream_set_sample_rate(struct linnet_stream *s, double
   if (!(rate >= LINNET_AUDIO_MIN_RATE && rate <= LINNET_AUDIO_MAX_RATE))
     return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "%g samples a second: must be %g to %g", rate,
                        LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
-  if (s->has_samples)
+  if (s->given > 0)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the utterance already has samples: reset the stream first");
   if (rate != model_rate(s))
     LINNET_TRY(linnet_input_rate_create(s->context, rate, model_rate(s), &other));
@@ -287,14 +285,14 @@ void linnet_stream_expect_model_rate(struct linnet_stream *s) {
 }
 
 bool linnet_stream_is_empty(const struct linnet_stream *s) {
-  return !s->has_samples && s->stored == 0 && !s->finished && !s->stopped;
+  return s->given == 0 && s->stored == 0 && !s->finished && !s->stopped;
 }
 
 enum linnet_status linnet_stream_convert(struct linnet_stream *s, const float *samples, size_t n,
                                          const float **converted, size_t *count) {
   *converted = samples;
   *count = n;
-  s->has_samples = s->has_samples || n > 0;
+  s->given += n;
   note_scale(s, samples, n);
   if (!s->rate || s->at_model_rate || n == 0)
     return LINNET_OK;
@@ -305,7 +303,7 @@ enum linnet_status linnet_stream_convert(struct linnet_stream *s, const float *s
 static enum linnet_status accept_rest(struct linnet_stream *s) {
   const float *rest;
   size_t count;
-  if (!s->rate || s->at_model_rate || !s->has_samples)
+  if (!s->rate || s->at_model_rate || s->given == 0)
     return LINNET_OK;
   LINNET_TRY(linnet_input_rate_convert(s->rate, NULL, 0, &rest, &count));
   return accept_all(s, rest, count);
@@ -333,7 +331,7 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
   if (!s || (!features && frames > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_stream_accept_features: an argument is NULL");
-  LINNET_TRY(check_open(s, s->has_samples));
+  LINNET_TRY(check_open(s, s->given > 0));
   if (frames == 0)
     return LINNET_OK;
   if (dim != num_mel(s))
@@ -482,7 +480,7 @@ double linnet_stream_frame_seconds(const struct linnet_stream *s) {
 
 double linnet_stream_seconds(const struct linnet_stream *s) {
   double frame = linnet_model_frame_seconds(s->model) / (double)linnet_model_stride(s->model);
-  return (double)s->samples / s->normalizer.config.fbank.sample_rate + (double)s->stored * frame;
+  return (double)s->given / input_rate(s) + (double)s->stored * frame;
 }
 
 void linnet_stream_reset(struct linnet_stream *s) {
@@ -493,14 +491,14 @@ void linnet_stream_reset(struct linnet_stream *s) {
   s->taken = 0;
   linnet_normalizer_reset(&s->normalizer);
   s->frames = 0;
-  s->samples = s->stored = 0;
+  s->given = s->stored = 0;
   if (s->rate)
     linnet_input_rate_reset(s->rate);
   s->scale.peak = 0;
   s->scale.sum = 0;
   s->scale.heard = 0;
   s->scale.fractional = false;
-  s->has_samples = s->at_model_rate = s->finished = s->stopped = false;
+  s->at_model_rate = s->finished = s->stopped = false;
 }
 
 void linnet_stream_destroy(struct linnet_stream *s) {

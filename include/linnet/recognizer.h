@@ -284,7 +284,7 @@ LINNET_API enum linnet_status linnet_recognizer_stream_run(struct linnet_recogni
 LINNET_API const struct linnet_search_stream *
 linnet_recognizer_stream_search(const struct linnet_recognizer_stream *stream);
 
-/* Seconds of audio since the last reset. */
+/* Seconds of audio that the stream accepted since the last reset (linnet_stream_seconds). No result ends later. */
 LINNET_API double linnet_recognizer_stream_seconds(const struct linnet_recognizer_stream *stream);
 
 /* Discards the utterance, finished or not. The stream is then ready for the next one. Hook, sink, speaker,

@@ -109,8 +109,8 @@ LINNET_API enum linnet_status linnet_stream_drop_segments(struct linnet_stream *
 /* Seconds per output frame. Multiply start and end of a segment by it to get its times in seconds. */
 LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream);
 
-/* Seconds of audio that the stream accepted since the last reset. Of features: their number of frames times the frame
- * shift. */
+/* Seconds of audio that the stream accepted since the last reset: the number of samples divided by their rate, although
+ * a resampler may still keep the last of them. Of features: their number of frames times the frame shift. */
 LINNET_API double linnet_stream_seconds(const struct linnet_stream *stream);
 
 /* Discards the utterance, finished or not, and its segments. The stream is then ready for the next one. Speaker,
