@@ -345,11 +345,23 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
   return end_call(s, s->live ? run_along(s) : LINNET_OK);
 }
 
+static enum linnet_status check_speaker(const struct linnet_stream *s, const struct linnet_cmvn *cmvn) {
+  if (cmvn->dim != num_mel(s) || !(cmvn->count > 0 && cmvn->count < INFINITY))
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "the CMVN statistics have %zu dimensions and %g frames",
+                       cmvn->dim, cmvn->count);
+  for (size_t i = 0; i < cmvn->dim; i++)
+    if (!isfinite(cmvn->sum[i]) || !(cmvn->square[i] >= 0 && cmvn->square[i] < INFINITY))
+      return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
+                         "the CMVN statistics of dimension %zu are a sum of %g and a sum of squares of %g", i,
+                         cmvn->sum[i], cmvn->square[i]);
+  return LINNET_OK;
+}
+
 enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const struct linnet_cmvn *cmvn) {
-  if (!s || (cmvn && (cmvn->dim != num_mel(s) || !(cmvn->count > 0))))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
-                       "the CMVN statistics have %zu dimensions and %g frames", cmvn ? cmvn->dim : (size_t)0,
-                       cmvn ? cmvn->count : 0);
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  if (cmvn)
+    LINNET_TRY(check_speaker(s, cmvn));
   s->normalizer.speaker = cmvn ? *cmvn : (struct linnet_cmvn){.count = 0};
   if (s->companion)
     linnet_companion_set_speaker(s->companion, cmvn);

@@ -70,7 +70,8 @@ LINNET_API enum linnet_status linnet_stream_accept_features(struct linnet_stream
 
 /* Sets the statistics of the speaker, by which the stream of a model with CMVN "speaker" normalises all utterances that
  * follow. The stream copies them. NULL: it uses the statistics of each utterance. Models with other CMVN ignore them.
- * LINNET_ERROR_ARGUMENT if their dimension is not num_mel or they have no frames. */
+ * LINNET_ERROR_ARGUMENT if their dimension is not num_mel, if they have no frames, and for sums that are not finite or
+ * sums of squares below 0. */
 LINNET_API enum linnet_status linnet_stream_set_speaker(struct linnet_stream *stream, const struct linnet_cmvn *cmvn);
 
 /* Sets the calibrations of the confidences of segments (calibration.h), which the stream copies. A new stream has those

@@ -249,6 +249,20 @@ static void test_along(struct linnet_stream *stream, const float *samples, const
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
 }
 
+static void check_refused_speakers(struct linnet_stream *stream, const struct linnet_cmvn *good) {
+  const double sums[] = {NAN, INFINITY, 0, 0, 0}, squares[] = {1, 1, -1, NAN, INFINITY};
+  struct linnet_cmvn bad = *good;
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+    bad.sum[bad.dim - 1] = sums[i];
+    bad.square[bad.dim - 1] = squares[i];
+    CHECK(linnet_stream_set_speaker(stream, &bad) == LINNET_ERROR_ARGUMENT, "a sum of %g, of squares %g", sums[i],
+          squares[i]);
+  }
+  bad = *good;
+  bad.count = INFINITY;
+  CHECK(linnet_stream_set_speaker(stream, &bad) == LINNET_ERROR_ARGUMENT, "statistics of infinitely many frames");
+}
+
 /* Features in pieces give the same results as samples, also with statistics of the same audio, but not with those of
  * another speaker. */
 static void test_features(struct linnet_context *context, const struct linnet_model *model,
@@ -288,6 +302,7 @@ static void test_features(struct linnet_context *context, const struct linnet_mo
   CHECK(linnet_stream_accept_features(stream, features, 5, dim) == LINNET_ERROR_STATE, "features after samples");
   other.dim++;
   CHECK(linnet_stream_set_speaker(stream, &other) == LINNET_ERROR_ARGUMENT, "statistics of another dimension");
+  check_refused_speakers(stream, &own);
   free(features);
   linnet_fbank_destroy(fbank);
 }
