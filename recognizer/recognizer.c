@@ -44,9 +44,9 @@ static enum linnet_status load_model(struct linnet_recognizer *r, const struct l
     return linnet_check_speech_model(r->context, r->model);
   if (!linnet_source_given(source))
     return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "a recognizer needs a model: name its file");
-  LINNET_TRY(linnet_model_load_source(r->context, source, &r->own_model));
+  const enum linnet_status status = linnet_model_load_source(r->context, source, &r->own_model);
   r->model = r->own_model;
-  return LINNET_OK;
+  return status == LINNET_OK ? LINNET_OK : linnet_fail_setting(r->context, "model", status);
 }
 
 /* If the settings have no calibrations, those of the model apply. */

@@ -204,6 +204,12 @@ static void read_paths(struct linnet_json_object *object, struct linnet_recogniz
     linnet_json_read_string(object, paths[i].key, &path);
     if (!path)
       continue;
+    if (!*path) {
+      object->status = linnet_fail(object->context, LINNET_ERROR_FORMAT,
+                                   "%s: %s: \"%s\" is empty: name a file, or leave out the key", object->name,
+                                   object->what, paths[i].key);
+      return;
+    }
     file->paths[i] = resolve(object->context, object->name, path);
     if (!file->paths[i])
       object->status = linnet_fail(object->context, LINNET_ERROR_MEMORY, "%s: out of memory", object->name);

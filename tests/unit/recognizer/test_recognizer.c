@@ -378,7 +378,11 @@ static void test_refused(void) {
        FOLDER "/bad.json: symbol_threshold is -1; it must be at least 0"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"word_bonus\": 200}",
        FOLDER "/bad.json: word_bonus is 200; it must be -100 to 100"},
-      {"{\"model\": \"causal.safetensors\", \"emission_delay\": 11}", "emission_delay is 11;"}};
+      {"{\"model\": \"causal.safetensors\", \"emission_delay\": 11}", "emission_delay is 11;"},
+      {"{\"model\": \"/nonexist/x\"}", FOLDER "/bad.json: model: /nonexist/x: No such file"},
+      {"{\"model\": \"lexicon\"}", FOLDER "/bad.json: model: " FOLDER "/lexicon: "},
+      {"{\"model\": \"\"}", FOLDER "/bad.json: recognizer: \"model\" is empty: name a file"},
+      {"{\"model\": \"causal.safetensors\", \"second_pass\": \"\"}", "\"second_pass\" is empty"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct linnet_recognizer *recognizer = NULL;
     save("bad.json", cases[i].json, strlen(cases[i].json));
