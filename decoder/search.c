@@ -266,10 +266,11 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "linnet_search_create: kind %d of a search, %zu symbols; they must be 0 to 2 and 1 to %d",
                        (int)settings->kind, num_symbols, MAX_SYMBOLS);
-  if (settings->num_alternatives < 1 || (settings->num_silences > 0 && !settings->silences))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "num_alternatives is %zu; it must be at least 1, and silences must not be NULL",
-                       settings->num_alternatives);
+  if (settings->num_alternatives < 1)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "num_alternatives is 0; it must be at least 1");
+  if (settings->num_silences > 0 && !settings->silences)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "num_silences is %zu, but silences is NULL",
+                       settings->num_silences);
   LINNET_TRY(linnet_emission_delay_check(context, settings->emission_delay));
   if (words && !linnet_source_given(&settings->lexicon))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,

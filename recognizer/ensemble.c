@@ -51,10 +51,10 @@ static enum linnet_status fail_model(struct linnet_context *context, enum linnet
 static enum linnet_status check_settings(struct linnet_context *context,
                                          const struct linnet_recognizer_settings *settings) {
   if (!(settings->ensemble_weight >= 0 && settings->ensemble_weight < 1))
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "ensemble_weight is %g; it must be 0 or more, and less than 1",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "ensemble_weight is %g; it must be 0 or more, and less than 1",
                        settings->ensemble_weight);
   if (!(settings->ensemble_delay >= 0 && settings->ensemble_delay <= 10))
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "ensemble_delay is %g; it must be 0 to 10 seconds",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "ensemble_delay is %g; it must be 0 to 10 seconds",
                        settings->ensemble_delay);
   return LINNET_OK;
 }

@@ -195,6 +195,25 @@ static void test_refused(void) {
   }
 }
 
+static void check_range(double weight, double delay, const char *message) {
+  struct linnet_recognizer_settings settings;
+  struct linnet_recognizer *recognizer = NULL;
+  linnet_recognizer_settings_default(&settings);
+  settings.model.path = FOLDER "/model.safetensors";
+  settings.ensemble_weight = weight;
+  settings.ensemble_delay = delay;
+  CHECK(linnet_recognizer_create(context, &settings, &recognizer) == LINNET_ERROR_ARGUMENT && !recognizer &&
+            strstr(linnet_context_error(context), message),
+        "%s: %s", message, linnet_context_error(context));
+}
+
+static void test_ranges(void) {
+  check_range(-1, 0, "ensemble_weight is -1;");
+  check_range(NAN, 0, "ensemble_weight is nan;");
+  check_range(0.5, 10.5, "ensemble_delay is 10.5;");
+  check_range(0.5, NAN, "ensemble_delay is nan;");
+}
+
 int main(void) {
   context = test_context();
   prepare();
@@ -203,6 +222,7 @@ int main(void) {
   test_level();
   test_reset();
   test_refused();
+  test_ranges();
   linnet_context_destroy(context);
   return test_result();
 }

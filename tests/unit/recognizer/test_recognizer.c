@@ -394,6 +394,20 @@ static void test_refused(void) {
   }
 }
 
+static void test_silences_refused(void) {
+  struct linnet_search_settings search;
+  struct linnet_recognizer_settings settings;
+  struct linnet_recognizer *recognizer = NULL;
+  linnet_recognizer_settings_default(&settings);
+  linnet_search_settings_default(&search);
+  settings.model.path = FOLDER "/causal.safetensors";
+  settings.search = &search;
+  search.num_silences = 3;
+  CHECK(linnet_recognizer_create(context, &settings, &recognizer) == LINNET_ERROR_ARGUMENT && !recognizer &&
+            strcmp(linnet_context_error(context), "num_silences is 3, but silences is NULL") == 0,
+        "%s", linnet_context_error(context));
+}
+
 /* The list of known keys ends with a whole key, whatever the length of the path; a suggestion resembles the key. */
 static void test_unknown_key(void) {
   char name[256], path[512];
@@ -765,6 +779,7 @@ int main(void) {
   test_same(json_grammar, sizeof json_grammar - 1, true);
   test_size();
   test_refused();
+  test_silences_refused();
   test_unknown_key();
   test_lengths();
   test_all_streams(plain, false);
