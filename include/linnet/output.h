@@ -97,7 +97,13 @@ LINNET_API int linnet_output_format_is_single(const struct linnet_output_format 
 LINNET_API int linnet_output_format_has_alternatives(const struct linnet_output_format *format);
 LINNET_API int linnet_output_format_has_times(const struct linnet_output_format *format);
 
-/* These write the beginning of a file, and one recording. */
+/* These write the beginning of a file, and one recording. Of the recording, `size` and `id` must be set in every
+ * format; the other members may be NULL and 0. LINNET_ERROR_ARGUMENT, and nothing is written, if
+ * - `id` or the `text` of a span is NULL,
+ * - `seconds` or `offset` is negative or NaN,
+ * - a span of `words`, `phones` or of those of an alternative has a time that is negative or not finite, ends before it
+ *   starts, or starts before the end of the span in front of it.
+ * There is no context, so there is no sentence. */
 LINNET_API enum linnet_status linnet_output_begin(const struct linnet_output_format *format, linnet_write_fn write,
                                                   void *user);
 LINNET_API enum linnet_status linnet_output_write(const struct linnet_output_format *format,
