@@ -192,12 +192,13 @@ enum linnet_status linnet_audio_open_memory(struct linnet_context *context, cons
                                             struct linnet_audio **result) {
   if (result)
     *result = NULL;
-  if (!context || !data || bytes > INT64_MAX || !result)
+  if (!context || (!data && bytes > 0) || bytes > INT64_MAX || !result)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "linnet_audio_open_memory: an argument is NULL, or there are too many bytes");
   struct linnet_audio *audio;
   LINNET_TRY(begin(context, settings, &audio));
-  return finish(audio, linnet_bytes_open_memory(context, data, bytes, "audio in memory", &audio->bytes), result);
+  return finish(audio, linnet_bytes_open_memory(context, data ? data : "", bytes, "audio in memory", &audio->bytes),
+                result);
 }
 
 void linnet_audio_destroy(struct linnet_audio *audio) {

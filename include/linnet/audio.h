@@ -88,7 +88,7 @@ LINNET_API enum linnet_status linnet_audio_open_fd(struct linnet_context *contex
                                                    const struct linnet_audio_settings *settings,
                                                    struct linnet_audio **audio);
 
-/* Reads from memory, which must stay valid until the object is destroyed. */
+/* Reads from memory, which must stay valid until the object is destroyed. `data` may be NULL if `bytes` is 0. */
 LINNET_API enum linnet_status linnet_audio_open_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                        const struct linnet_audio_settings *settings,
                                                        struct linnet_audio **audio);

@@ -581,6 +581,9 @@ static void test_bad_settings(void) {
   CHECK(linnet_audio_open(context, NULL, NULL, &audio) == LINNET_ERROR_ARGUMENT, "NULL path");
   CHECK(linnet_audio_open(context, "x", NULL, NULL) == LINNET_ERROR_ARGUMENT, "NULL result");
   CHECK(linnet_audio_open_fd(context, -1, "x", NULL, &audio) == LINNET_ERROR_ARGUMENT, "no descriptor");
+  CHECK(linnet_audio_open_memory(context, NULL, 0, NULL, &audio) == LINNET_ERROR_FORMAT && !audio &&
+            strstr(linnet_context_error(context), "is empty"),
+        "no bytes: %s", linnet_context_error(context));
   linnet_audio_destroy(NULL);
 }
 
