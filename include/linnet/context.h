@@ -77,13 +77,13 @@ enum linnet_stage {
  * hook may run it at the same time. */
 typedef void (*linnet_progress_fn)(void *user, enum linnet_stage stage, double share);
 
-/* The longest sentence of an error, with its final NUL. */
+/* The longest sentence of an error, with its final NUL. A longer one, such as with a long path, loses its middle. */
 enum { LINNET_ERROR_BYTES = 512 };
 
 struct linnet_context_settings {
   size_t size;         /* sizeof(struct linnet_context_settings), set by ..._default */
-  size_t num_threads;  /* worker threads, including the caller's; 0: one per processor that the process may
-                          use (default) */
+  size_t num_threads;  /* worker threads, including the caller's, at most 256; 0: one per processor that the process
+                          may use (default) */
   const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
                           "avx512-bf16", or with products of integers "avx512-vnni", "avxvnni", "avx2-int8", "dotprod";
                           "auto" is the fastest that runs here with the precision below */
@@ -130,8 +130,8 @@ LINNET_API void linnet_context_destroy(struct linnet_context *context);
 /* The sentence of the last call on this handle that failed; "" if none did. Valid until the next call on the handle. */
 LINNET_API const char *linnet_context_error(const struct linnet_context *context);
 
-/* Stores a sentence for linnet_context_error, of which LINNET_ERROR_BYTES - 1 bytes are kept, and returns `status`. For
- * callbacks that must do so, such as linnet_corpus.features. */
+/* Stores a sentence for linnet_context_error and returns `status`. For callbacks that must do so, such as
+ * linnet_corpus.features. */
 LINNET_API enum linnet_status linnet_context_fail(struct linnet_context *context, enum linnet_status status,
                                                   const char *sentence);
 

@@ -18,6 +18,9 @@
 
 #define MAX_THREADS 256
 
+/* The longest sentence whose end is known, and what a shortened one keeps of its beginning. */
+enum { SENTENCE_BYTES = 8192, HEAD_BYTES = 160 };
+
 struct core;
 
 struct hooks {
@@ -265,13 +268,36 @@ const struct linnet_ops *linnet_context_ops(const struct linnet_context *context
   return context->core->ops;
 }
 
+static bool continues_character(char byte) {
+  return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+/* A sentence that is too long is nearly always so because of a path. It then loses its middle: its beginning has the
+ * file or setting that it is about, its end the reason. */
+static void shorten(const char sentence[SENTENCE_BYTES], char error[LINNET_ERROR_BYTES]) {
+  static const char gap[] = "...";
+  const size_t length = strlen(sentence);
+  if (length < LINNET_ERROR_BYTES) {
+    memcpy(error, sentence, length + 1);
+    return;
+  }
+  size_t head = HEAD_BYTES, tail = length - (LINNET_ERROR_BYTES - HEAD_BYTES - sizeof gap);
+  while (head > 0 && continues_character(sentence[head]))
+    head--;
+  while (continues_character(sentence[tail]))
+    tail++;
+  snprintf(error, LINNET_ERROR_BYTES, "%.*s%s%s", (int)head, sentence, gap, sentence + tail);
+}
+
 enum linnet_status(linnet_fail)(struct linnet_context *context, enum linnet_status status, const char *format, ...) {
   if (!context)
     return status;
+  char sentence[SENTENCE_BYTES];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(context->error, sizeof context->error, format, arguments);
+  vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
+  shorten(sentence, context->error);
   return status;
 }
 

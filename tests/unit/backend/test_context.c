@@ -2,6 +2,9 @@
  * and log. */
 #include "allocators.h"
 #include "base/base.h"
+#include "base/file.h"
+#include "base/settings.h"
+#include "base/utf8.h"
 #include "tables.h"
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
@@ -262,7 +265,29 @@ static void check_hooks(void) {
   linnet_context_destroy(handles[0]);
 }
 
-/* A message of any length is stored, truncated to the size of the buffer. */
+/* Of a message with a long path, the beginning and the reason are left, and no half of a character. */
+static void check_long_path(struct linnet_context *context) {
+  char path[4000];
+  for (size_t i = 0; i < sizeof path; i++)
+    path[i] = "/\xC3\xA4"[i % 3];
+  for (size_t length = 300; length < sizeof path; length += 1 + length / 7) {
+    void *data;
+    size_t bytes;
+    const char byte = path[length];
+    path[length] = 0;
+    CHECK(linnet_file_read(context, path, 100, &data, &bytes) == LINNET_ERROR_IO, "%zu bytes", length);
+    CHECK(linnet_fail_setting(context, "recognizer.json: model", LINNET_ERROR_IO) == LINNET_ERROR_IO, "status");
+    const char *error = linnet_context_error(context), *reason = strstr(error, ": No such file or directory");
+    CHECK(strncmp(error, "recognizer.json: model: /", 25) == 0 && reason && strlen(reason) == 27, "%zu bytes: %s",
+          length, error);
+    CHECK(length < 480 || (strstr(error, "...") && strlen(error) >= LINNET_ERROR_BYTES - 9), "%zu bytes: %s", length,
+          error);
+    CHECK(length % 3 > 0 || linnet_is_utf8(error), "%zu bytes: %s", length, error);
+    path[length] = byte;
+  }
+}
+
+/* A message of any length is stored, shortened to the size of the buffer. */
 static void check_error_text(void) {
   struct failing_allocator heap;
   struct linnet_context *context = create(&heap);
@@ -273,6 +298,7 @@ static void check_error_text(void) {
   size_t length = strlen(linnet_context_error(context));
   CHECK(length >= 200 && length < 2000 && memcmp(linnet_context_error(context), "begin xxx", 9) == 0,
         "%zu characters are left", length);
+  check_long_path(context);
   CHECK(linnet_fail(NULL, LINNET_ERROR_LIMIT, "unheard") == LINNET_ERROR_LIMIT, "without a context");
   CHECK(strcmp(linnet_context_error(NULL), "") == 0, "the text of no context");
   linnet_context_destroy(context);
