@@ -17,6 +17,7 @@ struct linnet_lattice_reader {
   struct linnet_symbols *symbols; /* the caller's; NULL: symbols are numbers */
   struct linnet_lines lines;
   struct linnet_names states; /* their numbers as they are written */
+  bool has_arc, has_final;    /* of the lattice so far */
   char *id;
 };
 
@@ -148,6 +149,7 @@ static enum linnet_status read_final(struct linnet_lattice_reader *r, char **col
     return LINNET_OK;
   if (count == 2)
     LINNET_TRY(read_costs(r, columns[1], &weight));
+  r->has_final = true;
   return linnet_lattice_add_final(lattice, state, weight.acoustic, weight.language);
 }
 
@@ -163,6 +165,7 @@ static enum linnet_status read_arc(struct linnet_lattice_reader *r, char **colum
   LINNET_TRY(find_symbol(r, columns[count - 1 - costs], &symbol));
   if (costs)
     LINNET_TRY(read_costs(r, columns[count - 1], &weight));
+  r->has_arc = true;
   return linnet_lattice_add_arc(lattice, from, to, symbol, weight.acoustic, weight.language);
 }
 
@@ -180,18 +183,27 @@ static enum linnet_status read_id(struct linnet_lattice_reader *r) {
   return r->id ? LINNET_OK : linnet_fail(r->context, LINNET_ERROR_MEMORY, "out of memory for an id");
 }
 
+/* Kaldi writes empty lattices, but none that has arcs and no end. */
+static enum linnet_status check_end(const struct linnet_lattice_reader *r) {
+  if (!r->has_arc || r->has_final)
+    return LINNET_OK;
+  return linnet_fail(r->context, LINNET_ERROR_FORMAT,
+                     "%s:%zu: the lattice of '%.60s' has no final state: the file is incomplete; write it again",
+                     r->lines.name, r->lines.line, r->id);
+}
+
 static enum linnet_status read_lines(struct linnet_lattice_reader *r, struct linnet_lattice *lattice) {
   char *line, *columns[MAX_COLUMNS];
   enum linnet_status status;
   while ((status = linnet_lines_next(&r->lines, &line)) == LINNET_OK) {
     size_t count = cut(line, columns);
     if (count == 0)
-      return LINNET_OK;
+      return check_end(r);
     if (count > MAX_COLUMNS)
       return malformed(r, "too many columns after", columns[0]);
     LINNET_TRY((count <= 2 ? read_final : read_arc)(r, columns, count, lattice));
   }
-  return status == LINNET_END ? LINNET_OK : status;
+  return status == LINNET_END ? check_end(r) : status;
 }
 
 enum linnet_status linnet_lattice_reader_next(struct linnet_lattice_reader *reader, const char **id,
@@ -203,6 +215,7 @@ enum linnet_status linnet_lattice_reader_next(struct linnet_lattice_reader *read
                        "linnet_lattice_reader_next: an argument is NULL");
   linnet_lattice_reset(lattice);
   linnet_names_clear(&reader->states);
+  reader->has_arc = reader->has_final = false;
   LINNET_TRY(read_id(reader));
   *id = reader->id;
   return read_lines(reader, lattice);

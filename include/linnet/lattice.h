@@ -178,7 +178,7 @@ LINNET_API enum linnet_status linnet_lattice_reader_open_memory(struct linnet_co
                                                                 struct linnet_lattice_reader **reader);
 
 /* Resets `lattice` and fills it with the next one of the file, without finishing it. LINNET_END after the last one. *id
- * is valid until the next call. */
+ * is valid until the next call. A lattice with arcs and no final state, as of a file that was cut, is an error. */
 LINNET_API enum linnet_status linnet_lattice_reader_next(struct linnet_lattice_reader *reader, const char **id,
                                                          struct linnet_lattice *lattice);
 

@@ -474,13 +474,20 @@ static void test_kaldi_forms(void) {
                                     "u\n0 1 2 3 4,5 6\n",
                                     "u\n0 inf,0,\n",
                                     "u\n0 1 1 1,Infinity,\n",
-                                    "u\n0 1 1 1,2,\nv\n0 1 2\n"};
+                                    "u\n0 1 1 1,2,\nv\n0 1 2\n",
+                                    "u\n0 1 1 1,1,\n1 2 2 1,1,\n",
+                                    "u\n0 1 1 1,1,\n1 Infinity,0,\n\n"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     enum linnet_status status = read_one(context, bad[i], strlen(bad[i]), NULL, lattice);
     CHECK(status == LINNET_ERROR_FORMAT && strncmp(linnet_context_error(context), "lat:", 4) == 0, "%s: status %d: %s",
           bad[i], (int)status, linnet_context_error(context));
   }
+  CHECK(strcmp(linnet_context_error(context), "lat:4: the lattice of 'u' has no final state: the file is incomplete; "
+                                              "write it again") == 0,
+        "%s", linnet_context_error(context));
   CHECK(read_one(context, "u\n0 1 1\n1 0 2\n1\n", 16, NULL, lattice) == LINNET_ERROR_ARGUMENT, "a cycle");
+  CHECK(read_one(context, "u\n\n", 3, NULL, lattice) == LINNET_OK, "an empty lattice");
+  CHECK(read_one(context, "u\n0 Infinity,0,\n\n", 17, NULL, lattice) == LINNET_OK, "a state that is not final");
   CHECK(read_one(context, "\n\n", 2, NULL, lattice) == LINNET_END, "nothing");
   CHECK(read_one(context, NULL, 0, NULL, lattice) == LINNET_END, "no bytes");
   linnet_symbols_destroy(symbols);
