@@ -83,6 +83,20 @@ train 0 'stored features of 1 of the speeds are missing (feats-SPEED.scp)' plain
 ! cmp -s audio.exp/model.safetensors plain/model.safetensors || fail 'speeds do nothing'
 mv feats-0.9.scp feats
 
+# --- augmentations of samples are refused, also beside a folder of audio
+
+for key in level band padding room; do
+  train 1 "feats: has stored features (feats.scp), but augment.$key needs audio: give a folder with wav.scp" wrong.exp \
+    feats --set "augment.$key.probability=0.5"
+done
+echo "tone $PWD/audio/u01.wav" > noise.scp
+train 1 'or remove augment.noise' wrong.exp feats --set augment.noise.scp=noise.scp
+train 1 'feats: has stored features' wrong.exp feats --train audio --set augment.level.probability=0.5
+train 0 'training on 0.0' off.exp feats --set augment.level.probability=0
+same audio.exp off.exp
+check 0 'training on 0.0' "$linnet" train --train audio --dev feats --exp dev.exp --config conf.json \
+  --set augment.level.probability=0.5
+
 # --- the recipes' features have lengths and speeds
 
 awk '{utts[$2] = utts[$2] " " $1} END {for (s in utts) print s utts[s]}' audio/utt2spk | sort > audio/spk2utt

@@ -94,11 +94,33 @@ static bool lacks_audio(const struct linnet_data_folder *folder) {
 static bool open_data(struct train_corpus *corpus) {
   for (size_t i = 0; i < corpus->num_folders; i++) {
     const struct linnet_data_folder *folder = corpus->folders[i];
+/* An augmentation that changes samples; NULL: there is none. */
+static const char *needs_audio(const struct train_config *c) {
+  return c->noise && c->mixing.probability > 0               ? "noise"
+         : c->level.size > 0 && c->level.probability > 0     ? "level"
+         : c->band.size > 0 && c->band.probability > 0       ? "band"
+         : c->padding.size > 0 && c->padding.probability > 0 ? "padding"
+         : c->room.size > 0 && c->room.probability > 0       ? "room"
+                                                             : NULL;
+}
+
+/* Augmentations of samples would do nothing to stored features. */
+static bool check_augmentation(const struct train_corpus *corpus, const char *folder) {
+  const char *key = corpus->augmented ? needs_audio(corpus->config) : NULL;
+  if (key)
+    tool_fail("%s: has stored features (feats.scp), but augment.%s needs audio: give a folder with wav.scp, or remove "
+              "augment.%s",
+              folder, key, key);
+  return !key;
+}
+
     const bool stored = linnet_data_folder_has_features(folder) && lacks_audio(folder);
     if (stored ? !stored_open(corpus->context, corpus->ranks, folder, corpus->names[i],
                               corpus->augmented ? corpus->config : NULL, &corpus->stored[i])
                : !audio_open(corpus->context, corpus->ranks, folder, corpus->names[i], corpus_sample_rate(corpus),
                              &corpus->memories->audio, &corpus->audio[i]))
+      return false;
+    if (stored && !check_augmentation(corpus, corpus->names[i]))
       return false;
   }
   return true;
