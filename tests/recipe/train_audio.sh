@@ -112,10 +112,27 @@ train 0 'training on 0.0' window.exp --set features.frame_length=250 --set featu
 
 # --- settings out of range, and lists of noises
 
-for wrong in specaugment.time_masks=2000 specaugment.max_time_part=1.5 noise.snr_low=-150 noise.probability=2; do
-  section=${wrong%%.*}
-  train 1 "conf.json: augment.$section is out of range" wrong.exp --set augment.noise.scp=noise.scp --set "augment.$wrong"
-done
+# refuse KEY VALUE MESSAGE
+refuse() {
+  train 1 "--set: augment.$1 is $3" wrong.exp --set augment.noise.scp=noise.scp --set "augment.$1=$2"
+}
+refuse specaugment.time_masks 2000 '2000; it must be a whole number of 0 to 1000'
+refuse specaugment.max_time_part 1.5 '1.5; it must be a number of 0 to 1'
+refuse noise.snr_low -150 '-150; it must be a number of -100 to 100'
+refuse noise.snr_low 30 '30; it must be at most augment.noise.snr_high, which is 20'
+refuse noise.probability 2 '2; it must be a number of 0 to 1'
+refuse level.gain_low 21 '21; it must be at most augment.level.gain_high, which is 20'
+refuse band.max_low 3400 '3400; it must be below augment.band.min_high, which is 3400'
+refuse band.max_low -1 '-1; it must be a number of at least 0'
+refuse band.min_high 8000 '8000; it must be at most augment.band.max_high, which is 7500'
+refuse padding.max_seconds 601 '601; it must be a number of 0 to 600'
+refuse padding.level_low 0 '0; it must be at most augment.padding.level_high, which is -25'
+refuse room.time_low 0 '0; it must be a number of 0.05 to 2'
+refuse room.time_low 1 '1; it must be at most augment.room.time_high, which is 0.5'
+train 1 '--set: augment.speeds must be a list of at most 8 numbers of 0.8 to 1.25' wrong.exp --set augment.speeds=[2]
+train 1 '--set: augment has no key "echo"; known: speeds' wrong.exp --set augment.echo=1
+sed 's/"padding": {/"noise": {"scp": "noise.scp", "snr_low": 30}, &/' conf.json > wrong.json
+train 1 'wrong.json: augment.noise.snr_low is 30; it must be at most augment.noise.snr_high' wrong.exp --config wrong.json
 : > noise.scp
 train 1 'noise.scp: the list of augment.noise.scp is empty' wrong.exp --set augment.noise.scp=noise.scp
 mkdir 'a  folder'

@@ -82,6 +82,15 @@ train 1 '--set: training.schedule is "step"; it must be "plateau" or "cosine"' w
 train 1 '--set: training has no key "epoch"; did you mean "epochs"?' wrong --set epoch=3
 train 1 '--set: augment.noise has no key "snr_lo"; did you mean "snr_low"?' wrong --set augment.noise.snr_lo=3
 train 1 'conf.json with --set: config: "layers" is 0; it must be 1 to' wrong --set model.layers=0
+train 1 '--set: training.checkpoint_seconds is -1; it must be a number of at least 0' wrong --set checkpoint_seconds=-1
+train 1 'training.intermediate_weight needs training.intermediate_ctc' wrong --set intermediate_weight=0.5
+train 1 'training.intermediate_weight needs training.intermediate_ctc' wrong --set intermediate_weight=0.5 \
+  --set intermediate_ctc=0
+train 0 '--set: training.plateau_factor has no effect: training.schedule is "cosine"' cosine --set schedule=cosine \
+  --set plateau_factor=0.5
+lacks plateau_patience
+train 0 'epoch   2' plateau --set plateau_factor=0.5
+lacks 'has no effect'
 sed 's/"epochs": 2/"epochs": -2/' conf.json > wrong.json
 train 1 'wrong.json: training.epochs is -2; it must be a whole number of 1 to 1000000' wrong --config wrong.json \
   --set seed=2

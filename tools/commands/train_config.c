@@ -17,7 +17,7 @@ struct key {
   void *value;
   const char *const *choices; /* for KEY_CHOICE: names of 0, 1, ...; the value is an int-sized enum. KEY_TEXT: a char *,
                                  which is allocated */
-  double low, high;           /* limits of a number; both 0: none but the type's */
+  double low, high;           /* limits of a number, and `high` may be INFINITY; both 0: none but the type's */
 };
 
 /* Settings of the command line, whose values no file is to blame for. */
@@ -40,6 +40,11 @@ static bool is_given(const char *section, const char *name) {
       return true;
   }
   return false;
+}
+
+/* What a key comes from. */
+static const char *source_of(const char *path, const char *section, const char *name) {
+  return is_given(section, name) ? "--set" : path;
 }
 
 static bool store_integer(const struct key *key, json_int_t number) {
@@ -104,6 +109,8 @@ static void describe(const struct key *key, char *text, size_t bytes) {
       used += (size_t)snprintf(text + used, bytes - used, "%s\"%s\"", i > 0 ? " or " : "", key->choices[i]);
   else if (key->kind == KEY_TEXT)
     snprintf(text, bytes, "the name of a file");
+  else if (isinf(key->high))
+    snprintf(text, bytes, "a number of at least %g", key->low);
   else if (key->low < key->high)
     snprintf(text, bytes, "a%s number of %g to %.10g", key->kind == KEY_DOUBLE ? "" : " whole", key->low, key->high);
   else
@@ -126,7 +133,7 @@ static void print_keys(const char *section, const struct key *keys) {
 
 static bool set_key(const char *path, const char *section, const struct key *keys, const char *name,
                     const json_t *value) {
-  const char *source = is_given(section, name) ? "--set" : path;
+  const char *source = source_of(path, section, name);
   struct suggestion meant = {.word = name};
   for (const struct key *key = keys; key->name; key++) {
     suggest(&meant, key->name);
@@ -202,6 +209,22 @@ static bool check_frame_targets(const char *path, const json_t *object, const st
   return false;
 }
 
+static bool check_intermediate(const char *path, const json_t *object, const struct train_config *config) {
+  if (config->training.intermediate_ctc > 0 || !json_object_get(object, "intermediate_weight"))
+    return true;
+  tool_fail("%s: training.intermediate_weight needs training.intermediate_ctc, a number of layers above 0", path);
+  return false;
+}
+
+/* Keys of another schedule; a file may have them for several trainings. */
+static void warn_of_schedule(const char *path, const json_t *object, const struct train_config *config) {
+  static const char *const keys[] = {"plateau_factor", "plateau_patience"};
+  for (size_t i = 0; config->training.schedule != LINNET_TRAIN_PLATEAU && i < sizeof keys / sizeof *keys; i++)
+    if (json_object_get(object, keys[i]))
+      tool_warn("%s: training.%s has no effect: training.schedule is \"%s\"", source_of(path, "training", keys[i]),
+                keys[i], schedules[config->training.schedule]);
+}
+
 static bool read_training(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_train_settings *s = &config->training;
   double ctc_weight = 0.1, teacher_weight = 0.5, frame_weight = 0.1;
@@ -228,7 +251,7 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"plateau_patience", KEY_UNSIGNED, &s->plateau_patience, .low = 1, .high = 1e6},
                              {"patience", KEY_UNSIGNED, &s->patience, .low = 0, .high = 1e9},
                              {"keep_models", KEY_SIZE, &s->num_kept_models, .low = 0, .high = 63},
-                             {"checkpoint_seconds", KEY_DOUBLE, .value = &s->checkpoint_seconds},
+                             {"checkpoint_seconds", KEY_DOUBLE, &s->checkpoint_seconds, .low = 0, .high = INFINITY},
                              {"seed", KEY_UINT64, .value = &s->seed},
                              {"shuffle_block", KEY_SIZE, .value = &s->num_block_utterances},
                              {"shards", KEY_SIZE, &s->num_shards, .low = 0, .high = 4096},
@@ -236,8 +259,10 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"gpu_exchange", KEY_CHOICE, &s->gpu_exchange, .choices = gpu_exchanges},
                              {0}};
   if (!read_section(path, "training", object, keys) || !check_objective(path, object, config) ||
-      !check_teacher(path, object, config, teacher_weight) || !check_frame_targets(path, object, config, frame_weight))
+      !check_teacher(path, object, config, teacher_weight) ||
+      !check_frame_targets(path, object, config, frame_weight) || !check_intermediate(path, object, config))
     return false;
+  warn_of_schedule(path, object, config);
   s->ctc_weight = config->objective == TRAIN_CTC_CRF ? ctc_weight : 0;
   s->teacher_weight = config->teacher ? teacher_weight : 0;
   s->frame_weight = config->frame_targets ? frame_weight : 0;
@@ -253,11 +278,28 @@ static bool read_speeds(const char *path, const json_t *list, struct train_confi
   }
   config->num_speeds = count;
   if (!good)
-    tool_fail("%s: augment.speeds must be a list of at most %d numbers of 0.8 to 1.25", path, MAX_SPEEDS);
+    tool_fail("%s: augment.speeds must be a list of at most %d numbers of 0.8 to 1.25",
+              source_of(path, "augment", "speeds"), MAX_SPEEDS);
   return good;
 }
 
-/* Reports what the library finds wrong with the values of a section. */
+/* An end of a range. */
+struct end {
+  const char *key;
+  double value;
+};
+
+/* Whether two keys of a section are in order; `apart`: they may not be equal. */
+static bool check_order(const char *path, const char *section, struct end low, struct end high, bool apart) {
+  if (low.value < high.value || (!apart && low.value <= high.value))
+    return true;
+  tool_fail("%s: %s.%s is %g; it must be %s %s.%s, which is %g",
+            source_of(source_of(path, section, high.key), section, low.key), section, low.key, low.value,
+            apart ? "below" : "at most", section, high.key, high.value);
+  return false;
+}
+
+/* Reports what the library finds wrong with a section beyond that. */
 static bool check_section(const char *path, const char *section, enum linnet_status status) {
   if (status != LINNET_OK)
     tool_fail("%s: augment.%s is out of range; see docs/training.md", path, section);
@@ -268,9 +310,9 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
   struct linnet_noise_settings *s = &config->mixing;
   const char *scp = json_string_value(json_object_get(object, "scp"));
   json_t *rest = json_copy((json_t *)(uintptr_t)object);
-  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
-                             {"snr_low", KEY_DOUBLE, .value = &s->snr_low},
-                             {"snr_high", KEY_DOUBLE, .value = &s->snr_high},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, .low = 0, .high = 1},
+                             {"snr_low", KEY_DOUBLE, &s->snr_low, .low = -100, .high = 100},
+                             {"snr_high", KEY_DOUBLE, &s->snr_high, .low = -100, .high = 100},
                              {0}};
   json_object_del(rest, "scp");
   bool good = read_section(path, "augment.noise", rest, keys);
@@ -278,6 +320,8 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
   if (good && !scp)
     tool_fail("%s: augment.noise needs \"scp\", a file with lines \"name path\"", path);
   good = good && scp &&
+         check_order(path, "augment.noise", (struct end){"snr_low", s->snr_low}, (struct end){"snr_high", s->snr_high},
+                     false) &&
          check_section(path, "noise", linnet_augment_noise(s, (struct linnet_augment_key){0}, NULL, 0, NULL, 0));
   config->noise = good ? strdup(scp) : NULL;
   return good;
@@ -285,11 +329,11 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
 
 static bool read_masks(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_specaugment_settings *s = &config->masks;
-  const struct key keys[] = {{"frequency_masks", KEY_SIZE, .value = &s->num_frequency_masks},
-                             {"max_frequency", KEY_SIZE, .value = &s->max_frequency},
-                             {"time_masks", KEY_SIZE, .value = &s->num_time_masks},
-                             {"max_time", KEY_SIZE, .value = &s->max_time},
-                             {"max_time_part", KEY_DOUBLE, .value = &s->max_time_part},
+  const struct key keys[] = {{"frequency_masks", KEY_SIZE, &s->num_frequency_masks, .low = 0, .high = 1000},
+                             {"max_frequency", KEY_SIZE, &s->max_frequency, .low = 0, .high = 1e9},
+                             {"time_masks", KEY_SIZE, &s->num_time_masks, .low = 0, .high = 1000},
+                             {"max_time", KEY_SIZE, &s->max_time, .low = 0, .high = 1e9},
+                             {"max_time_part", KEY_DOUBLE, &s->max_time_part, .low = 0, .high = 1},
                              {0}};
   config->specaugment = true;
   return read_section(path, "augment.specaugment", object, keys) &&
@@ -298,46 +342,58 @@ static bool read_masks(const char *path, const json_t *object, struct train_conf
 
 static bool read_level(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_level_settings *s = &config->level;
-  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
-                             {"gain_low", KEY_DOUBLE, .value = &s->gain_low},
-                             {"gain_high", KEY_DOUBLE, .value = &s->gain_high},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, .low = 0, .high = 1},
+                             {"gain_low", KEY_DOUBLE, &s->gain_low, .low = -100, .high = 100},
+                             {"gain_high", KEY_DOUBLE, &s->gain_high, .low = -100, .high = 100},
                              {0}};
   linnet_level_settings_default(s);
   return read_section(path, "augment.level", object, keys) &&
+         check_order(path, "augment.level", (struct end){"gain_low", s->gain_low},
+                     (struct end){"gain_high", s->gain_high}, false) &&
          check_section(path, "level", linnet_augment_level(s, (struct linnet_augment_key){0}, NULL, 0));
 }
 
 static bool read_band(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_band_settings *s = &config->band;
-  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
-                             {"max_low", KEY_DOUBLE, .value = &s->max_low},
-                             {"min_high", KEY_DOUBLE, .value = &s->min_high},
-                             {"max_high", KEY_DOUBLE, .value = &s->max_high},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, .low = 0, .high = 1},
+                             {"max_low", KEY_DOUBLE, &s->max_low, .low = 0, .high = INFINITY},
+                             {"min_high", KEY_DOUBLE, &s->min_high, .low = 0, .high = INFINITY},
+                             {"max_high", KEY_DOUBLE, &s->max_high, .low = 0, .high = INFINITY},
                              {0}};
   linnet_band_settings_default(s);
   return read_section(path, "augment.band", object, keys) &&
+         check_order(path, "augment.band", (struct end){"max_low", s->max_low}, (struct end){"min_high", s->min_high},
+                     true) &&
+         check_order(path, "augment.band", (struct end){"min_high", s->min_high}, (struct end){"max_high", s->max_high},
+                     false) &&
          check_section(path, "band", linnet_augment_band(s, (struct linnet_augment_key){0}, 16000, NULL, 0));
 }
 
 static bool read_padding(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_padding_settings *s = &config->padding;
-  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
-                             {"max_seconds", KEY_DOUBLE, .value = &s->max_seconds},
-                             {"level_low", KEY_DOUBLE, .value = &s->level_low},
-                             {"level_high", KEY_DOUBLE, .value = &s->level_high},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, .low = 0, .high = 1},
+                             {"max_seconds", KEY_DOUBLE, &s->max_seconds, .low = 0, .high = 600},
+                             {"level_low", KEY_DOUBLE, &s->level_low, .low = -100, .high = 100},
+                             {"level_high", KEY_DOUBLE, &s->level_high, .low = -100, .high = 100},
                              {0}};
   linnet_padding_settings_default(s);
-  return read_section(path, "augment.padding", object, keys) && check_section(path, "padding", linnet_padding_check(s));
+  return read_section(path, "augment.padding", object, keys) &&
+         check_order(path, "augment.padding", (struct end){"level_low", s->level_low},
+                     (struct end){"level_high", s->level_high}, false) &&
+         check_section(path, "padding", linnet_padding_check(s));
 }
 
 static bool read_room(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_room_settings *s = &config->room;
-  const struct key keys[] = {{"probability", KEY_DOUBLE, .value = &s->probability},
-                             {"time_low", KEY_DOUBLE, .value = &s->time_low},
-                             {"time_high", KEY_DOUBLE, .value = &s->time_high},
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, .low = 0, .high = 1},
+                             {"time_low", KEY_DOUBLE, &s->time_low, .low = 0.05, .high = 2},
+                             {"time_high", KEY_DOUBLE, &s->time_high, .low = 0.05, .high = 2},
                              {0}};
   linnet_room_settings_default(s);
-  return read_section(path, "augment.room", object, keys) && check_section(path, "room", linnet_room_check(s));
+  return read_section(path, "augment.room", object, keys) &&
+         check_order(path, "augment.room", (struct end){"time_low", s->time_low},
+                     (struct end){"time_high", s->time_high}, false) &&
+         check_section(path, "room", linnet_room_check(s));
 }
 
 static const struct {
@@ -351,7 +407,8 @@ static bool read_augmentation(const char *path, const char *name, const json_t *
   for (size_t i = 0; i < sizeof augmentations / sizeof *augmentations; i++)
     if (strcmp(augmentations[i].name, name) == 0)
       return augmentations[i].read(path, value, config);
-  tool_fail("%s: augment has no key \"%s\"; known: speeds, noise, specaugment, level, band, padding, room", path, name);
+  tool_fail("%s: augment has no key \"%s\"; known: speeds, noise, specaugment, level, band, padding, room",
+            source_of(path, "augment", name), name);
   return false;
 }
 
