@@ -74,6 +74,22 @@ sed -i 's/TOY/ONE/' data/text
 train 0 'warning: data: 2 words' rarer --lexicon lexicon
 check 0 OY "$linnet" info --symbols rarer/model.safetensors
 
+printf '%s\n' 'TREE T R IY' > other.lexicon
+train 1 'data: no utterance can be used: 40 have words that other.lexicon lacks, 0 have no line in text' unknown \
+  --lexicon other.lexicon
+sed -i 1d data/text
+train 1 '39 have words that other.lexicon lacks, 1 have no line in text' unknown --lexicon other.lexicon
+
+# --- transcripts that are all empty
+
+sed 's/ .*//' data/phones > data/empty
+sed '2,$s/ .*//' data/phones > data/one
+train 1 'data: the lines of all 40 utterances in empty are empty' empty --labels empty
+sed 's/ .*//' data/phones > dev/phones
+check 1 'dev: the lines of all 40 utterances in phones are empty' "$linnet" train --train data --dev dev --exp empty \
+  --config conf.json
+train 0 'epoch   2' one --labels one
+
 # --- values and keys of the configuration, which are those of --set or of the file
 
 train 1 '--set: training.epochs is 0; it must be a whole number of 1 to 1000000' wrong --set epochs=0

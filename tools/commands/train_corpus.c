@@ -44,7 +44,10 @@ static bool add_utterance(struct train_corpus *corpus, size_t folder_index, size
   if (!tokens)
     return skip_utterance(corpus, id, labels->file);
   const char *name = linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, index));
-  linnet_symbols_add(corpus->speakers, name, &speaker);
+  if (linnet_symbols_add(corpus->speakers, name, &speaker) != LINNET_OK) {
+    tool_fail_context(corpus->context);
+    return false;
+  }
   *u = (struct utterance){.id = id, .folder = (uint32_t)folder_index, .index = index, .speaker = (uint32_t)speaker};
   const bool good = labels_make(u, labels, corpus->names[folder_index], tokens, count, &corpus->words, &unknown);
   corpus->unknown += unknown;
@@ -62,6 +65,8 @@ static bool add_utterances(struct train_corpus *corpus, size_t folder, struct tr
   bool good = grown != NULL;
   if (grown)
     corpus->utterances = grown;
+  else
+    tool_fail("out of memory for %zu utterances", corpus->count + count);
   for (size_t i = 0; good && i < count; i++)
     good = add_utterance(corpus, folder, i, transcripts, labels);
   return good;
@@ -89,11 +94,6 @@ static bool lacks_audio(const struct linnet_data_folder *folder) {
   return false;
 }
 
-/* Features and recordings are read whenever they are needed; a folder with both, where each utterance has audio, is one
- * of audio. */
-static bool open_data(struct train_corpus *corpus) {
-  for (size_t i = 0; i < corpus->num_folders; i++) {
-    const struct linnet_data_folder *folder = corpus->folders[i];
 /* An augmentation that changes samples; NULL: there is none. */
 static const char *needs_audio(const struct train_config *c) {
   return c->noise && c->mixing.probability > 0               ? "noise"
@@ -114,13 +114,18 @@ static bool check_augmentation(const struct train_corpus *corpus, const char *fo
   return !key;
 }
 
+/* Features and recordings are read whenever they are needed; a folder with both, where each utterance has audio, is one
+ * of audio. */
+static bool open_data(struct train_corpus *corpus) {
+  for (size_t i = 0; i < corpus->num_folders; i++) {
+    const struct linnet_data_folder *folder = corpus->folders[i];
     const bool stored = linnet_data_folder_has_features(folder) && lacks_audio(folder);
+    if (stored && !check_augmentation(corpus, corpus->names[i]))
+      return false;
     if (stored ? !stored_open(corpus->context, corpus->ranks, folder, corpus->names[i],
                               corpus->augmented ? corpus->config : NULL, &corpus->stored[i])
                : !audio_open(corpus->context, corpus->ranks, folder, corpus->names[i], corpus_sample_rate(corpus),
                              &corpus->memories->audio, &corpus->audio[i]))
-      return false;
-    if (stored && !check_augmentation(corpus, corpus->names[i]))
       return false;
   }
   return true;
@@ -172,6 +177,31 @@ static bool find_lengths(struct linnet_context *context, struct train_corpus *co
 
 /* --- loading ------------------------------------------------------------------------------------------------------ */
 
+/* Says why no utterance can be used. */
+static void refuse_all(const struct train_corpus *corpus, const struct train_labels *labels) {
+  const char *name = corpus->names[0], *others = corpus->num_folders > 1 ? " and the other folders" : "";
+  if (corpus->unknown == 0)
+    tool_fail("%s%s: no utterance has labels: utt2spk and %s must name the same utterances", name, others,
+              labels->file);
+  else
+    tool_fail("%s%s: no utterance can be used: %zu have words that %s lacks, %zu have no line in %s: add the words to "
+              "the lexicon, or give the one of these data",
+              name, others, corpus->unknown, labels->lexicon_file, corpus->missing, labels->file);
+}
+
+/* Whether there is something to learn, or to compare with: utterances, and any label. */
+static bool check_labels(const struct train_corpus *corpus, const struct train_labels *labels) {
+  for (size_t i = 0; i < corpus->count; i++)
+    if (corpus->utterances[i].num_labels > 0)
+      return true;
+  if (corpus->count == 0)
+    refuse_all(corpus, labels);
+  else
+    tool_fail("%s%s: the lines of all %zu utterances in %s are empty: write their labels after their ids",
+              corpus->names[0], corpus->num_folders > 1 ? " and the other folders" : "", corpus->count, labels->file);
+  return false;
+}
+
 static bool load(struct linnet_context *context, struct train_corpus *corpus, const char *const *folders, size_t count,
                  struct train_labels *labels) {
   if (linnet_symbols_create(context, NULL, 0, &corpus->speakers) != LINNET_OK ||
@@ -185,11 +215,8 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
       return false;
   if (labels->lexicon)
     words_report(&corpus->words, labels, folders[0], count > 1 ? "FOLDER" : folders[0]);
-  if (corpus->count == 0) {
-    tool_fail("%s%s: no utterance has labels: utt2spk and %s must name the same utterances", folders[0],
-              count > 1 ? " and the other folders" : "", labels->file);
+  if (!check_labels(corpus, labels))
     return false;
-  }
   if (corpus->augmented && corpus->config->noise &&
       !noise_open(context, corpus->ranks, corpus->config->noise, corpus_sample_rate(corpus), &corpus->memories->noise,
                   &corpus->noise))
@@ -205,8 +232,10 @@ struct train_corpus *train_corpus_load(struct linnet_context *context, struct tr
                                        const char *const *folders, size_t count, const struct train_config *config,
                                        struct train_memories *memories, struct train_labels *labels, bool augmented) {
   struct train_corpus *corpus = calloc(1, sizeof *corpus);
-  if (!corpus)
+  if (!corpus) {
+    tool_fail("out of memory for a corpus");
     return NULL;
+  }
   corpus->context = context;
   corpus->ranks = ranks;
   corpus->config = config;

@@ -120,12 +120,9 @@ void words_report(const struct word_counts *words, const struct train_labels *la
         different == 1 ? "it" : "them", labels->lexicon_file, folder, labels->file);
 }
 
-static bool label_index(struct train_labels *labels, const char *token, int *index) {
-  size_t found = linnet_symbols_find(labels->symbols, token);
-  *index = found == LINNET_NOT_FOUND ? -1 : (int)found;
-  if (*index < 0 && labels->open)
-    return linnet_symbols_add(labels->symbols, token, index) == LINNET_OK;
-  return *index > 0;
+static bool out_of_memory(const struct utterance *u) {
+  tool_fail("out of memory for the labels of utterance %s", u->id);
+  return false;
 }
 
 /* Says that a token of an utterance is not a symbol. */
@@ -142,14 +139,31 @@ static bool refuse_token(const struct utterance *u, const struct train_labels *l
   return false;
 }
 
+/* Finds the symbol of a token, or adds it. */
+static bool find_label(const struct utterance *u, struct train_labels *labels, const char *folder, const char *token,
+                       int *index) {
+  const size_t found = linnet_symbols_find(labels->symbols, token);
+  *index = found == LINNET_NOT_FOUND ? 0 : (int)found;
+  if (found == LINNET_NOT_FOUND && labels->open)
+    return linnet_symbols_add(labels->symbols, token, index) == LINNET_OK || out_of_memory(u);
+  return *index > 0 || refuse_token(u, labels, folder, token);
+}
+
+/* Memory for the labels. */
+static bool reserve_labels(struct utterance *u, size_t count) {
+  u->labels = malloc((count + 1) * sizeof *u->labels);
+  u->num_labels = count;
+  return u->labels || out_of_memory(u);
+}
+
 /* Each token is a symbol. */
 static bool direct_labels(struct utterance *u, struct train_labels *labels, const char *folder,
                           const char *const *tokens, size_t count) {
-  u->labels = malloc((count + 1) * sizeof *u->labels);
-  u->num_labels = count;
+  if (!reserve_labels(u, count))
+    return false;
   for (size_t i = 0; i < count; i++)
-    if (!label_index(labels, tokens[i], &u->labels[i]))
-      return refuse_token(u, labels, folder, tokens[i]);
+    if (!find_label(u, labels, folder, tokens[i], &u->labels[i]))
+      return false;
   return true;
 }
 
@@ -164,14 +178,12 @@ static bool lexicon_labels(struct utterance *u, struct train_labels *labels, con
   linnet_lexicon_pronounce(labels->lexicon, words, count, &missing, NULL, 0, &length);
   if (*unknown)
     return true;
-  u->labels = malloc((length + 1) * sizeof *u->labels);
-  u->num_labels = length;
+  if (!reserve_labels(u, length))
+    return false;
   linnet_lexicon_pronounce(labels->lexicon, words, count, NULL, u->labels, length, &length);
-  for (size_t i = 0; i < length; i++) {
-    const char *phone = linnet_symbols_name(phones, u->labels[i]);
-    if (!label_index(labels, phone, &u->labels[i]))
-      return refuse_token(u, labels, folder, phone);
-  }
+  for (size_t i = 0; i < length; i++)
+    if (!find_label(u, labels, folder, linnet_symbols_name(phones, u->labels[i]), &u->labels[i]))
+      return false;
   return true;
 }
 
