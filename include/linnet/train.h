@@ -235,7 +235,8 @@ struct linnet_trainer;
  * checkpoint-damaged.safetensors. If there is no intact checkpoint, the status is LINNET_ERROR_FORMAT.
  * LINNET_ERROR_UNSUPPORTED for checkpoints of versions without a checksum. The trainer removes temporary files of a
  * process that was killed, so that only one trainer may use a folder. It copies all arguments except the corpora's
- * callbacks and the context, which must outlive it. */
+ * callbacks and the context, which must outlive it. It calls no callback before it has found settings and network
+ * good. */
 LINNET_API enum linnet_status linnet_trainer_create(struct linnet_context *context, const char *folder,
                                                     const struct linnet_train_settings *settings,
                                                     const struct linnet_train_model *model,

@@ -27,6 +27,39 @@ train 1 'products of 8-bit integers are for recognition only' int8 --precision i
 train 0 'epoch   2' plain
 grep -q '"kernels": "[^"]*", "precision": "float32"' plain/log.jsonl || fail "$(cat plain/log.jsonl)"
 
+# --- what is wrong with settings and files is said before the data are read
+
+cp -r data unread
+sed -i 's/feats.ark/nowhere.ark/' unread/feats.scp
+# early TEXT OPTION...
+early() {
+  check 1 "$1" "$linnet" train --train unread --dev unread --exp early --config conf.json "${@:2}"
+}
+early 'nowhere.ark'
+early 'conf.json with --set: config: "layers" is 0; it must be 1 to' --set model.layers=0
+early 'conf.json with --set: features: "num_mel" is 0' --set features.num_mel=0
+early 'conf.json with --set: input_dim is 4, but features have num_mel 5' --set features.num_mel=5
+early 'training: shards is 3; it must be a power of two' --set shards=3
+early 'training: minimum learning rate is 0.1; it must be 0 to 0.0001' --set min_learning_rate=0.1
+early 'products of 8-bit integers are for recognition only' --precision int8
+early 'training: intermediate CTC after layer 1 of 1' --set intermediate_ctc=1
+early 'config: "causal_chunk"' --set model.causal_chunk=fast
+early 'nope: No such file' --set teacher=nope
+early 'nope: No such file or directory (training.frame_targets)' --set frame_targets=nope
+early 'nope: No such file or directory (training.denominator)' --set objective=ctc-crf --set denominator=nope
+early 'nope: No such file or directory (augment.noise.scp)' --set augment.noise.scp=nope
+early 'nope: No such file' --initial nope
+early 'nope: cannot be read as a folder: No such file or directory (--dev)' --dev nope
+early 'conf.json: cannot be read as a folder: Not a directory (--train)' --train conf.json
+early 'conf.json with --set: outputs is 9, but there are 3 symbols' --set model.outputs=9 --symbols <(printf '%s\n' A B)
+[[ $(ls -A early) == .lock ]] || fail "$(ls -A early)"
+train 0 'epoch   1' outputs --set model.outputs=3 --set epochs=1
+train 1 'conf.json with --set: outputs is 9, but there are 3 symbols' outputs --set model.outputs=9
+train 0 '"causal_chunk" auto:' chunk --set epochs=1 --set model.causal_chunk=auto --set model.attention=causal-linear \
+  --verbose
+[[ $(grep -c 'causal_chunk.* auto' out) -eq 1 ]] || fail "measured twice: $(cat out)"
+for cmvn in global running speaker; do train 0 'epoch   1' "$cmvn" --set epochs=1 --set "features.cmvn=$cmvn"; done
+
 # --- the configuration of an experiment is in its folder
 
 train 0 'epoch   1' changed --set epochs=1 --set model.width=32

@@ -77,6 +77,11 @@ static enum linnet_status add_phones(struct run *run) {
   return status;
 }
 
+/* Whether labels become symbols as they occur. */
+static bool symbols_are_open(void) {
+  return !options.symbols && !options.lexicon;
+}
+
 static bool load_symbols(struct run *run) {
   struct linnet_lexicon_settings settings;
   linnet_lexicon_settings_default(&settings);
@@ -101,7 +106,7 @@ static bool load_corpora(struct run *run) {
                                 .lexicon_file = options.lexicon,
                                 .symbols = run->symbols,
                                 .symbols_file = options.symbols,
-                                .open = !options.symbols && !options.lexicon};
+                                .open = symbols_are_open()};
   run->train = train_corpus_load(run->context, &ranks, options.train.items, options.train.count, &run->config,
                                  &run->memories, &labels, true);
   labels.open = false;
@@ -133,8 +138,6 @@ static bool load_teacher(struct run *run) {
     return true;
   run->config.training.teacher = run->teacher = train_teacher_load(run->context, run->config.teacher);
   run->config.training.teacher_source = run->config.teacher;
-  if (run->teacher)
-    train_corpus_set_teacher(run->train, run->teacher);
   return run->teacher;
 }
 
@@ -252,12 +255,25 @@ static void report_ranks(const struct run *run) {
             linnet_trainer_exchange(run->trainer));
 }
 
+/* What can be checked before the data are read. */
+static bool check(struct run *run) {
+  return train_check_folders(options.train.items, options.train.count, "--train") &&
+         train_check_folders(options.dev.items, options.dev.count, "--dev") &&
+         train_check_files(run->context, &run->config, options.initial) && load_teacher(run) &&
+         train_check_settings(run->context, options.exp, &run->config, symbols_are_open() ? NULL : run->symbols,
+                              run->teacher);
+}
+
 /* Everything up to the trainer. Rank 0 alone has the folder. */
 static bool prepare(struct run *run) {
   const bool first = train_ranks_first(&ranks);
-  return train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) &&
-         (!first || (results_make_folder(options.exp) && lock_folder(options.exp))) && load_symbols(run) &&
-         load_corpora(run) && load_denominator(run) && load_teacher(run) && load_targets(run);
+  if (!train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) ||
+      (first && !(results_make_folder(options.exp) && lock_folder(options.exp))) || !load_symbols(run) || !check(run) ||
+      !load_corpora(run) || !load_denominator(run) || !load_targets(run))
+    return false;
+  if (run->teacher)
+    train_corpus_set_teacher(run->train, run->teacher);
+  return true;
 }
 
 static bool check_precision(const struct linnet_context *context) {

@@ -155,6 +155,20 @@ double train_corpus_hours(const struct train_corpus *corpus);
 
 void train_corpus_free(struct train_corpus *corpus);
 
+/* --- before the data are read (train_check.c) --------------------------------------------------------------------- */
+
+/* Whether the files that the configuration names can be read, and `initial` is a model; NULL: there is none. False
+ * after printing which. The teacher is loaded anyway. */
+bool train_check_files(struct linnet_context *context, const struct train_config *config, const char *initial);
+
+/* Whether the folders of an option (`count`) can be read. */
+bool train_check_folders(const char *const *folders, size_t count, const char *option);
+
+/* Whether a trainer takes the settings, the network and the precision. `folder` is that of the training, which stays as
+ * it is; `symbols` is NULL if the corpus will give them, `teacher` if there is none. False after printing why. */
+bool train_check_settings(struct linnet_context *context, const char *folder, const struct train_config *config,
+                          const struct linnet_symbols *symbols, const struct linnet_model *teacher);
+
 /* --- the denominator of CTC-CRF (train_denominator.c) ------------------------------------------------------------- */
 
 /* An n-gram over the symbols. */
