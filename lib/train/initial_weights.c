@@ -3,9 +3,97 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/numbers.h"
+#include "model/format/feature_config.h"
 #include "model/layer.h"
 #include "train/trainer.h"
+
+/* --- what differs between two objects of JSON on one line --------------------------------------------------------- */
+
+/* A part of a text. */
+struct span {
+  const char *text;
+  size_t length;
+};
+
+struct entry {
+  struct span key, value;
+};
+
+static bool equal(struct span a, struct span b) {
+  return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
+}
+
+/* The length of a value: up to the comma or bracket behind it. */
+static size_t value_length(const char *text) {
+  size_t depth = 0, i = 0;
+  for (bool quoted = false; text[i] && (quoted || depth > 0 || !strchr(",}", text[i])); i++) {
+    quoted ^= text[i] == '"';
+    depth += !quoted && strchr("[{", text[i]);
+    depth -= !quoted && strchr("]}", text[i]);
+  }
+  return i;
+}
+
+/* Reads the entry at *text, and moves *text behind it. False at the end. */
+static bool next_entry(const char **text, struct entry *entry) {
+  *text += strcspn(*text, "\"");
+  if (!**text)
+    return false;
+  entry->key.text = *text + 1;
+  entry->key.length = strcspn(entry->key.text, "\"");
+  entry->value.text = entry->key.text + entry->key.length + 1;
+  entry->value.text += strspn(entry->value.text, ": ");
+  entry->value.length = value_length(entry->value.text);
+  *text = entry->value.text + entry->value.length;
+  return true;
+}
+
+/* The value of a key; if there is none, that is said. */
+static struct span value_of(const char *text, struct span key) {
+  static const char absent[] = "not given";
+  struct entry entry;
+  while (next_entry(&text, &entry))
+    if (equal(entry.key, key))
+      return entry.value;
+  return (struct span){absent, sizeof absent - 1};
+}
+
+struct difference {
+  char key[64], model[80], training[80];
+};
+
+static void copy_span(struct span span, char *text, size_t bytes) {
+  linnet_format(text, bytes, "%.*s", (int)span.length, span.text);
+}
+
+/* Whether a key is in a list that ends with NULL. */
+static bool is_listed(struct span key, const char *const *list) {
+  for (; *list; list++)
+    if (equal(key, (struct span){*list, strlen(*list)}))
+      return true;
+  return false;
+}
+
+/* The difference of this index among the keys of `keys`, which is one of both texts; those of `ignored` do not count.
+ */
+static bool find_difference(const char *keys, const char *model, const char *training, const char *const *ignored,
+                            size_t index, struct difference *d) {
+  struct entry entry;
+  while (next_entry(&keys, &entry)) {
+    const struct span theirs = value_of(model, entry.key), own = value_of(training, entry.key);
+    if (equal(theirs, own) || is_listed(entry.key, ignored) || index-- > 0)
+      continue;
+    copy_span(entry.key, d->key, sizeof d->key);
+    copy_span(theirs, d->model, sizeof d->model);
+    copy_span(own, d->training, sizeof d->training);
+    return true;
+  }
+  return false;
+}
+
+/* --- copying ------------------------------------------------------------------------------------------------------ */
 
 /* The layer of the model with the weights of layer `layer` of a training. A deeper training repeats layers, evenly
  * spread: 4 layers from 3 begin as 0, 1, 2, 2. */
@@ -29,11 +117,17 @@ static const struct linnet_parameter *source_of(const struct linnet_trainer *t, 
   return linnet_parameters_find(model->parameters, name);
 }
 
+/* Whether layers can be added to the model that add nothing at first. */
+static bool grows(const struct linnet_trainer *t, const struct linnet_model *model) {
+  const struct linnet_config *config = &model->config;
+  return config->encoder == LINNET_ENCODER_TRANSFORMER && config->norm == LINNET_NORM_PRE &&
+         config->layers < t->config.layers;
+}
+
 /* Whether both networks have tensors of the same shapes and differ in attention, look-ahead and depth at most. */
 static bool fits(const struct linnet_trainer *t, const struct linnet_model *model) {
   struct linnet_config config = model->config;
-  const bool may_grow = config.encoder == LINNET_ENCODER_TRANSFORMER && config.norm == LINNET_NORM_PRE;
-  if (may_grow && config.layers < t->config.layers)
+  if (grows(t, model))
     config.layers = t->config.layers;
   memcpy(config.lookahead, t->config.lookahead, sizeof config.lookahead);
   memcpy(config.attention, t->config.attention, sizeof config.attention);
@@ -43,8 +137,62 @@ static bool fits(const struct linnet_trainer *t, const struct linnet_model *mode
   return same;
 }
 
+/* Says in which key the networks differ that do not fit. */
+static enum linnet_status refuse_network(const struct linnet_trainer *t, const struct linnet_model *model,
+                                         const char *path) {
+  const char *const may_differ[] = {"attention",    "convolution_lookahead",           "dropout",
+                                    "causal_chunk", grows(t, model) ? "layers" : NULL, NULL};
+  static const char *const nothing[] = {NULL};
+  struct difference d = {.key = "config", .model = "another", .training = "its own"};
+  char *theirs = NULL, *own = NULL;
+  enum linnet_status status = linnet_config_format(t->context, &model->config, &theirs);
+  if (status == LINNET_OK)
+    status = linnet_config_format(t->context, &t->config, &own);
+  if (status == LINNET_OK) {
+    if (!find_difference(own, theirs, own, may_differ, 0, &d) &&
+        !find_difference(theirs, theirs, own, may_differ, 0, &d))
+      find_difference(own, theirs, own, nothing, 0, &d);
+    status = linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                         "%s: model.%s of this model is %s, that of the training is %s: only attention, "
+                         "convolution_lookahead, dropout, causal_chunk and additional layers of a pre-norm network may "
+                         "differ",
+                         path, d.key, d.model, d.training);
+  }
+  linnet_free(t->context, theirs);
+  linnet_free(t->context, own);
+  return status;
+}
+
+static void warn_of_features(const struct linnet_trainer *t, const char *model, const char *own, const char *path) {
+  static const char *const of_recognition[] = {"max_silence", "edge_silence", NULL};
+  struct difference d;
+  for (size_t i = 0; find_difference(own, model, own, of_recognition, i, &d); i++)
+    linnet_log(t->context, LINNET_LOG_WARNING,
+               "%s: features.%s of this model is %s, that of the training is %s: its weights know other features", path,
+               d.key, d.model, d.training);
+}
+
+/* Weights fit features of any kind, but have been trained on one. */
+static enum linnet_status compare_features(const struct linnet_trainer *t, const struct linnet_model *model,
+                                           const char *path) {
+  char *theirs = NULL, *own = NULL;
+  enum linnet_status status = linnet_feature_config_format(t->context, &model->features, &theirs);
+  if (status == LINNET_OK)
+    status = linnet_feature_config_format(t->context, &t->features, &own);
+  if (status == LINNET_OK)
+    warn_of_features(t, theirs, own, path);
+  linnet_free(t->context, theirs);
+  linnet_free(t->context, own);
+  return status;
+}
+
 static enum linnet_status check_symbols(const struct linnet_trainer *t, const struct linnet_model *model,
                                         const char *path) {
+  if (model->config.outputs != t->config.outputs)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "%s: it has %zu symbols, the training %zu: give the training the symbols of the model (linnet "
+                       "info --symbols)",
+                       path, model->config.outputs, t->config.outputs);
   for (size_t i = 0; i < t->config.outputs; i++)
     if (strcmp(t->symbols[i], model->symbols[i]) != 0)
       return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
@@ -90,12 +238,10 @@ static void clear_repeated_layers(const struct linnet_trainer *t, const struct l
 }
 
 static enum linnet_status copy_weights(struct linnet_trainer *t, const struct linnet_model *model, const char *path) {
-  if (!fits(t, model))
-    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
-                       "%s: its config differs from the one to be trained, in more than the kind of attention, "
-                       "convolution_lookahead, and additional layers of a pre-norm network: see linnet info",
-                       path);
   LINNET_TRY(check_symbols(t, model, path));
+  if (!fits(t, model))
+    return refuse_network(t, model, path);
+  LINNET_TRY(compare_features(t, model, path));
   for (size_t i = 0; i < t->parameters->count; i++) {
     const struct linnet_parameter *p = &t->parameters->list[i];
     memcpy(t->weights + p->offset, model->weights + source_of(t, model, p)->offset, p->count * sizeof *t->weights);

@@ -76,6 +76,16 @@ train 1 'plain/checkpoint.safetensors: this is a checkpoint of a training; name 
 check 1 'plain/checkpoint.safetensors: this is a checkpoint of a training; name model.safetensors' "$linnet" average \
   --output mean plain/checkpoint.safetensors
 
+# --- initial weights of another network, or of other features
+
+train 0 'features.frame_shift of this model is 10, that of the training is 20' initial --set features.frame_shift=20 \
+  --initial plain/model.safetensors
+train 1 'plain/model.safetensors: model.width of this model is 16, that of the training is 32' wide --set model.width=32 \
+  --initial plain/model.safetensors
+printf '%s\n' A B C > more.symbols
+train 1 'plain/model.safetensors: it has 3 symbols, the training 4' more --symbols more.symbols \
+  --initial plain/model.safetensors
+
 # --- folders above --exp are made
 
 train 0 'epoch   2' a/b/c
