@@ -44,6 +44,21 @@ score_set() {
 	echo "$1: $(grep '^%PER' "$exp/$1.score")"
 }
 
+# `into` ends at the first set that fails.
+score_sets() {
+	score_set test
+	score_set test_voice
+}
+
+# The phones in the order of their first use in the training data, then those that a small corpus lacks there: other sets
+# may have them.
+list_symbols() {
+	{
+		cut -d ' ' -f 2- "$data/train/phones" | tr ' ' '\n'
+		awk '!/^#/ && $2 != "-" {print $2}' "$here/../common/flite_phones.tsv"
+	} | awk 'NF && !seen[$1]++'
+}
+
 write_results() {
 	cat <<END
 # Results of recipes/synth
@@ -67,13 +82,14 @@ build_linnet
 runs 1 && "$here/local/make_corpus.sh" --out "$data" --hours "$hours" --seed "$seed" --jobs "$jobs"
 if runs 2; then
 	need_file "$data/train/phones" "run stage 1 first"
+	into "$exp/symbols" list_symbols
 	"$linnet" train --threads "$jobs" --train "$data/train" --dev "$data/dev" --exp "$exp" --config "$conf" \
-		--set "seed=$seed" --name synth --provenance "speech synthesised with flite and espeak-ng by recipes/synth"
+		--symbols "$exp/symbols" --set "seed=$seed" --name synth --provenance "speech synthesised with flite and espeak-ng by recipes/synth"
 	"$here/../common/plot_training.sh" --out "$exp/training" "$exp"
 fi
 if runs 3; then
 	need_file "$exp/model.safetensors" "run stage 2 first"
-	into "$exp/results.txt" eval 'score_set test && score_set test_voice'
+	into "$exp/results.txt" score_sets
 	into "$exp/RESULTS.md" write_results
 	cat "$exp/results.txt"
 fi

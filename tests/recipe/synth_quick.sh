@@ -22,6 +22,17 @@ rate=$(sed -n 's/^test: %PER \([0-9]*\)\..*/\1/p' synth/results.txt)
 echo "phoneme error rate on test: $rate %, expected at most 75"
 [[ ${rate:-100} -le 75 ]] || fail "the model learned nothing: PER $rate %"
 
+# --- a corpus whose training data lack a phone; a recognition that fails
+
+LINNET=$linnet "$here/../../recipes/synth/run.sh" --quick --hours 0.02 --exp tiny --stop-stage 2 > tiny.log 2>&1 ||
+  fail "little speech: $(tail -n 3 tiny.log)"
+[[ $("$linnet" info --symbols tiny/model.safetensors | wc -l) -eq 40 ]] || fail 'little speech: not 39 phones and blank'
+printf '#!/bin/sh\ncase "$*" in transcribe*/test\ *) exit 1 ;; esac\nexec %s "$@"\n' "$linnet" > broken
+chmod +x broken
+! LINNET=$PWD/broken "$here/../../recipes/synth/run.sh" --quick --exp tiny --stage 3 --stop-stage 3 > broken.log 2>&1 ||
+  fail "a failed recognition has results: $(cat tiny/results.txt)"
+[[ ! -e tiny/results.txt ]] || fail "results of a failed recognition: $(cat tiny/results.txt)"
+
 # --- killed at any time and resumed: the same bytes
 
 train() { # EXP THREADS; replaces the shell that runs it
