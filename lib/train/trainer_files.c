@@ -101,7 +101,10 @@ static enum linnet_status fall_back(const struct linnet_trainer *t, const struct
   if (status != LINNET_OK) {
     char error[600];
     snprintf(error, sizeof error, "%s", linnet_context_error(t->context));
-    return linnet_fail(t->context, status, "%s, and %s", why, error);
+    return linnet_fail(
+        t->context, status,
+        "there is no intact checkpoint; to start anew, remove the checkpoints or use another folder: %s, and %s", why,
+        error);
   }
   if ((rename(path->text, damaged.text) != 0 && errno != ENOENT) || rename(previous.text, path->text) != 0)
     return linnet_fail(t->context, LINNET_ERROR_IO, "%s: %s", path->text, strerror(errno));

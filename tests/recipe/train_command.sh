@@ -158,6 +158,18 @@ sed 's/"input_dim": 4, //' conf.json > derived.json
 check 0 'epoch   2' "$linnet" train --train data --dev data --exp derived --config derived.json --threads 1
 cmp plain/model.safetensors derived/model.safetensors || fail 'the model with a derived input_dim differs'
 
+# --- a folder where the configuration is wanted, and networks without a chunk
+
+train 1 '.: is a folder; --config needs a file of JSON' wrong --config .
+chunk() {
+  check "$1" "$2" "$linnet" train --config conf.json --measure-chunk "${@:3}"
+}
+chunk 0 'causal_chunk ' --set model.attention=causal-linear
+chunk 0 'causal_chunk ' --set model.layers=2 --set 'model.attention=["softmax", "causal-linear"]'
+chunk 1 'conf.json: --measure-chunk: attention is not causal-linear'
+chunk 1 'conf.json with --set: --measure-chunk: attention is not causal-linear' --set model.attention=softmax
+chunk 1 '"layers" is 0' --set model.layers=0
+
 # --- a warm-up that does not end
 
 train 0 'the learning rate rises over 50 steps, but the whole training has about' warm --set warmup_steps=50

@@ -40,6 +40,10 @@ for n in 3 4; do
   grep -q "\"ranks\": $n, \"exchange_seconds\": .*, \"hidden_seconds\"" "by$n/log.jsonl" || fail "$(cat "by$n/log.jsonl")"
 done
 
+ranks 1 alone --mpi on || fail "1 rank: $(cat alone.log)"
+same alone
+says alone '^1 rank by Open MPI [^,]*$'
+
 # With more parameters, ranks send large parts to each other in another way.
 sed 's/"width": 16, "heads": 2, "feed_forward": 32/"width": 256, "heads": 4, "feed_forward": 1024/; s/"epochs": 6/"epochs": 1/' \
   conf.json > large.json

@@ -249,9 +249,12 @@ static int train(struct run *run) {
 }
 
 static void report_ranks(const struct run *run) {
-  if (train_ranks_group(&ranks))
-    fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s, %s\n", ranks.mpi.group.num_ranks,
-            ranks.mpi.library, run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32",
+  const size_t count = train_ranks_group(&ranks) ? ranks.mpi.group.num_ranks : 0;
+  if (count == 1)
+    fprintf(stderr, "1 rank by %s\n", ranks.mpi.library);
+  if (count > 1)
+    fprintf(stderr, "%zu ranks by %s, sums of gradients are sent as %s, %s\n", count, ranks.mpi.library,
+            run->config.training.wire_precision == LINNET_BFLOAT16 ? "bfloat16" : "float32",
             linnet_trainer_exchange(run->trainer));
 }
 
@@ -302,6 +305,10 @@ static int measure_chunk(struct run *run) {
     return TOOL_FAILURE;
   if (linnet_train_measure_chunk(run->context, run->config.model, &chunk) != LINNET_OK)
     return tool_fail_context(run->context);
+  if (!train_config_has_chunk(&run->config))
+    return tool_fail("%s: --measure-chunk: attention is not causal-linear, so there is no causal_chunk: add "
+                     "--set model.attention=causal-linear",
+                     run->config.source);
   printf("causal_chunk %zu\n", chunk);
   return TOOL_OK;
 }

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/similar.h"
 
@@ -495,12 +496,17 @@ static bool read_root(struct linnet_context *context, const char *path, const js
 
 /* NULL after a message. */
 static json_t *load_root(const char *path) {
+  struct stat status;
   json_error_t error;
   if (!path) {
     json_t *empty = json_object();
     if (!empty)
       tool_fail("out of memory for the settings");
     return empty;
+  }
+  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+    tool_fail("%s: is a folder; --config needs a file of JSON", path);
+    return NULL;
   }
   json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
   if (json_is_object(root))
@@ -541,6 +547,22 @@ bool train_config_save(const struct train_config *config, const char *folder) {
     return false;
   fprintf(output.stream, "%s\n", config->text);
   return tool_output_commit(&output);
+}
+
+static bool is_text(const json_t *value, const char *text) {
+  return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
+
+bool train_config_has_chunk(const struct train_config *config) {
+  json_error_t error;
+  json_t *model = json_loads(config->model, 0, &error);
+  const json_t *attention = json_object_get(model, "attention"), *encoder = json_object_get(model, "encoder");
+  bool found = is_text(attention, "causal-linear");
+  for (size_t i = 0; !found && i < json_array_size(attention); i++)
+    found = is_text(json_array_get(attention, i), "causal-linear");
+  found = found && (!encoder || is_text(encoder, "transformer"));
+  json_decref(model);
+  return found;
 }
 
 void train_config_free(struct train_config *config) {

@@ -57,6 +57,9 @@ bool train_config_load(struct linnet_context *context, const char *path, const c
 bool train_config_save(const struct train_config *config, const char *folder);
 void train_config_free(struct train_config *config);
 
+/* Whether a layer has causal linear attention, so that model.causal_chunk matters. */
+bool train_config_has_chunk(const struct train_config *config);
+
 /* --- ranks (train_ranks.c) ---------------------------------------------------------------------------------------- */
 
 /* The processes that mpirun or srun started together. */
