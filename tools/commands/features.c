@@ -93,6 +93,10 @@ static bool read_statistics(struct features_job *job) {
     tool_usage("--cmvn-from needs --cmvn global or running");
     return false;
   }
+  if (options.given && options.cmvn_frames && job->cmvn == LINNET_CMVN_GLOBAL) {
+    tool_usage("--cmvn-frames has no effect on the statistics of --cmvn-from: omit one of them");
+    return false;
+  }
   if (options.statistics_scp && (!options.statistics || features_are_global(job))) {
     tool_usage("--cmvn-scp needs --cmvn-stats of speakers");
     return false;
@@ -128,6 +132,14 @@ static bool check_streams(void) {
   return count <= 1;
 }
 
+static bool read_dither(struct features_job *job) {
+  const bool seeded = options.dither_seed != LLONG_MIN;
+  job->fbank.dither_seed = seeded ? (uint64_t)options.dither_seed : 0;
+  if (seeded && job->fbank.dither == 0)
+    tool_usage("--dither-seed needs --dither above 0");
+  return !seeded || job->fbank.dither != 0;
+}
+
 static bool read_options(struct features_job *job, enum linnet_kaldi_form *form) {
   if (!options.ark) {
     tool_usage("--out FILE is missing: it is the archive of the features");
@@ -138,7 +150,8 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
     return false;
   job->fbank = options.fbank;
   job->fbank.num_mel = options.num_mel > 0 ? (size_t)options.num_mel : 0; /* 0 is refused */
-  job->fbank.dither_seed = (uint64_t)options.dither_seed;
+  if (!read_dither(job))
+    return false;
   job->run_commands = options.run_commands;
   job->speed = options.speed;
   if (!(job->speed >= 0.5 && job->speed <= 2)) {
@@ -265,6 +278,8 @@ static int run(struct linnet_context *context, const char **paths, size_t count)
   if (!read_options(&job, &form))
     return TOOL_USAGE;
   int code = features_input_open(context, paths, count, &folder, &job.input);
+  if (code == TOOL_OK && options.run_commands && !folder)
+    code = tool_usage("--run-commands needs a data folder: files are read as they are");
   if (code == TOOL_OK)
     code = run_job(context, &job, form);
   free(job.statistics);
@@ -348,6 +363,7 @@ int tool_features(int argc, const char **argv) {
   options.num_mel = (int)options.fbank.num_mel;
   options.cmvn = "none";
   options.prior = options.memory = TOOL_NOT_GIVEN;
+  options.dither_seed = LLONG_MIN; /* not given */
   options.speed = 1;
   options.channel = TOOL_NO_INTEGER;
   options.raw = (struct raw_options)RAW_DEFAULTS;
