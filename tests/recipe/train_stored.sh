@@ -110,6 +110,30 @@ train 0 'training on 0.0' compressed made/train
 check 0 'good: 12 utterances of 2 speakers' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
   --out made/train --parts 2 -- "${bands[@]}" --low-frequency 100
 [[ ! -e made/train/feats-0.9.scp ]] || fail "a list without its archives: $(head -n 1 made/train/feats-0.9.scp)"
+# --- features are computed again if audio changes under the same name, and only then
+
+again() {
+  check 0 'good: 12 utterances of 2 speakers' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
+    --out made/again --parts 2 -- "${bands[@]}"
+}
+again
+cmp frames made/again/utt2num_frames || fail 'other lengths'
+touch marker
+again
+[[ $(find made/again/ -name 'feats.*.ark' -newer marker | wc -l) -eq 0 ]] || fail 'features of the same audio again'
+cp -p audio/u01.wav u01.wav
+sox -R -n -r 8000 -b 16 audio/u01.wav synth 0.2 sine 900 vol 0.3
+again
+grep -qx 'u01 18' made/again/utt2num_frames || fail "stale features: $(head -n 1 made/again/utt2num_frames)"
+cp -p u01.wav audio/u01.wav
+again
+cmp frames made/again/utt2num_frames || fail 'stale features of the old audio'
+sed "s,^u01 .*,u01 cat $PWD/u01.wav |," audio/wav.scp > with-command
+mv audio/wav.scp plain.scp
+cp with-command audio/wav.scp
+check 0 'good: 12 utterances of 2 speakers' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
+  --out made/again --parts 2 --run-commands -- "${bands[@]}"
+mv plain.scp audio/wav.scp
 check 1 '--speeds fast: must be a number' env LINNET="$linnet" "$here/../../recipes/common/make_features.sh" --data audio \
   --out made/fast --speeds fast
 mkdir empty
