@@ -3,92 +3,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
 #include "base/numbers.h"
+#include "model/format/bounded_json.h"
 #include "model/format/feature_config.h"
 #include "model/layer.h"
 #include "train/trainer.h"
 
-/* --- what differs between two objects of JSON on one line --------------------------------------------------------- */
+/* --- what differs between two objects of JSON ----------------------------------------------------------------------
+ */
 
-/* A part of a text. */
-struct span {
-  const char *text;
-  size_t length;
+/* What describes the model, and the same of the training. */
+struct descriptions {
+  json_t *model, *training;
+  bool grows; /* whether the training may have more layers */
 };
-
-struct entry {
-  struct span key, value;
-};
-
-static bool equal(struct span a, struct span b) {
-  return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
-}
-
-/* The length of a value: up to the comma or bracket behind it. */
-static size_t value_length(const char *text) {
-  size_t depth = 0, i = 0;
-  for (bool quoted = false; text[i] && (quoted || depth > 0 || !strchr(",}", text[i])); i++) {
-    quoted ^= text[i] == '"';
-    depth += !quoted && strchr("[{", text[i]);
-    depth -= !quoted && strchr("]}", text[i]);
-  }
-  return i;
-}
-
-/* Reads the entry at *text, and moves *text behind it. False at the end. */
-static bool next_entry(const char **text, struct entry *entry) {
-  *text += strcspn(*text, "\"");
-  if (!**text)
-    return false;
-  entry->key.text = *text + 1;
-  entry->key.length = strcspn(entry->key.text, "\"");
-  entry->value.text = entry->key.text + entry->key.length + 1;
-  entry->value.text += strspn(entry->value.text, ": ");
-  entry->value.length = value_length(entry->value.text);
-  *text = entry->value.text + entry->value.length;
-  return true;
-}
-
-/* The value of a key; if there is none, that is said. */
-static struct span value_of(const char *text, struct span key) {
-  static const char absent[] = "not given";
-  struct entry entry;
-  while (next_entry(&text, &entry))
-    if (equal(entry.key, key))
-      return entry.value;
-  return (struct span){absent, sizeof absent - 1};
-}
 
 struct difference {
-  char key[64], model[80], training[80];
+  const char *key;
+  char model[80], training[80];
 };
 
-static void copy_span(struct span span, char *text, size_t bytes) {
-  linnet_format(text, bytes, "%.*s", (int)span.length, span.text);
+static enum linnet_status parse(struct linnet_context *context, const char *text, json_t **root) {
+  const struct linnet_json_limits limits = {.bytes = 1 << 20, .depth = 8, .values = 1 << 16};
+  return linnet_json_parse(context, text, strlen(text), "description of a model", limits, root);
+}
+
+static void print_value(const json_t *value, char *text, size_t bytes) {
+  const size_t length = value ? json_dumpb(value, text, bytes - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : 0;
+  text[length < bytes ? length : bytes - 1] = '\0';
+  if (length == 0)
+    snprintf(text, bytes, "not given");
 }
 
 /* Whether a key is in a list that ends with NULL. */
-static bool is_listed(struct span key, const char *const *list) {
-  for (; *list; list++)
-    if (equal(key, (struct span){*list, strlen(*list)}))
-      return true;
-  return false;
+static bool is_listed(const char *key, const char *const *list) {
+  while (*list && strcmp(*list, key) != 0)
+    list++;
+  return *list != NULL;
 }
 
-/* The difference of this index among the keys of `keys`, which is one of both texts; those of `ignored` do not count.
- */
-static bool find_difference(const char *keys, const char *model, const char *training, const char *const *ignored,
-                            size_t index, struct difference *d) {
-  struct entry entry;
-  while (next_entry(&keys, &entry)) {
-    const struct span theirs = value_of(model, entry.key), own = value_of(training, entry.key);
-    if (equal(theirs, own) || is_listed(entry.key, ignored) || index-- > 0)
-      continue;
-    copy_span(entry.key, d->key, sizeof d->key);
-    copy_span(theirs, d->model, sizeof d->model);
-    copy_span(own, d->training, sizeof d->training);
-    return true;
+/* The difference of this index; keys of `ignored` do not count. Keys of the training come first. */
+static bool find_difference(const struct descriptions *d, const char *const *ignored, size_t index,
+                            struct difference *found) {
+  const json_t *const objects[] = {d->training, d->model};
+  for (size_t i = 0; i < 2; i++) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)objects[i], key, value) {
+      const json_t *model = json_object_get(d->model, key), *training = json_object_get(d->training, key);
+      const bool again = i > 0 && training;
+      if (again || json_equal(model, training) || is_listed(key, ignored) || index-- > 0)
+        continue;
+      found->key = key;
+      print_value(model, found->model, sizeof found->model);
+      print_value(training, found->training, sizeof found->training);
+      return true;
+    }
   }
   return false;
 }
@@ -138,52 +108,68 @@ static bool fits(const struct linnet_trainer *t, const struct linnet_model *mode
 }
 
 /* Says in which key the networks differ that do not fit. */
-static enum linnet_status refuse_network(const struct linnet_trainer *t, const struct linnet_model *model,
+static enum linnet_status refuse_network(const struct linnet_trainer *t, const struct descriptions *d,
                                          const char *path) {
-  const char *const may_differ[] = {"attention",    "convolution_lookahead",           "dropout",
-                                    "causal_chunk", grows(t, model) ? "layers" : NULL, NULL};
+  const char *const may_differ[] = {"attention",    "convolution_lookahead",    "dropout",
+                                    "causal_chunk", d->grows ? "layers" : NULL, NULL};
   static const char *const nothing[] = {NULL};
-  struct difference d = {.key = "config", .model = "another", .training = "its own"};
-  char *theirs = NULL, *own = NULL;
-  enum linnet_status status = linnet_config_format(t->context, &model->config, &theirs);
+  struct difference found = {.key = "config", .model = "another", .training = "its own"};
+  if (!find_difference(d, may_differ, 0, &found))
+    find_difference(d, nothing, 0, &found);
+  return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                     "%s: model.%s of this model is %s, that of the training is %s: only attention, "
+                     "convolution_lookahead, dropout, causal_chunk and additional layers of a pre-norm network may "
+                     "differ",
+                     path, found.key, found.model, found.training);
+}
+
+/* Weights fit features of any kind, but have been trained on one. */
+static enum linnet_status warn_of_features(const struct linnet_trainer *t, const struct descriptions *d,
+                                           const char *path) {
+  static const char *const of_recognition[] = {"max_silence", "edge_silence", NULL};
+  struct difference found;
+  for (size_t i = 0; find_difference(d, of_recognition, i, &found); i++)
+    linnet_log(t->context, LINNET_LOG_WARNING,
+               "%s: features.%s of this model is %s, that of the training is %s: its weights know other features", path,
+               found.key, found.model, found.training);
+  return LINNET_OK;
+}
+
+/* Parses both texts, which it releases, and calls one of the functions above. `status` is that of making the texts. */
+static enum linnet_status compare(const struct linnet_trainer *t, const struct linnet_model *model, const char *path,
+                                  enum linnet_status status, char *theirs, char *own,
+                                  enum linnet_status (*judge)(const struct linnet_trainer *t,
+                                                              const struct descriptions *d, const char *path)) {
+  struct descriptions d = {.grows = grows(t, model)};
   if (status == LINNET_OK)
-    status = linnet_config_format(t->context, &t->config, &own);
-  if (status == LINNET_OK) {
-    if (!find_difference(own, theirs, own, may_differ, 0, &d) &&
-        !find_difference(theirs, theirs, own, may_differ, 0, &d))
-      find_difference(own, theirs, own, nothing, 0, &d);
-    status = linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
-                         "%s: model.%s of this model is %s, that of the training is %s: only attention, "
-                         "convolution_lookahead, dropout, causal_chunk and additional layers of a pre-norm network may "
-                         "differ",
-                         path, d.key, d.model, d.training);
-  }
+    status = parse(t->context, theirs, &d.model);
+  if (status == LINNET_OK)
+    status = parse(t->context, own, &d.training);
+  if (status == LINNET_OK)
+    status = judge(t, &d, path);
+  json_decref(d.model);
+  json_decref(d.training);
   linnet_free(t->context, theirs);
   linnet_free(t->context, own);
   return status;
 }
 
-static void warn_of_features(const struct linnet_trainer *t, const char *model, const char *own, const char *path) {
-  static const char *const of_recognition[] = {"max_silence", "edge_silence", NULL};
-  struct difference d;
-  for (size_t i = 0; find_difference(own, model, own, of_recognition, i, &d); i++)
-    linnet_log(t->context, LINNET_LOG_WARNING,
-               "%s: features.%s of this model is %s, that of the training is %s: its weights know other features", path,
-               d.key, d.model, d.training);
+static enum linnet_status compare_networks(const struct linnet_trainer *t, const struct linnet_model *model,
+                                           const char *path) {
+  char *theirs = NULL, *own = NULL;
+  enum linnet_status status = linnet_config_format(t->context, &model->config, &theirs);
+  if (status == LINNET_OK)
+    status = linnet_config_format(t->context, &t->config, &own);
+  return compare(t, model, path, status, theirs, own, refuse_network);
 }
 
-/* Weights fit features of any kind, but have been trained on one. */
 static enum linnet_status compare_features(const struct linnet_trainer *t, const struct linnet_model *model,
                                            const char *path) {
   char *theirs = NULL, *own = NULL;
   enum linnet_status status = linnet_feature_config_format(t->context, &model->features, &theirs);
   if (status == LINNET_OK)
     status = linnet_feature_config_format(t->context, &t->features, &own);
-  if (status == LINNET_OK)
-    warn_of_features(t, theirs, own, path);
-  linnet_free(t->context, theirs);
-  linnet_free(t->context, own);
-  return status;
+  return compare(t, model, path, status, theirs, own, warn_of_features);
 }
 
 static enum linnet_status check_symbols(const struct linnet_trainer *t, const struct linnet_model *model,
@@ -240,7 +226,7 @@ static void clear_repeated_layers(const struct linnet_trainer *t, const struct l
 static enum linnet_status copy_weights(struct linnet_trainer *t, const struct linnet_model *model, const char *path) {
   LINNET_TRY(check_symbols(t, model, path));
   if (!fits(t, model))
-    return refuse_network(t, model, path);
+    return compare_networks(t, model, path);
   LINNET_TRY(compare_features(t, model, path));
   for (size_t i = 0; i < t->parameters->count; i++) {
     const struct linnet_parameter *p = &t->parameters->list[i];
