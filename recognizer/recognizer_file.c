@@ -10,6 +10,7 @@
 #include "base/destination.h"
 #include "base/file.h"
 #include "base/settings.h"
+#include "base/utf8.h"
 #include "model/format/bounded_json.h"
 #include "recognizer/silence.h"
 
@@ -230,7 +231,8 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   file->name = linnet_strdup(context, name);
   if (!file->name)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", name);
-  LINNET_TRY(linnet_json_parse(context, text, bytes, name, limits, &root));
+  const size_t mark = linnet_utf8_mark(text, bytes);
+  LINNET_TRY(linnet_json_parse(context, text + mark, bytes - mark, name, limits, &root));
   file->root = root;
   struct linnet_json_object object = linnet_json_read(context, name, root, &table, REQUIRED_KEYS, &file->search);
   read_silences(&object, file);

@@ -6,6 +6,7 @@
 
 #include "base/c_locale.h"
 #include "base/file.h"
+#include "base/utf8.h"
 
 static size_t count_lines(const char *from, const char *to) {
   size_t lines = 1;
@@ -38,8 +39,7 @@ enum linnet_status linnet_text_open_memory(struct linnet_context *context, const
   if (bytes > 0)
     memcpy(text->buffer, data, bytes);
   text->buffer[bytes] = '\0';
-  bool mark = strncmp(text->buffer, "\xEF\xBB\xBF", 3) == 0;
-  text->next = text->buffer + (mark ? 3 : 0);
+  text->next = text->buffer + linnet_utf8_mark(text->buffer, bytes);
   return LINNET_OK;
 }
 
@@ -152,8 +152,7 @@ static enum linnet_status start(struct linnet_lines *l) {
     LINNET_TRY(linnet_gunzip_open(l->context, l->name, pull_piece, l, &l->gunzip));
     LINNET_TRY(linnet_gunzip_read(l->gunzip, l->buffer, LINNET_LINE_BYTES, &l->end));
   }
-  if (l->end >= 3 && memcmp(l->buffer, "\xEF\xBB\xBF", 3) == 0)
-    l->start = 3;
+  l->start = linnet_utf8_mark(l->buffer, l->end);
   return LINNET_OK;
 }
 

@@ -1,9 +1,10 @@
-/* Whether bytes are UTF-8. */
+/* UTF-8: whether bytes are, and the mark that some editors put in front of a text. */
 #ifndef LINNET_UTF8_H
 #define LINNET_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Number of bytes of the character at `text`, which ends in NUL. 0 if it is invalid: an overlong form, a surrogate, a
  * code point above U+10FFFF, or a truncated character. */
@@ -25,6 +26,11 @@ static inline bool linnet_is_utf8(const char *text) {
   for (; *text && length > 0; text += length)
     length = linnet_utf8_length(text);
   return length > 0;
+}
+
+/* Bytes of the byte order mark at the beginning of a text, 0 if there is none. Readers of texts skip it. */
+static inline size_t linnet_utf8_mark(const char *text, size_t bytes) {
+  return bytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "common/tool.h"
 
 static const char separators[] = " \t\r\v\f";
@@ -177,8 +178,7 @@ static bool refuse(const char *name, const char *is, const char *remedy) {
 }
 
 bool score_formats_check(const char *name, const char *text) {
-  if (strncmp(text, "\xEF\xBB\xBF", 3) == 0)
-    text += 3;
+  text += linnet_utf8_mark(text, strlen(text));
   const char *is = format_for_people(text);
   if (is)
     return refuse(name, is, "write text instead, such as with linnet transcribe --format text");

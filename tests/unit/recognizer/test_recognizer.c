@@ -408,6 +408,16 @@ static void test_silences_refused(void) {
         "%s", linnet_context_error(context));
 }
 
+/* Some editors put a mark in front of a text. */
+static void test_marked(void) {
+  struct linnet_recognizer *recognizer = NULL;
+  static const char json[] = "\xEF\xBB\xBF{\"model\": \"causal.safetensors\"}";
+  save("marked.json", json, sizeof json - 1);
+  CHECK(linnet_recognizer_load(context, FOLDER "/marked.json", &recognizer) == LINNET_OK, "%s",
+        linnet_context_error(context));
+  linnet_recognizer_destroy(recognizer);
+}
+
 /* The list of known keys ends with a whole key, whatever the length of the path; a suggestion resembles the key. */
 static void test_unknown_key(void) {
   char name[256], path[512];
@@ -780,6 +790,7 @@ int main(void) {
   test_size();
   test_refused();
   test_silences_refused();
+  test_marked();
   test_unknown_key();
   test_lengths();
   test_all_streams(plain, false);
