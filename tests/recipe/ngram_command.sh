@@ -23,6 +23,7 @@ check 1 'no-such-file: No such file' "$linnet" ngram --arpa a --text no-such-fil
 check 1 'no-such-file: No such file' "$linnet" ngram --model no-such-file
 check 1 'no text' "$linnet" ngram --arpa a
 
+mark=$'\xEF\xBB\xBF' # of UTF-8, as editors on Windows write it
 printf 'a b\nb <s>\n' > special
 printf 'a b\nb a\n' > tiny
 check 1 "special:2: '<s>' has a special meaning" "$linnet" ngram --arpa a special
@@ -56,6 +57,8 @@ check 2 '--prune -1: must be above 0 and below 1' "$linnet" ngram --prune -1 --a
 check 2 'must be above 0 and below 1' "$linnet" ngram --prune nan --arpa a "$text"
 check 2 'must be above 0 and below 1' "$linnet" ngram --prune 1.5 --model whole.bin
 check 2 'pruning drops no n-grams of --order 1' "$linnet" ngram --order 1 --prune 1e-4 --arpa a "$text"
+"$linnet" ngram --order 1 --text "$text" --binary one.bin
+check 1 'one.bin: --prune: pruning drops no n-grams of a model of order 1' "$linnet" ngram --model one.bin --prune 0.1
 check 1 'small.bin: the language model is quantized: prune the one' "$linnet" ngram --model small.bin --prune 1e-4
 "$linnet" ngram --order 4 --text "$text" --prune 7.22e-05 --binary pruned.bin
 "$linnet" ngram --model whole.bin --prune 1.173e-04 --quantize --binary quantized.bin
@@ -82,6 +85,18 @@ check 0 'perplexity 3.162278' "$linnet" ngram --model endless.arpa --perplexity 
 check 0 'perplexity without unknown words 1.778279' "$linnet" ngram --model endless.arpa --perplexity few
 check 0 'unknown words 1' "$linnet" ngram --model endless.arpa --perplexity <(echo x)
 ! grep -q 'without unknown\|nan' out || fail "of no words: $(cat out)"
+# A mark of UTF-8 in front of a text is not part of its first word; the markers of sentences are no words.
+{ printf %s "$mark" && cat "$text"; } > marked
+"$linnet" ngram --order 4 --text marked --arpa marked.arpa
+same whole.arpa marked.arpa
+"$linnet" ngram --model whole.arpa --perplexity marked > two
+same one two
+for marker in '<s>' '</s>'; do
+  printf 'a a\na %s\n' "$marker" > special
+  check 1 "special:2: '$marker' has a special meaning in a language model: remove it from the text" \
+    "$linnet" ngram --model uni.arpa --perplexity special
+done
+check 0 'unknown words 1' "$linnet" ngram --model uni.arpa --perplexity <(echo 'a <unk>')
 check 1 'no sentences' "$linnet" ngram --model uni.arpa --perplexity /dev/null
 
 # A mixture: P(a) is 0.75 * 10^-0.25 + 0.25 * 10^-0.1, and only the other model has b.

@@ -6,6 +6,7 @@
 
 #include <linnet/ngram.h>
 
+#include "base/utf8.h"
 #include "common/tool.h"
 
 enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3 };
@@ -127,8 +128,8 @@ static bool next_sentence(struct text *text, bool *good) {
     return false;
   text->count = 0;
   char *rest = NULL;
-  for (char *word = strtok_r(text->line, " \t\r\n\v\f", &rest); word && *good;
-       word = strtok_r(NULL, " \t\r\n\v\f", &rest))
+  char *line = text->line + (text->number == 1 ? linnet_utf8_mark(text->line, strlen(text->line)) : 0);
+  for (char *word = strtok_r(line, " \t\r\n\v\f", &rest); word && *good; word = strtok_r(NULL, " \t\r\n\v\f", &rest))
     *good = add_word(text, word);
   if (!*good)
     tool_fail("%s:%zu: out of memory", text->name, text->number);
@@ -191,6 +192,15 @@ struct sums {
   double all, known;                /* log10 probabilities of words and </s>; without unknown words */
 };
 
+/* Each line has them already, around its words. */
+static bool has_no_marker(const struct text *text) {
+  for (size_t i = 0; i < text->count; i++)
+    if (strcmp(text->words[i], "<s>") == 0 || strcmp(text->words[i], "</s>") == 0)
+      return tool_fail("%s:%zu: '%s' has a special meaning in a language model: remove it from the text", text->name,
+                       text->number, text->words[i]) == TOOL_OK;
+  return true;
+}
+
 static void add_sentence(const struct linnet_ngram *ngram, const struct text *text, struct sums *sums) {
   uint32_t state = linnet_ngram_begin(ngram);
   for (size_t i = 0; i < text->count; i++) {
@@ -228,7 +238,8 @@ static bool report_perplexity(const struct linnet_ngram *ngram, const char *path
   struct sums sums = {0};
   bool good = open_text(&text, path);
   while (good && next_sentence(&text, &good))
-    add_sentence(ngram, &text, &sums);
+    if ((good = has_no_marker(&text)))
+      add_sentence(ngram, &text, &sums);
   close_text(&text);
   if (good && sums.sentences == 0)
     good = tool_fail("%s: has no sentences", text.name) == TOOL_OK;
@@ -278,6 +289,9 @@ static bool mix(struct linnet_context *context, struct linnet_ngram **ngram) {
 
 static bool prune(struct linnet_context *context, struct linnet_ngram **ngram) {
   struct linnet_ngram *pruned = NULL;
+  if (linnet_ngram_order(*ngram) == 1)
+    return tool_fail("%s%s--prune: pruning drops no n-grams of a model of order 1; omit --prune",
+                     options.model ? options.model : "", options.model ? ": " : "") == TOOL_OK;
   linnet_ngram_prune(context, *ngram, options.prune, &pruned);
   return replace(context, ngram, pruned);
 }
