@@ -29,6 +29,12 @@ check 2 'only one of words, --test and --complete' "$linnet" g2p --model m --tes
 check 2 '--complete: name transcripts' "$linnet" g2p --model m --complete words.dict --output new
 check 2 '--nbest 0: must be 1 to' "$linnet" g2p --model m --nbest 0 word
 check 2 '--hold-out 1: must be 2 or more' "$linnet" g2p --train words.dict --hold-out 1
+check 1 'words.dict: has 9 words, so --hold-out 10 leaves none to test' "$linnet" g2p --train words.dict --hold-out 10 -o none
+[[ ! -e none ]] || fail 'a model is written without words to test'
+check 2 '--nbest 3: needs --model or --hold-out' "$linnet" g2p --train words.dict --output m --nbest 3
+check 2 '--scores: only pronunciations of words' "$linnet" g2p --train words.dict --output m --scores
+check 2 '--scores: only pronunciations of words' "$linnet" g2p --model m --test words.dict --scores
+check 2 '--scores: only pronunciations of words' "$linnet" g2p --model m --complete words.dict -w words -o new --scores
 check 1 'the order of a model of pronunciations must be 1 to 8' "$linnet" g2p --train words.dict --output m --order 9
 for order in 0 -3; do
 	check 1 'the order of a model of pronunciations must be 1 to 8' "$linnet" g2p --train words.dict --output m --order $order
@@ -65,7 +71,9 @@ printf 'TAP\tT AE P\nphone\tF OW N\n' > wanted
 printf 'TAP\nphone\n' > list
 "$linnet" g2p --model m --words list > out.file
 "$linnet" g2p --model m < list > out.stdin
-for one in args file stdin; do cmp wanted "out.$one" || fail "words from $one"; done
+printf '\xEF\xBB\xBFTAP\nphone\n' > marked # by the mark of UTF-8, which is not part of the word
+"$linnet" g2p --model m --words marked > out.marked
+for one in args file stdin marked; do cmp wanted "out.$one" || fail "words from $one"; done
 check 0 "'1999': has no pronunciation: the model has none of its letters" "$linnet" g2p --model m 1999
 check 0 "'tap9': the model ignores 1 letter that" "$linnet" g2p --model m tap9
 check 0 'the word has more than 64 letters' "$linnet" g2p --model m "$(printf 'a%.0s' {1..65})"
@@ -113,6 +121,8 @@ check 1 "'linnet g2p --complete' adds words with probabilities" \
 check 0 '2 words added' "$linnet" g2p --model m --complete words.dict --words <(echo 'tap photap fix gaphat') --output new.dict
 check 0 '0 words added' "$linnet" g2p --model m --complete new.dict --words <(echo 'PHOTAP') --text <(echo 'photap gaphat') \
 	--output newer.dict
+check 0 '1 word added' "$linnet" g2p --model m --complete words.dict --words <(printf '\xEF\xBB\xBFphotap tap') --output new.dict
+grep -q '^photap' new.dict || fail "a marked text: $(tail -n 1 new.dict)"
 check 1 'no-such-file: cannot be read: No such file' "$linnet" g2p --model m --complete words.dict --words no-such-file --output x
 check 1 'no-such-file: No such file' "$linnet" g2p --model m --complete words.dict --text no-such-file --output x
 [[ ! -e x ]] || fail 'a lexicon was written without transcripts'

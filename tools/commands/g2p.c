@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/numbers.h"
+#include "base/utf8.h"
 #include "g2p_tasks.h"
 
 enum { MAX_WORDS = 100000 };
@@ -67,9 +68,19 @@ static struct linnet_g2p *train(struct linnet_context *context, const struct lin
   return g2p;
 }
 
+/* False, after printing why, if no word would be held out. */
+static bool check_hold_out(const struct linnet_lexicon *lexicon) {
+  const size_t words = linnet_lexicon_num_words(lexicon);
+  if ((size_t)options.hold_out <= words)
+    return true;
+  tool_fail("%s: has %zu words, so --hold-out %d leaves none to test: choose a smaller number", options.train, words,
+            options.hold_out);
+  return false;
+}
+
 static bool run_training(struct linnet_context *context) {
   struct linnet_lexicon *lexicon = g2p_open_lexicon(context, options.train, options.stress);
-  struct linnet_g2p *g2p = lexicon ? train(context, lexicon) : NULL;
+  struct linnet_g2p *g2p = lexicon && check_hold_out(lexicon) ? train(context, lexicon) : NULL;
   bool good = g2p != NULL;
   if (options.output)
     tool_catch_interrupt();
@@ -123,11 +134,15 @@ static bool pronounce_file(struct linnet_context *context, const struct linnet_g
   if (!file)
     return tool_fail("%s: %s", path, strerror(errno)) == TOOL_OK;
   char *line = NULL, *rest = NULL;
-  size_t bytes = 0;
-  bool good = true;
-  while (good && getline(&line, &bytes, file) >= 0)
-    for (char *word = strtok_r(line, " \t\r\n\v\f", &rest); good && word; word = strtok_r(NULL, " \t\r\n\v\f", &rest))
+  size_t capacity = 0;
+  ssize_t bytes;
+  bool good = true, first = true;
+  for (; good && (bytes = getline(&line, &capacity, file)) >= 0; first = false) {
+    const size_t mark = first ? linnet_utf8_mark(line, (size_t)bytes) : 0;
+    for (char *word = strtok_r(line + mark, " \t\r\n\v\f", &rest); good && word;
+         word = strtok_r(NULL, " \t\r\n\v\f", &rest))
       good = pronounce(context, g2p, word);
+  }
   if (good && ferror(file))
     good = tool_fail("%s: %s", path, strerror(errno)) == TOOL_OK;
   free(line);
@@ -202,6 +217,11 @@ static int check_options(const char **words, size_t count) {
     return tool_usage("--text %s: needs --complete; name a text of words with --words", options.text);
   if (options.complete && options.nbest != 1)
     return tool_usage("--nbest %d: --complete adds one pronunciation for each word", options.nbest);
+  if (options.nbest != 1 && options.train && options.hold_out == 0)
+    return tool_usage("--nbest %d: needs --model or --hold-out; --train alone pronounces no words", options.nbest);
+  if (options.scores && (options.train || options.test || options.complete))
+    return tool_usage("--scores: only pronunciations of words have probabilities: omit it with --train, --test and "
+                      "--complete");
   if (options.stress && !options.train)
     return tool_usage("--keep-stress: needs --train; a model gives stress if it was trained with it");
   if (options.nbest < 1 || options.nbest > LINNET_G2P_MAX_NBEST)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/numbers.h"
+#include "base/utf8.h"
 #include "g2p_tasks.h"
 
 enum { SHOWN = 10, MAX_BYTES = 1 << 28 };
@@ -59,7 +60,8 @@ static bool list_file(struct completion *c, const struct linnet_lexicon *lexicon
   size_t bytes;
   char *text = tool_read_file(path, MAX_BYTES, &bytes), *rest = NULL;
   bool good = text != NULL;
-  for (char *word = text ? strtok_r(text, " \t\r\n\v\f", &rest) : NULL; good && word;
+  char *first = text ? text + linnet_utf8_mark(text, bytes) : NULL;
+  for (char *word = text ? strtok_r(first, " \t\r\n\v\f", &rest) : NULL; good && word;
        word = strtok_r(NULL, " \t\r\n\v\f", &rest))
     good = list_missing(c, lexicon, word);
   free(text);
