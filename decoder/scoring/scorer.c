@@ -97,12 +97,15 @@ static enum linnet_status fold(struct linnet_scorer *scorer, const char **token,
   return LINNET_OK;
 }
 
-/* Adds a token in the form in which tokens are compared. */
+/* Adds a token of `length` bytes in the form in which tokens are compared. */
 static enum linnet_status add_folded(struct linnet_scorer *scorer, struct linnet_names *names, const char *token,
-                                     size_t *index, bool *fresh) {
-  size_t length = strlen(token);
+                                     size_t length, size_t *index, bool *fresh) {
   LINNET_TRY(fold(scorer, &token, &length));
   return linnet_names_add(names, token, length, index, fresh);
+}
+
+static size_t without_stress(const struct linnet_scorer *scorer, const char *token, size_t length) {
+  return scorer->settings.strip_stress ? linnet_strip_stress(token, length) : length;
 }
 
 enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *from, const char *to) {
@@ -111,14 +114,14 @@ enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *f
   LINNET_TRY(check_open(scorer, "linnet_scorer_map"));
   size_t target = LINNET_NOT_FOUND, index;
   if (to)
-    LINNET_TRY(add_folded(scorer, &scorer->vocabulary, to, &target, NULL));
+    LINNET_TRY(add_folded(scorer, &scorer->vocabulary, to, without_stress(scorer, to, strlen(to)), &target, NULL));
   size_t *grown =
       linnet_grow(scorer->context, scorer->map_to, &scorer->map_capacity, scorer->map_from.count + 1, sizeof *grown);
   if (!grown)
     return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory for a map of tokens");
   scorer->map_to = grown;
   bool fresh;
-  LINNET_TRY(add_folded(scorer, &scorer->map_from, from, &index, &fresh));
+  LINNET_TRY(add_folded(scorer, &scorer->map_from, from, strlen(from), &index, &fresh));
   if (!fresh && scorer->map_to[index] != target)
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "token '%.100s' is mapped to two different tokens",
                        from);
@@ -131,7 +134,7 @@ enum linnet_status linnet_scorer_ignore(struct linnet_scorer *scorer, const char
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_open(scorer, "linnet_scorer_ignore"));
   size_t index;
-  return add_folded(scorer, &scorer->ignored, token, &index, NULL);
+  return add_folded(scorer, &scorer->ignored, token, strlen(token), &index, NULL);
 }
 
 static enum linnet_status load_map_line(struct linnet_scorer *scorer, struct linnet_text *text) {
@@ -163,10 +166,12 @@ enum linnet_status linnet_scorer_load_map(struct linnet_scorer *scorer, const ch
 
 enum linnet_status linnet_scorer_normalise(struct linnet_scorer *scorer, const char *token, size_t *index) {
   size_t length = strlen(token);
-  if (scorer->settings.strip_stress)
-    length = linnet_strip_stress(token, length);
   LINNET_TRY(fold(scorer, &token, &length));
   size_t mapped = linnet_names_find(&scorer->map_from, token, length);
+  if (mapped == LINNET_NOT_FOUND) {
+    length = without_stress(scorer, token, length);
+    mapped = linnet_names_find(&scorer->map_from, token, length);
+  }
   if (mapped != LINNET_NOT_FOUND) {
     *index = scorer->map_to[mapped];
     if (*index == LINNET_NOT_FOUND)

@@ -70,10 +70,11 @@ LINNET_API enum linnet_status linnet_scorer_create(struct linnet_context *contex
                                                    const struct linnet_scorer_settings *settings,
                                                    struct linnet_scorer **scorer);
 
-/* These set how the scorer changes the tokens of both sides before it compares them. It first strips stress, then
- * folds case, then maps each token (once: it does not map the result again), then drops the ignored tokens. With
- * `fold_case`, maps and ignored tokens apply to both cases. `to` NULL drops the token. Call
- * them before the first utterance; later they fail with LINNET_ERROR_STATE. */
+/* These set how the scorer changes the tokens of both sides before it compares them. It first folds case, then maps
+ * each token (once: it does not map the result again), then strips stress, then drops the ignored tokens. A map has
+ * tokens with stress digits or without: if it does not have a token as it is, the scorer strips the stress first. With
+ * `fold_case`, maps and ignored tokens apply to both cases. `to` NULL drops the token. Call them before the first
+ * utterance; later they fail with LINNET_ERROR_STATE. */
 LINNET_API enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *from, const char *to);
 LINNET_API enum linnet_status linnet_scorer_ignore(struct linnet_scorer *scorer, const char *token);
 

@@ -39,6 +39,9 @@ check 0 '%SER 100.00 [ 3 / 3 ]' "$linnet" score ref hyp
 check 0 'Missing utterances, counted as deleted: u2' "$linnet" score ref hyp
 check 0 '%WER 50.00 [ 3 / 6, 1 ins, 2 del, 0 sub ]' "$linnet" score --unit word -s -m map ref hyp
 check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --utt2spk utt2spk ref hyp
+printf 'u1 AH0 AH1 IH1\n' > with_stress
+printf 'AH0 AX0\nIH IX\n' > stress_map # names one phone with its digit, and another without
+check 0 '%PER 0.00 [ 0 / 3,' "$linnet" score -s -m stress_map with_stress <(echo 'u1 AX AH IX')
 check 0 '(bootstrap over speakers, 50 resamples, seed 3)' \
   "$linnet" score --by-speaker --utt2spk utt2spk --bootstrap 50 --seed 3 ref hyp
 printf 'u3 e\nu1 AH0 B IH1\n' > better
@@ -91,6 +94,11 @@ check 0 '%PER 0.00' "$linnet" score --compare one one one
 ! grep interval out || fail 'one utterance has an interval'
 check 0 '"difference": 0, "low": null' "$linnet" score --json --compare one one one
 check 2 'needs the samples of --bootstrap' "$linnet" score --compare better --bootstrap 0 ref hyp
+check 2 '--seed 4: needs the samples of --bootstrap' "$linnet" score --seed 4 -b 0 ref hyp
+for seed in 99999999999999999999 -9223372036854775809 1x ''; do
+  check 2 "--seed $seed: must be a whole number of 64 bits" "$linnet" score --seed "$seed" ref hyp
+done
+check 0 'seed -9223372036854775808)' "$linnet" score --seed -9223372036854775808 ref hyp
 check 2 'REF and HYP2 cannot be standard input' "$linnet" score --compare better - hyp
 check 1 "the first is 'u9'" "$linnet" score ref extra
 printf 'u3-1 e\nu3-2 e x\nu1-1 AH0 B IH1\nu1-2 AH0 B\n' > nbest

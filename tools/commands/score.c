@@ -1,4 +1,5 @@
 /* linnet score: error rates of hypotheses against references. */
+#include <errno.h>
 #include <linnet/lattice.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +14,18 @@
 enum { MAX_BYTES = 1 << 28 };
 
 static struct options {
-  char *unit, *map, *ignore, *utt2spk, *compare, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols;
+  char *unit, *map, *ignore, *utt2spk, *compare, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols, *seed;
   int strip_stress, ignore_case, allow_extra, json, by_speaker;
-  long bootstrap, seed;
+  long bootstrap, seed_value;
 } options = {.bootstrap = 1000};
 
 static const struct poptOption table[] = {
     {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what tokens are: phone (default; prints %PER) or word (%WER)",
      "phone|word"},
     {"map", 'm', TOOL_INPUT, &options.map, 0,
-     "replace tokens first, lines 'FROM TO', or 'FROM' to drop it (default: replace none)", "FILE"},
+     "replace tokens first, lines 'FROM TO', or 'FROM' to drop it; with --strip-stress, FROM may lack the digit "
+     "(default: replace none)",
+     "FILE"},
     {"strip-stress", 's', POPT_ARG_NONE, &options.strip_stress, 0,
      "drop stress digits, so that AH0 counts as AH (default: keep them)", NULL},
     {"ignore-case", 'i', POPT_ARG_NONE, &options.ignore_case, 0, "compare tokens in lower case (default: case matters)",
@@ -41,7 +44,7 @@ static const struct poptOption table[] = {
      "number of bootstrap samples for the 95 % interval; 0: no interval (default 1000)", "N"},
     {"by-speaker", 0, POPT_ARG_NONE, &options.by_speaker, 0, "resample speakers; needs --utt2spk (default: utterances)",
      NULL},
-    {"seed", 0, POPT_ARG_LONG, &options.seed, 0, "seed of the bootstrap (default 0)", "S"},
+    {"seed", 0, POPT_ARG_STRING, &options.seed, 0, "seed of the bootstrap (default 0)", "S"},
     {"compare", 0, TOOL_INPUT, &options.compare, 0,
      "score these hypotheses of the same utterances, too: difference of the rates, its 95 % interval, probability "
      "that these are better (default: none)",
@@ -216,7 +219,7 @@ static bool compute_interval(const struct linnet_context *context, struct report
     return true;
   choose_unit(report);
   if (!succeeded(context, linnet_scorer_bootstrap(report->scorer, bootstrap_unit(report), (size_t)options.bootstrap,
-                                                  (uint64_t)options.seed, &report->interval)))
+                                                  (uint64_t)options.seed_value, &report->interval)))
     return false;
   report->interval_known = isfinite(report->interval.low);
   return true;
@@ -230,7 +233,7 @@ static bool compare(struct linnet_context *context, const char *reference, struc
   if (good)
     good = succeeded(context,
                      linnet_scorer_compare(report->scorer, other, bootstrap_unit(report), (size_t)options.bootstrap,
-                                           (uint64_t)options.seed, &report->comparison));
+                                           (uint64_t)options.seed_value, &report->comparison));
   if (good)
     report->other_score = linnet_scorer_sum(other).score;
   linnet_scorer_destroy(other);
@@ -258,12 +261,20 @@ static int score(struct linnet_context *context, const char *reference, const ch
   struct report report = {.rate = words ? "WER" : "PER",
                           .unit = words ? "word" : "phone",
                           .resamples = options.bootstrap,
-                          .seed = options.seed};
+                          .seed = options.seed_value};
   const bool good = make_scorer(context, &report.scorer) &&
                     fill_scorer(context, reference, hypothesis, report.scorer) &&
                     evaluate(context, reference, hypothesis, &report);
   linnet_scorer_destroy(report.scorer);
   return tool_interrupted() ? TOOL_INTERRUPTED : good ? TOOL_OK : TOOL_FAILURE;
+}
+
+/* popt would take the nearest number for one that is too large. */
+static bool read_seed(void) {
+  char *end = NULL;
+  errno = 0;
+  options.seed_value = strtol(options.seed, &end, 10);
+  return errno == 0 && *options.seed && !*end;
 }
 
 /* Refuses options that contradict each other or are out of range. */
@@ -279,6 +290,10 @@ static int check_options(const char **files, size_t count) {
     return tool_usage("--oracle %s: must be lattice or nbest", options.oracle);
   if (options.symbols && (!options.oracle || strcmp(options.oracle, "lattice") != 0))
     return tool_usage("--symbols %s: needs --oracle lattice", options.symbols);
+  if (options.seed && !read_seed())
+    return tool_usage("--seed %s: must be a whole number of 64 bits", options.seed);
+  if (options.seed && options.bootstrap == 0)
+    return tool_usage("--seed %s: needs the samples of --bootstrap", options.seed);
   if (options.compare && options.bootstrap == 0)
     return tool_usage("--compare %s: needs the samples of --bootstrap", options.compare);
   const bool reference_piped = strcmp(files[0], "-") == 0;

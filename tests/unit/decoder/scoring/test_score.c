@@ -307,6 +307,22 @@ static void test_tokens(struct linnet_context *context) {
   linnet_scorer_destroy(scorer);
 }
 
+/* A map may name a phone with a stress digit; one without it is for all of them. No digit is left. */
+static void test_map_of_stress(struct linnet_context *context) {
+  struct linnet_scorer *scorer = make_scorer(context, 1);
+  CHECK(linnet_scorer_map(scorer, "AH0", "AX0") == LINNET_OK && linnet_scorer_map(scorer, "IH", "IX1") == LINNET_OK &&
+            linnet_scorer_map(scorer, "IH2", NULL) == LINNET_OK,
+        "map");
+  CHECK(add(scorer, "u", NULL, "AH0 AH1 IH0 IH1 IH2 AH0", "AX AH IX IX AH") == LINNET_OK, "u");
+  struct linnet_score_sum sum = linnet_scorer_sum(scorer);
+  check_line(&sum.score, "%PER 20.00 [ 1 / 5, 0 ins, 0 del, 1 sub ]");
+  const struct linnet_confusion *list;
+  size_t count;
+  CHECK(linnet_scorer_confusions(scorer, &list, &count) == LINNET_OK && count == 1, "confusions");
+  check_confusion(&list[0], 1, "AX", "AH");
+  linnet_scorer_destroy(scorer);
+}
+
 static const char *write_file(const char *text) {
   static const char path[] = TEST_BINARY_DIR "/test_score.tmp";
   FILE *file = fopen(path, "wb");
@@ -679,6 +695,7 @@ int main(void) {
   test_alignment(context);
   test_confusions(context);
   test_tokens(context);
+  test_map_of_stress(context);
   test_map_file(context);
   test_failed_adds(context);
   test_transcripts(context);
