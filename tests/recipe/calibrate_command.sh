@@ -39,6 +39,12 @@ recognizer='{"model": "../both.safetensors", "confidence": {"slope": %s, "offset
 # shellcheck disable=SC2059
 printf "$recognizer" 1 > folder/recognizer.json
 check 0 'confidence  right  phones' "$linnet" calibrate -m folder phones.ref phones.json
+cp plain.safetensors other.safetensors
+mkdir single
+printf '{"model": "../other.safetensors", "lexicon": "../phones.ref"}' > single/recognizer.json
+check 2 'is an input' "$linnet" calibrate -m single -o single/recognizer.json phones.ref phones.json
+check 0 'confidence  right  phones' "$linnet" calibrate -m single -o other.safetensors phones.ref phones.json
+cmp other.safetensors phones.safetensors || fail 'the model of a recognizer that is calibrated in place'
 # shellcheck disable=SC2059
 printf "$recognizer" 2 > folder/recognizer.json
 check 1 'folder already has a calibration of phones ("confidence")' "$linnet" calibrate -m folder phones.ref phones.json

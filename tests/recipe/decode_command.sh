@@ -202,6 +202,8 @@ grep -qF 'one every 30 ms' err || fail "the frame shift of a pipe: $(cat err)"
 [[ ! -e -.frame_shift && ! -e piped.ark.frame_shift ]] || fail 'a frame shift beside a pipe'
 check 2 'ark:piped.ark: a: the times of --format ctm need the frame shift' decode --symbols symbols \
   --format ctm ark:piped.ark
+check 2 '--out and --estimate-priors both write to standard output' posteriors --model "$model" --data data --out - --estimate-priors -
+check 2 "'-' appears 2 times" decode --symbols symbols ark:- ark,t:-
 check 2 'cannot point into an archive on standard output' posteriors --model "$model" --data data --out - --scp x.scp
 # Audio without samples, or shorter than a frame, is no error and has an empty result. A file without bytes is an error.
 make_wav none.wav 1 0

@@ -103,7 +103,7 @@ check 1 'none of 1 utterance could' some/u2.wav -o none.ark
 check 2 '--out FILE is missing' data
 check 2 '--scp and --num-frames both name same' data -o x.ark --scp same --num-frames same
 check 2 '--out and --cmvn-stats both name x.ark' data -o x.ark --cmvn-stats x.ark
-check 2 '2 outputs go to standard output' data -o - --cmvn-stats -
+check 2 '--out and --cmvn-stats both write to standard output: name a file' data -o - --cmvn-stats -
 check 0 's1 stats:' data -o y.ark --cmvn-stats stats --cmvn-scp -
 [[ ! -e ./- ]] || fail 'a script file called -'
 check 2 'DATA_FOLDER|FILE is missing' -o x.ark

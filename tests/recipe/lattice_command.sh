@@ -80,6 +80,11 @@ check 1 "the first is 'u1': those of an utterance ID have the names ID-1, ID-2" 
 check 2 '--oracle best: must be lattice or nbest' score --oracle best ref lat
 check 2 'needs --oracle lattice' score --symbols symbols ref lat
 check 2 '--lattice-format htk: must be kaldi or dot' decode --symbols symbols --lattice x --lattice-format htk post.txt
+check 2 '--output and --lattice both write to standard output' decode --symbols symbols --lattice - post.txt
+check 2 '--output and --lattice both write to standard output' decode --symbols symbols -o /dev/stdout --lattice - post.txt
+check 2 '--lattice and --output both write to standard output' transcribe --model "$model" --lattice - post.txt
+check 2 '--lattice and --lattice-symbols both write to standard output' decode --symbols symbols -o x --lattice - --lattice-symbols - \
+  post.txt
 check 1 'nowhere/lat: cannot write' decode --symbols symbols --lattice nowhere/lat post.txt
 
 # --- on audio: `transcribe --lattice` searches; its order is that of the inputs for any number of threads

@@ -70,6 +70,83 @@ symbols decode -s symbols -o symbols posteriors
 model.safetensors average -o model.safetensors model.safetensors second.safetensors
 ref calibrate -o ref ref settings.json
 END
+# Files beside outputs and inputs.
+cp a.wav talk.partial
+mkdir parted
+cp a.wav parted/talk.partial
+echo 'u1 talk.partial' > parted/wav.scp
+echo 'u1 s1' > parted/utt2spk
+echo 0.03 > posteriors.frame_shift
+cp a.wav beside.frame_shift
+spares_all << 'END'
+talk.partial transcribe -o talk talk.partial
+talk.partial transcribe -o ./talk b.wav talk.partial
+parted/talk.partial transcribe --data parted -o parted/talk
+talk.partial decode -s symbols -o talk talk.partial
+posteriors.frame_shift decode -s symbols -o posteriors.frame_shift ark:posteriors
+posteriors.frame_shift decode -s symbols -o posteriors.frame_shift scp:posteriors.scp
+beside.frame_shift features -o beside beside.frame_shift
+beside.frame_shift posteriors -o beside beside.frame_shift
+END
+for words in '--out x --estimate-priors x.frame_shift' '--scp x.frame_shift --out ./x'; do
+  # shellcheck disable=SC2086 # words of a command line
+  check 2 'both name' "$linnet" posteriors $words a.wav
+done
+check 2 '--out and --num-frames both name x.frame_shift' "$linnet" features --out x --num-frames x.frame_shift a.wav
+check 2 'both name x.partial: name two files' "$linnet" transcribe --beam 4 -o x --lattice x.partial a.wav
+rm posteriors.frame_shift
+
+# The files of a recognizer: of the one that ships, of $LINNET_MODEL, of a settings file, and of a second pass.
+mkdir -p private/bin private/share/linnet/models/english parts
+cp "$linnet" private/bin
+shipped=private/share/linnet/models/english
+cp model.safetensors $shipped/phones.safetensors
+printf 'TONE T OW N\n' | tee parts/words > parts/own
+printf 'tone\n' > parts/phrases
+touch parts/lm parts/priors parts/g2p.bin parts/text.rules
+cat > $shipped/recognizer.json << 'END'
+{"model": "phones.safetensors", "ensemble_model": "../../../../../second.safetensors", "search": "words",
+ "lexicon": "../../../../../parts/words", "language_model": "../../../../../parts/lm",
+ "hotwords": "../../../../../parts/phrases", "priors": "../../../../../parts/priors"}
+END
+printf '{"model": "model.safetensors", "second_pass": "%s"}\n' $shipped > first.json
+# spares_recognizer OPTION...: of the recognizer that the options name
+spares_recognizer() {
+  local part
+  for part in parts/words parts/lm parts/phrases parts/priors second.safetensors $shipped/phones.safetensors \
+    $shipped/recognizer.json; do
+    spares "$part" transcribe "$@" -o "$part" a.wav
+    spares "$part" transcribe "$@" --lattice "$part" -o x a.wav
+  done
+}
+spares_aligner() {
+  local part
+  for part in parts/words parts/g2p.bin parts/text.rules second.safetensors; do spares "$part" align "$@" -t TONE -o "$part" a.wav; done
+  spares second.safetensors posteriors "$@" -o second.safetensors a.wav
+  spares second.safetensors posteriors "$@" --features ark:features -o second.safetensors
+}
+kept=$LINNET_MODEL installed=$linnet
+unset LINNET_MODEL
+linnet=private/bin/linnet
+spares_recognizer
+spares_aligner
+linnet=$installed
+for LINNET_MODEL in $shipped $shipped/recognizer.json; do
+  export LINNET_MODEL
+  spares_recognizer
+  spares_aligner
+done
+for LINNET_MODEL in /dev/null "$kept"; do
+  spares_recognizer -m $shipped/recognizer.json
+  spares_aligner -m $shipped/recognizer.json
+done
+spares_recognizer -m first.json
+spares_recognizer -m model.safetensors --second-pass $shipped
+export LINNET_LEXICON=parts/own
+spares parts/own transcribe -m model.safetensors --words -o parts/own a.wav
+spares parts/own decode -s symbols --words -o parts/own posteriors
+spares parts/own align -m model.safetensors -t TONE -o parts/own a.wav
+unset LINNET_LEXICON
 cp ref ref.ref.trn
 check 2 '--trn ref.ref.trn: is an input' "$linnet" score --trn ref ref.ref.trn hyp
 check 2 '--per-utt and --confusions both name ./x: name two files' "$linnet" score --per-utt x --confusions ./x ref hyp

@@ -81,10 +81,10 @@ same again words '"blank_penalty" of a search for words'
 check 2 '--blank-penalty 1: only greedy decoding has it' transcribe --model "$phones" --beam 5 --blank-penalty 1 sound.wav
 mkdir phones_only
 echo '{"model": "../folder/phones.safetensors"}' > phones_only/recognizer.json
-check 1 '--priors none: greedy decoding takes no priors' transcribe --model phones_only --priors none sound.wav
-check 1 '--lm none: greedy decoding has no language model' transcribe --model phones_only --lm none sound.wav
-check 1 '--top-symbols: greedy decoding drops no hypotheses' transcribe --model phones_only --top-symbols 3 sound.wav
-check 1 '--lm-weight 2: the language model is missing' transcribe --model phones_only --beam 5 --lm-weight 2 sound.wav
+check 2 '--priors none: greedy decoding takes no priors' transcribe --model phones_only --priors none sound.wav
+check 2 '--lm none: greedy decoding has no language model' transcribe --model phones_only --lm none sound.wav
+check 2 '--top-symbols: greedy decoding drops no hypotheses' transcribe --model phones_only --top-symbols 3 sound.wav
+check 2 '--lm-weight 2: the language model is missing' transcribe --model phones_only --beam 5 --lm-weight 2 sound.wav
 check 1 '--ensemble-weight 0.5: folder has no second model' transcribe --model folder --ensemble-weight 0.5 sound.wav
 check 1 'the name is empty' transcribe --model '' sound.wav
 check 2 '--max-seconds -5: must be 0' transcribe --max-seconds -5 sound.wav
@@ -137,9 +137,11 @@ LINNET_LEXICON='' check 2 'words need pronunciations' transcribe --model "$phone
 LINNET_LEXICON=nowhere check 1 '$LINNET_LEXICON: nowhere: No such file' \
   transcribe --model "$phones" --words sound.wav
 LINNET_LEXICON=nowhere check 1 'nowhere: No such file' align --model "$phones" --text IN sound.wav
-check 1 '--insertion-bonus: counts symbols' transcribe --model folder --insertion-bonus -3 sound.wav
-check 1 '--blank-penalty 3: only greedy decoding' transcribe --model folder --blank-penalty 3 sound.wav
-check 1 '--unknown-bonus: needs --unknown-penalty' transcribe --model folder --unknown-bonus 3 sound.wav
+check 2 '--insertion-bonus: counts symbols' transcribe --model folder --insertion-bonus -3 sound.wav
+check 2 '--blank-penalty 3: only greedy decoding' transcribe --model folder --blank-penalty 3 sound.wav
+echo modern > commands
+check 2 '--lm-weight 3: the search has a grammar, which replaces a language model' transcribe --model folder --grammar commands --lm-weight 3 sound.wav
+check 2 '--unknown-bonus: needs --unknown-penalty' transcribe --model folder --unknown-bonus 3 sound.wav
 check 0 '' transcribe --model folder --unknown-bonus 3 --unknown-penalty 5 sound.wav
 check 2 '--recursive: searches folders' transcribe --model folder --recursive --data folder
 check 2 '--ensemble-weight 1: must be 0 or more' transcribe --model folder --ensemble-weight 1 sound.wav
@@ -235,8 +237,8 @@ done
 # --- errors
 check 2 'only one of --phones and --words' transcribe --model folder --phones --words sound.wav
 check 2 '--lexicon: needs --words' transcribe --model folder --phones --lexicon folder/lexicon.txt sound.wav
-check 1 '--lexicon: needs --words' transcribe --model greedy --lexicon /nonexistent sound.wav
-check 1 '--hotwords: needs --words' transcribe --model greedy --beam 5 --hotwords /nonexistent sound.wav
+check 2 '--lexicon: needs --words' transcribe --model greedy --lexicon /nonexistent sound.wav
+check 2 '--hotwords: needs --words' transcribe --model greedy --beam 5 --hotwords /nonexistent sound.wav
 check 2 'must be -100 to 100' transcribe --model folder --word-bonus 200 sound.wav
 mkdir empty
 check 1 'empty/recognizer.json: No such file' transcribe --model empty sound.wav

@@ -210,29 +210,29 @@ static bool data_has_phones(void) {
 }
 
 /* Decides whether texts are words, and finds their lexicon. Phones of a data folder come before pronunciations that
- * were not named, unless --unit asks for words. False after printing what is missing. */
-static bool choose_words(struct linnet_context *context, struct job *job) {
+ * were not named, unless --unit asks for words. Returns the exit code, after printing what is missing. */
+static int choose_words(struct linnet_context *context, struct job *job) {
   const bool wanted = options.text || options.text_file || options.unit_word;
   job->source.files = tool_find_word_files(context, options.model);
   job->source.named = tool_choose_lexicon(options.lexicon, &job->source.files);
   job->words =
       !options.phones && (align_words_pronounced(&job->source, false) ||
                           (align_words_pronounced(&job->source, true) && (options.unit_word || !data_has_phones())));
-  return !wanted || job->words || align_words_fail() == TOOL_OK;
+  return wanted && !job->words ? align_words_fail() : TOOL_OK;
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   char *file = options.text_file ? read_text_file(options.text_file) : NULL;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
-  int code = TOOL_FAILURE;
-  if (choose_words(context, &job) && (file || !options.text_file))
-    job.recognizer = tool_open_recognizer(context, path, NULL, &job.calibrations);
+  int code = file || !options.text_file ? choose_words(context, &job) : TOOL_FAILURE;
+  if (code == TOOL_OK)
+    job.recognizer = tool_open_recognizer(context, path, NULL, &job.calibrations, &code);
   if (job.recognizer) {
     job.model = linnet_recognizer_model(job.recognizer);
     job.aligner = align_text_open(context, job.recognizer, job.words ? &job.source : NULL);
   }
-  if (job.aligner)
-    code = align_all(context, &job, paths, count);
+  if (job.recognizer)
+    code = job.aligner ? align_all(context, &job, paths, count) : TOOL_FAILURE;
   linnet_text_aligner_destroy(job.aligner);
   linnet_recognizer_destroy(job.recognizer);
   tool_free_word_files(&job.source.files);

@@ -15,6 +15,7 @@
 #include <linnet/train.h>
 
 #include "common/default_model.h"
+#include "common/separate.h"
 #include "common/tool.h"
 
 enum { BINS = 10, MAX_TOKENS = 1 << 20 };
@@ -201,24 +202,33 @@ static void print_curve(const char *title, const struct tokens *tokens, const st
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-/* The calibration in a recognizer's file, which replaces that of its model. False: there is none. */
-static bool find_calibration(struct linnet_context *context, const char *path, struct linnet_calibration *calibration) {
+/* What a recognizer's file says, whose calibration replaces that of its model. */
+struct of_file {
+  bool calibrated;
+  struct linnet_calibration calibration;
+};
+
+/* For a model alone, nothing. Returns the exit code. */
+static int read_file(struct linnet_context *context, const char *path, struct of_file *of_file) {
   struct linnet_recognizer_file *file;
   struct linnet_recognizer_settings settings;
-  struct linnet_search_settings search = {.calibrations = NULL};
-  if (!tool_load_settings(context, path, &file, &settings) || !file)
-    return false;
+  struct linnet_search_settings search;
+  *of_file = (struct of_file){.calibration = {1, 0}};
+  const int code = tool_load_settings(context, path, &file, &settings);
+  if (code != TOOL_OK || !file)
+    return code;
   linnet_recognizer_file_search_settings(file, &search);
-  if (search.calibrations)
-    *calibration = options.words ? search.calibrations->words : search.calibrations->phones;
+  of_file->calibrated = search.calibrations != NULL;
+  if (of_file->calibrated)
+    of_file->calibration = options.words ? search.calibrations->words : search.calibrations->phones;
   linnet_recognizer_file_destroy(file);
-  return search.calibrations != NULL;
+  return code;
 }
 
-static bool refuse_calibrated(struct linnet_context *context, const char *path, const char *model_path) {
-  struct linnet_calibration of_file = {1, 0};
-  if (find_calibration(context, path, &of_file)) {
-    const bool unchanged = of_file.slope == 1 && of_file.offset == 0;
+static bool refuse_calibrated(struct linnet_context *context, const char *path, const char *model_path,
+                              const struct of_file *of_file) {
+  if (of_file->calibrated) {
+    const bool unchanged = of_file->calibration.slope == 1 && of_file->calibration.offset == 0;
     if (!unchanged)
       tool_fail("%s already has a calibration of %s (\"%s\"). Copy the recognizer's folder, set the key there to "
                 "{\"slope\": 1, \"offset\": 0}, make HYP.json again with that folder, and name it with --model.",
@@ -254,15 +264,26 @@ static int fit(struct linnet_context *context, const char *model, const struct t
   return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_OK;
 }
 
+static int check_options(void) {
+  if (options.output && strcmp(options.output, "-") == 0)
+    return tool_usage("--output -: the report goes to standard output; name a file for the model");
+  return TOOL_OK;
+}
+
 static int calibrate(struct linnet_context *context, const char *path, const char *model, const char **paths) {
   struct linnet_transcripts *reference = NULL;
   struct tokens tokens = {.count = 0};
-  int code = TOOL_FAILURE;
-  if (options.output && strcmp(options.output, "-") == 0)
-    return tool_usage("--output -: the report goes to standard output; name a file for the model");
+  struct of_file of_file;
+  int code = check_options();
+  separate_exempt(model);
+  if (code == TOOL_OK)
+    code = read_file(context, path, &of_file);
+  if (code != TOOL_OK)
+    return code;
+  code = TOOL_FAILURE;
   if (linnet_transcripts_load(context, paths[0], &reference) != LINNET_OK)
     tool_fail_context(context);
-  else if (refuse_calibrated(context, path, model) && read_hypotheses(context, paths[1], reference, &tokens))
+  else if (refuse_calibrated(context, path, model, &of_file) && read_hypotheses(context, paths[1], reference, &tokens))
     code = fit(context, model, &tokens);
   free(tokens.confidence);
   free(tokens.correct);

@@ -14,6 +14,7 @@
 #include "common/parallel.h"
 #include "common/results.h"
 #include "common/search_options.h"
+#include "common/separate.h"
 
 static struct {
   char *symbols, *format, *output;
@@ -281,21 +282,33 @@ static bool read_options(struct decoding *d) {
   return search_options_check(false, false);
 }
 
-/* Creates the search that the options describe, over the symbols of their file. */
-static bool open_search(struct linnet_context *context, struct decoding *d) {
+static int create_search(struct linnet_context *context, struct decoding *d, const char *const *names, size_t count) {
   struct linnet_search_settings settings;
+  linnet_search_settings_default(&settings);
+  if (!search_options_read(&settings, false))
+    return TOOL_USAGE;
+  if (linnet_search_create(context, names, count, &settings, &d->search) != LINNET_OK)
+    return search_options_fail(context, NULL);
+  return TOOL_OK;
+}
+
+/* Creates the search that the options describe, over the symbols of their file. Returns the exit code. */
+static int open_search(struct linnet_context *context, struct decoding *d) {
   const size_t count = linnet_symbols_num_symbols(d->symbols);
   const char **names = calloc(count, sizeof *names);
   for (size_t i = 0; names && i < count; i++)
     names[i] = linnet_symbols_name(d->symbols, (int)i);
-  linnet_search_settings_default(&settings);
-  (void)search_options_read(&settings, false); /* check_options has refused what does not fit */
-  if (!names)
-    tool_fail("out of memory for the names of %zu symbols", count);
-  else if (linnet_search_create(context, names, count, &settings, &d->search) != LINNET_OK)
-    search_options_fail(context, NULL);
+  int code =
+      names ? create_search(context, d, names, count) : tool_fail("out of memory for the names of %zu symbols", count);
   free(names);
-  return d->search != NULL;
+  return code;
+}
+
+/* The results and the lattices. */
+static int write_outputs(struct linnet_context *context, struct decoding *d) {
+  if (!lattices_open(&d->lattices, d->search))
+    return TOOL_FAILURE;
+  return lattices_close(&d->lattices, decode_all(context, d));
 }
 
 static int run(struct linnet_context *context, const char **inputs, size_t count) {
@@ -303,14 +316,15 @@ static int run(struct linnet_context *context, const char **inputs, size_t count
       .source = {.context = context, .inputs = inputs, .count = count, .run_commands = options.run_commands}};
   struct linnet_symbols *symbols = NULL;
   int code = TOOL_FAILURE;
-  if (!read_options(&d))
+  if (!separate_check_streams(inputs, count) || !read_options(&d))
     return TOOL_USAGE;
   if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK) {
     tool_fail_context(context);
   } else {
     d.symbols = symbols;
-    if (open_search(context, &d) && lattices_open(&d.lattices, d.search))
-      code = lattices_close(&d.lattices, decode_all(context, &d));
+    code = open_search(context, &d);
+    if (code == TOOL_OK)
+      code = write_outputs(context, &d);
   }
   linnet_search_destroy(d.search);
   linnet_symbols_destroy(symbols);
@@ -325,7 +339,7 @@ int tool_decode(int argc, const char **argv) {
       {"symbols", 's', TOOL_INPUT, &options.symbols, 0,
        "names of the columns, one per line, or Kaldi's lines 'name index'; index 0 is the blank (required)", "FILE"},
       {"format", 'f', POPT_ARG_STRING, &options.format, 0, format_help(false, "utterance"), "FORMAT"},
-      {"output", 'o', TOOL_OUTPUT, &options.output, 0, "where to write results (default: standard output)", "FILE"},
+      {"output", 'o', TOOL_RESULTS, &options.output, 0, "where to write results (default: standard output)", "FILE"},
       {"resume", 0, POPT_ARG_NONE, &options.resume, 0,
        "continue an interrupted run with the same options: skip utterances that have a result (default: decode all)",
        NULL},

@@ -120,18 +120,6 @@ static bool read_audio(struct features_job *job) {
   return false;
 }
 
-/* Files have been compared (separate.h). */
-static bool check_streams(void) {
-  const char *const names[] = {options.ark, options.scp, options.num_frames, options.statistics,
-                               options.statistics_scp};
-  size_t count = 0;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    count += names[i] && strcmp(names[i], "-") == 0;
-  if (count > 1)
-    tool_usage("%zu outputs go to standard output: name files for the others", count);
-  return count <= 1;
-}
-
 static bool read_dither(struct features_job *job) {
   const bool seeded = options.dither_seed != LLONG_MIN;
   job->fbank.dither_seed = seeded ? (uint64_t)options.dither_seed : 0;
@@ -145,8 +133,7 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
     tool_usage("--out FILE is missing: it is the archive of the features");
     return false;
   }
-  if (!tool_check_script(options.ark, options.scp) || !tool_check_script(options.statistics, options.statistics_scp) ||
-      !check_streams())
+  if (!tool_check_script(options.ark, options.scp) || !tool_check_script(options.statistics, options.statistics_scp))
     return false;
   job->fbank = options.fbank;
   job->fbank.num_mel = options.num_mel > 0 ? (size_t)options.num_mel : 0; /* 0 is refused */
@@ -292,7 +279,7 @@ static int run(struct linnet_context *context, const char **paths, size_t count)
 /* --- command line ------------------------------------------------------------------------------------------------- */
 
 static struct poptOption output_table[] = {
-    {"out", 'o', TOOL_OUTPUT, &options.ark, 0,
+    {"out", 'o', TOOL_ARCHIVE, &options.ark, 0,
      "archive to write; '-': standard output; keys are the names of files, without folder and extension, and with '_' "
      "for "
      "spaces (required)",
@@ -332,7 +319,7 @@ static struct poptOption cmvn_table[] = {
      "also divide by the standard deviations (default: means only)", NULL},
     {"cmvn-frames", 0, POPT_ARG_STRING, &options.cmvn_frames, 0,
      "frames for the statistics: all (default, as in Kaldi) or speech (as models may require)", "FRAMES"},
-    {"cmvn-stats", 0, TOOL_OUTPUT, &options.statistics, 0,
+    {"cmvn-stats", 0, TOOL_ARCHIVE, &options.statistics, 0,
      "write the statistics: an archive by speaker, or with --cmvn global and running one matrix (default: none)",
      "FILE"},
     {"cmvn-scp", 0, TOOL_OUTPUT, &options.statistics_scp, 0, "script file of that archive (default: none)", "FILE"},

@@ -47,8 +47,8 @@ static int listen_to_pipe(struct live *live) {
 
 static int run(const char *path, bool pipe) {
   struct live live = {.json = strcmp(format_option, "json") == 0, .speed = 1};
-  int code = TOOL_FAILURE;
-  if (live_open(&live, path))
+  int code = live_open(&live, path);
+  if (code == TOOL_OK)
     code = pipe ? listen_to_pipe(&live) : listen_to_microphone(&live);
   live_close(&live);
   return code;

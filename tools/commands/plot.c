@@ -230,13 +230,13 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   return tool_interrupted() ? TOOL_INTERRUPTED : code;
 }
 
-static bool open_recognizer(struct plotting *p, struct linnet_context *context, const char *path) {
+static bool open_recognizer(struct plotting *p, struct linnet_context *context, const char *path, int *code) {
   struct linnet_search_settings search;
   linnet_search_settings_default(&search);
   if (beam_options_given())
     search.kind = LINNET_SEARCH_SYMBOLS;
   beam_options_read(&search);
-  p->recognizer = tool_open_recognizer(context, path, &search, &p->calibrations);
+  p->recognizer = tool_open_recognizer(context, path, &search, &p->calibrations, code);
   if (p->recognizer)
     p->model = linnet_recognizer_model(p->recognizer);
   return p->recognizer != NULL;
@@ -252,9 +252,10 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   }
   if (options.text && !align_words_pronounced(&p.words, true))
     code = align_words_fail();
-  else if (open_recognizer(&p, context, path) &&
-           (!known || (p.aligner = align_text_open(context, p.recognizer, options.text ? &p.words : NULL)) != NULL))
-    code = plot_input(&p, context, paths, count);
+  else if (open_recognizer(&p, context, path, &code)) {
+    p.aligner = known ? align_text_open(context, p.recognizer, options.text ? &p.words : NULL) : NULL;
+    code = !known || p.aligner ? plot_input(&p, context, paths, count) : TOOL_FAILURE;
+  }
   linnet_text_aligner_destroy(p.aligner);
   linnet_recognizer_destroy(p.recognizer);
   tool_free_word_files(&p.words.files);

@@ -323,10 +323,10 @@ static bool check_options(void) {
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   struct posteriors p = {
       .source = {.context = context, .inputs = &options.features, .count = 1, .run_commands = options.run_commands}};
-  int code = TOOL_FAILURE;
+  int code = TOOL_USAGE;
   if (!check_options())
-    return TOOL_USAGE;
-  p.recognizer = tool_open_recognizer(context, path, NULL, NULL);
+    return code;
+  p.recognizer = tool_open_recognizer(context, path, NULL, NULL, &code);
   if (p.recognizer && (options.features || inputs_open(&p.inputs, context, p.recognizer, paths, count, &code))) {
     p.model = linnet_recognizer_model(p.recognizer);
     code = make_keys(&p);
@@ -347,7 +347,7 @@ int tool_posteriors(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"model", 'm', TOOL_INPUT, &options.model, 0,
        "model file, or a recognizer's folder (default: $LINNET_MODEL, else the one that ships)", "FILE"},
-      {"out", 'o', TOOL_OUTPUT, &options.ark, 0,
+      {"out", 'o', TOOL_ARCHIVE, &options.ark, 0,
        "archive to write, and FILE.frame_shift beside it; '-': standard output; keys are the names of files, without "
        "folder and extension, and with '_' for spaces (default: none)",
        "FILE"},

@@ -102,7 +102,8 @@ static bool check_options(const char *path) {
     tool_usage("--endpoints: it joins the best hypotheses of the segments: omit --nbest and --lattice");
     return false;
   }
-  return recognizer_options_check(path) && (!beam_options_nbest() || results_take_alternatives());
+  return results_check_standard() && recognizer_options_check(path) &&
+         (!beam_options_nbest() || results_take_alternatives());
 }
 
 /* A file is one segment unless the options say otherwise; nobody sees partial results. */
@@ -119,13 +120,12 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   struct recognizer_options options;
   struct linnet_endpoint_settings endpoint;
   struct job job = {.recognizer = NULL};
-  int code = TOOL_FAILURE;
-  if (recognizer_options_read(&options, context, path)) {
+  int code = recognizer_options_read(&options, context, path);
+  if (code == TOOL_OK) {
     set_endpoints(&options.settings, &endpoint);
     job.searches = options.search.kind != LINNET_SEARCH_GREEDY;
     job.recognizer = recognizer_options_create(&options, context, path);
-    if (job.recognizer)
-      code = transcribe_all(context, &job, paths, count);
+    code = job.recognizer ? transcribe_all(context, &job, paths, count) : TOOL_FAILURE;
   }
   linnet_recognizer_destroy(job.recognizer);
   recognizer_options_release(&options);
@@ -172,7 +172,9 @@ static int run_live(const char **paths, size_t count) {
   char *path = tool_find_live_recognizer(model_option);
   int code = path ? TOOL_USAGE : TOOL_FAILURE;
   if (path && recognizer_options_check(path)) {
-    code = live_open(&live, path) ? listen_to_file(&live, paths) : TOOL_FAILURE;
+    code = live_open(&live, path);
+    if (code == TOOL_OK)
+      code = listen_to_file(&live, paths);
     live_close(&live);
   }
   free(path);

@@ -60,8 +60,13 @@ static const char *useless_option(void) {
   return options.score_threshold != TOOL_NOT_GIVEN ? "--score-threshold" : NULL;
 }
 
-static bool check_model(bool optional, bool recognizer) {
+/* `grammar`: the search has one. */
+static bool check_model(bool optional, bool recognizer, bool grammar) {
   bool given = options.lm_weight != TOOL_NOT_GIVEN;
+  if (given && grammar && !options.lm) {
+    tool_usage("--lm-weight %g: the search has a grammar, which replaces a language model: omit it", options.lm_weight);
+    return false;
+  }
   if (given && !options.lm && !recognizer) {
     tool_usage("--lm-weight %g: the language model is missing: name it with --lm FILE", options.lm_weight);
     return false;
@@ -126,7 +131,8 @@ bool beam_options_check(bool optional, bool recognizer) {
     tool_usage("--insertion-bonus %g: must be -100 to 100", options.insertion_bonus);
     return false;
   }
-  return check_pruning(optional) && check_model(optional, recognizer) && check_priors(optional, recognizer);
+  return check_pruning(optional) && check_model(optional, recognizer, word_options_grammar()) &&
+         check_priors(optional, recognizer);
 }
 
 static bool has_bonus(void) {
@@ -146,7 +152,8 @@ static bool is_given(const struct linnet_source *source) {
 
 bool beam_options_fit_files(const struct linnet_search_settings *settings) {
   const bool greedy = settings->kind == LINNET_SEARCH_GREEDY;
-  return check_pruning(greedy) && check_model(greedy, !greedy && is_given(&settings->language_model)) &&
+  return check_pruning(greedy) &&
+         check_model(greedy, !greedy && is_given(&settings->language_model), !greedy && is_given(&settings->grammar)) &&
          check_priors(greedy, !greedy && is_given(&settings->priors));
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "search_options.h"
+#include "separate.h"
 #include "tool.h"
 
 #define SHIPPED_RECOGNIZER "english/recognizer.json"
@@ -118,6 +119,15 @@ static void read_word_files(struct linnet_context *context, const char *path, st
   linnet_recognizer_file_destroy(file);
 }
 
+/* No output may replace what an aligner reads in the folder (linnet_recognizer_load_aligner). */
+static void add_word_files(const char *folder) {
+  static const char *const names[] = {"lexicon.txt", "g2p.bin", "text.rules"};
+  char path[PATH_BYTES];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < PATH_BYTES)
+      separate_add_input(path);
+}
+
 struct tool_word_files tool_find_word_files(struct linnet_context *context, const char *named) {
   struct tool_word_files files = {NULL, NULL, NULL, NULL};
   char *path = tool_find_recognizer(named);
@@ -132,6 +142,8 @@ struct tool_word_files tool_find_word_files(struct linnet_context *context, cons
   files.folder = copy ? cut_name(copy) : !path || is_folder(path) ? path : cut_name(path);
   if (copy)
     free(path);
+  if (files.folder)
+    add_word_files(files.folder);
   return files;
 }
 
@@ -149,11 +161,16 @@ const char *tool_choose_lexicon(const char *option, const struct tool_word_files
   const bool found =
       files->lexicon || (files->folder && snprintf(path, sizeof path, "%s/lexicon.txt", files->folder) < PATH_BYTES &&
                          access(path, R_OK) == 0);
-  return found ? NULL : tool_variable("LINNET_LEXICON");
+  const char *lexicon = found ? NULL : tool_variable("LINNET_LEXICON");
+  if (lexicon)
+    separate_add_input(lexicon);
+  return lexicon;
 }
 
-bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
-                        struct linnet_recognizer_settings *settings) {
+/* --- settings ----------------------------------------------------------------------------------------------------- */
+
+static bool load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
+                          struct linnet_recognizer_settings *settings) {
   *file = NULL;
   linnet_recognizer_settings_default(settings);
   settings->model.path = path;
@@ -167,6 +184,51 @@ bool tool_load_settings(struct linnet_context *context, const char *path, struct
   return true;
 }
 
+/* No output may replace the files of a recognizer. `file` NULL: there is only a model. */
+static void add_files(const char *path, const struct linnet_recognizer_file *file,
+                      const struct linnet_recognizer_settings *settings) {
+  struct linnet_search_settings search;
+  linnet_search_settings_default(&search);
+  if (file)
+    linnet_recognizer_file_search_settings(file, &search);
+  const char *const paths[] = {path,
+                               settings->model.path,
+                               settings->ensemble_model.path,
+                               search.lexicon.path,
+                               search.language_model.path,
+                               search.grammar.path,
+                               search.hotwords.path,
+                               search.g2p.path,
+                               search.priors.path};
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+    if (paths[i])
+      separate_add_input(paths[i]);
+}
+
+void tool_add_second_pass(struct linnet_context *context, const char *path) {
+  struct linnet_recognizer_file *file;
+  struct linnet_recognizer_settings settings;
+  if (linnet_recognizer_file_load(context, path, &file) != LINNET_OK)
+    return; /* opening the recognizer will report it */
+  linnet_recognizer_file_settings(file, &settings);
+  add_files(path, file, &settings);
+  linnet_recognizer_file_destroy(file);
+}
+
+int tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
+                       struct linnet_recognizer_settings *settings) {
+  if (!load_settings(context, path, file, settings))
+    return TOOL_FAILURE;
+  add_files(path, *file, settings);
+  if (settings->second_pass)
+    tool_add_second_pass(context, settings->second_pass);
+  if (separate_check_again())
+    return TOOL_OK;
+  linnet_recognizer_file_destroy(*file);
+  *file = NULL;
+  return TOOL_USAGE;
+}
+
 int tool_fail_recognizer(const struct linnet_context *context, const char *path) {
   if (!tool_names_recognizer(path) || tool_interrupted())
     return tool_fail_context(context);
@@ -177,7 +239,7 @@ char *tool_find_model(struct linnet_context *context, const char *named) {
   struct linnet_recognizer_file *file = NULL;
   struct linnet_recognizer_settings settings;
   char *path = tool_find_recognizer(named);
-  char *model = path && tool_load_settings(context, path, &file, &settings) ? strdup(settings.model.path) : NULL;
+  char *model = path && load_settings(context, path, &file, &settings) ? strdup(settings.model.path) : NULL;
   linnet_recognizer_file_destroy(file);
   free(path);
   return model;
@@ -200,11 +262,12 @@ static struct linnet_search_settings adapt_search(const struct linnet_recognizer
 
 struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
                                                const struct linnet_search_settings *search,
-                                               struct linnet_calibrations *calibrations) {
+                                               struct linnet_calibrations *calibrations, int *code) {
   struct linnet_recognizer_file *file;
   struct linnet_recognizer_settings settings;
   struct linnet_recognizer *recognizer = NULL;
-  if (!tool_load_settings(context, path, &file, &settings))
+  *code = tool_load_settings(context, path, &file, &settings);
+  if (*code != TOOL_OK)
     return NULL;
   const struct linnet_search_settings adapted = adapt_search(file, search);
   settings.search = &adapted;
@@ -212,7 +275,7 @@ struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, c
   settings.partial_interval = 0;
   settings.second_pass = NULL;
   if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)
-    search ? search_options_fail(context, path) : tool_fail_recognizer(context, path);
+    *code = search ? search_options_fail(context, path) : tool_fail_recognizer(context, path);
   if (recognizer && calibrations)
     *calibrations =
         adapted.calibrations ? *adapted.calibrations : *linnet_model_calibrations(linnet_recognizer_model(recognizer));

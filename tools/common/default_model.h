@@ -51,19 +51,23 @@ char *tool_find_shipped(const char *name);
   }
 
 /* The settings of the recognizer or model at `path`. They have a search only if `path` names a recognizer. Destroy
- * *file, which owns what they point to and is NULL for a model, after their last use. False after printing why it
- * failed. */
-bool tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
-                        struct linnet_recognizer_settings *settings);
+ * *file, which owns what they point to and is NULL for a model, after their last use. Returns the exit code: TOOL_USAGE
+ * also if an output would replace one of its files (separate.h), or those of its second pass. */
+int tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
+                       struct linnet_recognizer_settings *settings);
+
+/* Names the files of the recognizer at `path` as inputs, which separate_check_again compares with the outputs. */
+void tool_add_second_pass(struct linnet_context *context, const char *path);
 
 /* Prints why the recognizer or model at `path` failed to open, and names its settings file. Returns the exit code. */
 int tool_fail_recognizer(const struct linnet_context *context, const char *path);
 
 /* Creates a recognizer with another search (NULL: greedy), and without endpoints, for the model of the recognizer or
- * model at `path`; NULL after printing why it failed. *calibrations (may be NULL) become those of its confidences. */
+ * model at `path`; NULL after printing why it failed, with the exit code. *calibrations (may be NULL) become those of
+ * its confidences. */
 struct linnet_recognizer *tool_open_recognizer(struct linnet_context *context, const char *path,
                                                const struct linnet_search_settings *search,
-                                               struct linnet_calibrations *calibrations);
+                                               struct linnet_calibrations *calibrations, int *code);
 
 /* The sample rate of the audio that a model expects, in Hz. */
 double tool_sample_rate(const struct linnet_model *model);

@@ -45,13 +45,7 @@ const char **inputs_arguments(poptContext parsed, size_t *count) {
     return NULL;
   }
   const char **paths = tool_arguments(parsed, options.data ? "" : "FILE", options.data ? 0 : SIZE_MAX, count);
-  size_t streams = 0;
-  for (size_t i = 0; paths && i < *count; i++)
-    streams += strcmp(paths[i], "-") == 0;
-  if (streams < 2)
-    return paths;
-  tool_usage("'-' appears %zu times: standard input can be read only once", streams);
-  return NULL;
+  return paths && separate_check_streams(paths, *count) ? paths : NULL;
 }
 
 bool inputs_are_many(void) {
@@ -187,7 +181,7 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
   *code = TOOL_FAILURE;
   bool good = options.data ? open_folder(inputs, context, linnet_recognizer_model(recognizer))
                            : find_files(inputs, paths, count);
-  if (good && (!options.recursive || separate_check_inputs(inputs->paths, inputs->count)))
+  if (good && separate_check_inputs(inputs->paths, options.recursive ? inputs->count : 0))
     return true;
   if (good)
     *code = TOOL_USAGE;

@@ -103,11 +103,12 @@ static bool check_causal(const struct live *live, const char *path) {
   return false;
 }
 
-static bool create_recognizer(struct live *live, const char *path) {
+static int create_recognizer(struct live *live, const char *path) {
   struct linnet_endpoint_settings endpoint;
   struct linnet_recognizer_settings *settings = &live->options.settings;
-  if (!recognizer_options_read(&live->options, live->context, path))
-    return false;
+  const int code = recognizer_options_read(&live->options, live->context, path);
+  if (code != TOOL_OK)
+    return code;
   linnet_endpoint_settings_default(&endpoint);
   if (!settings->endpoint)
     settings->endpoint = &endpoint;
@@ -120,19 +121,19 @@ static bool create_recognizer(struct live *live, const char *path) {
   live->recognizer = recognizer_options_create(&live->options, live->context, path);
   settings->endpoint = NULL;
   free(second_pass);
-  return live->recognizer && check_causal(live, path);
+  return live->recognizer && check_causal(live, path) ? TOOL_OK : TOOL_FAILURE;
 }
 
-bool live_open(struct live *live, const char *path) {
+int live_open(struct live *live, const char *path) {
   live->reading = tool_context();
   live->context = live->reading ? tool_context_uncancelled() : NULL;
-  if (!live->context || !create_recognizer(live, path))
-    return false;
+  const int code = live->context ? create_recognizer(live, path) : TOOL_FAILURE;
+  if (code != TOOL_OK)
+    return code;
   if (linnet_recognizer_stream_create(live->context, live->recognizer, &live->stream) == LINNET_OK &&
       linnet_recognizer_stream_set_hook(live->stream, put_event, live) == LINNET_OK)
-    return true;
-  tool_fail_context(live->context);
-  return false;
+    return TOOL_OK;
+  return tool_fail_context(live->context);
 }
 
 void live_close(struct live *live) {

@@ -28,8 +28,8 @@ struct live {
 
 /* Loads the recognizer at `path` with the options of the command line, with endpoints and partial results if it does
  * not say otherwise. The live recognizer that is installed also gets a second pass, unless options change its search.
- * False after printing why it failed. Close it in either case. */
-bool live_open(struct live *live, const char *path);
+ * Returns the exit code, after printing why it failed. Close it in either case. */
+int live_open(struct live *live, const char *path);
 void live_close(struct live *live);
 
 /* The sample rate of the model. */

@@ -23,7 +23,7 @@ static int resume;
 
 static struct poptOption options[] = {
     {"format", 'f', POPT_ARG_STRING, &format_name, 0, NULL, "FORMAT"},
-    {"output", 'o', TOOL_OUTPUT_FOLDER, &output_path, 0,
+    {"output", 'o', TOOL_OUTPUT_FOLDER | TOOL_RESULTS, &output_path, 0,
      "where to write results (default: standard output); means the same as --output-dir if it is an existing folder, "
      "if it ends in '/', or if there are several inputs and the format holds one recording per file",
      "FILE"},
@@ -55,6 +55,10 @@ bool results_take_alternatives(void) {
     return true;
   tool_usage("--format %s writes the best hypothesis only: omit --nbest, or choose text or json", format_name);
   return false;
+}
+
+bool results_check_standard(void) {
+  return output_path || output_folder || separate_check_default("output");
 }
 
 bool results_are_lines(bool *json) {
@@ -349,8 +353,6 @@ static bool check_output(void) {
                output_path && strcmp(output_path, "-") != 0 ? output_path : "standard output");
   else if (resume && lattices_path())
     tool_usage("only one of --resume and --lattice");
-  else if (lattices_path() && output_path && strcmp(lattices_path(), output_path) == 0) /* "-" */
-    tool_usage("--lattice and --output both name %s: name two files", output_path);
   else
     return true;
   return false;

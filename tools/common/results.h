@@ -43,6 +43,9 @@ bool results_check_ids(const struct inputs *inputs, const char *what);
  * unknown formats. */
 bool results_take_alternatives(void);
 
+/* Whether standard output is free for the results if they go there; false after printing what else does. */
+bool results_check_standard(void);
+
 /* For results that are printed while they come, as lines of text or JSON: false after printing which option of the
  * table does not fit. */
 bool results_are_lines(bool *json);

@@ -6,6 +6,7 @@
 
 #include "default_model.h"
 #include "lattices.h"
+#include "separate.h"
 #include "tool.h"
 
 bool search_options_given(void) {
@@ -30,7 +31,7 @@ bool search_options_read(struct linnet_search_settings *settings, bool optional)
     word_options_read(settings);
   const bool words = settings->kind == LINNET_SEARCH_WORDS;
   return word_options_fit(words) && beam_options_fit(words) && beam_options_fit_files(settings) &&
-         word_options_fit_unknown(settings->unknown_penalty);
+         word_options_fit_unknown(settings->unknown_penalty) && separate_check_again();
 }
 
 static const char *source_of(const char *key);
@@ -130,25 +131,41 @@ static void read_model_settings(struct recognizer_options *options) {
     options->search.blank_penalty = (float)blank_penalty;
 }
 
-bool recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path) {
+static int read_ensemble_weight(struct recognizer_options *options, const char *path) {
+  if (ensemble_weight == TOOL_NOT_GIVEN)
+    return TOOL_OK;
+  if (ensemble_weight != 0 && !options->settings.ensemble_model.path)
+    return tool_fail("--ensemble-weight %g: %s has no second model", ensemble_weight, path);
+  options->settings.ensemble_weight = ensemble_weight;
+  if (ensemble_weight == 0 && options->settings.ensemble_model.path)
+    options->search.calibrations = NULL; /* those of the file are of both models together */
+  return TOOL_OK;
+}
+
+static void read_second_pass(struct recognizer_options *options, struct linnet_context *context) {
+  if (!second_pass_option)
+    return;
+  options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
+  if (options->settings.second_pass)
+    tool_add_second_pass(context, second_pass_option);
+}
+
+int recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path) {
   linnet_search_settings_default(&options->search);
-  if (!tool_load_settings(context, path, &options->file, &options->settings))
-    return false;
+  int code = tool_load_settings(context, path, &options->file, &options->settings);
+  if (code != TOOL_OK)
+    return code;
   if (takes_recognizer(path))
     linnet_recognizer_file_search_settings(options->file, &options->search);
   read_model_settings(options);
   options->settings.search = &options->search;
-  if (ensemble_weight != TOOL_NOT_GIVEN) {
-    if (ensemble_weight != 0 && !options->settings.ensemble_model.path)
-      return tool_fail("--ensemble-weight %g: %s has no second model", ensemble_weight, path) == TOOL_OK;
-    options->settings.ensemble_weight = ensemble_weight;
-    if (ensemble_weight == 0 && options->settings.ensemble_model.path)
-      options->search.calibrations = NULL; /* those of the file are of both models together */
-  }
-  if (second_pass_option)
-    options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
-  return search_options_read(&options->search, true) &&
-         blank_penalty_fits(options->search.kind == LINNET_SEARCH_GREEDY);
+  read_second_pass(options, context);
+  code = read_ensemble_weight(options, path);
+  if (code != TOOL_OK)
+    return code;
+  const bool good =
+      search_options_read(&options->search, true) && blank_penalty_fits(options->search.kind == LINNET_SEARCH_GREEDY);
+  return good ? TOOL_OK : TOOL_USAGE;
 }
 
 struct linnet_recognizer *recognizer_options_create(const struct recognizer_options *options,

@@ -64,6 +64,9 @@ bool word_options_fit(bool words);
 /* The same if it is of no use because the search, whose penalty this is, finds no unknown words. */
 bool word_options_fit_unknown(float unknown_penalty);
 
+/* The file of the grammar, NULL: none. */
+const char *word_options_grammar(void);
+
 /* Writes the values of the options to settings; other members stay unchanged. Call it once; pointers are valid to the
  * end of the program. */
 void word_options_read(struct linnet_search_settings *settings);
@@ -82,7 +85,8 @@ bool search_options_check(bool optional, bool recognizer);
 
 /* Writes the values of the options to settings that hold defaults or the settings of a recognizer. Without options of a
  * search, greedy decoding stays if `optional`; else it becomes LINNET_SEARCH_SYMBOLS. Pointers are valid to the end of
- * the program. False after printing which option is of no use for that search. */
+ * the program. False after printing which option is of no use for that search, or which output would replace a file
+ * that it reads. */
 bool search_options_read(struct linnet_search_settings *settings, bool optional);
 
 /* Prints why a search, or the recognizer at `path` (NULL: there is none), failed to open, and where the setting at
@@ -110,9 +114,10 @@ struct recognizer_options {
   struct linnet_search_settings search;
 };
 
-/* Loads the settings of the recognizer or model at `path` and applies the options. False after printing why not. The
- * structure must not be moved; `path` must outlive it. Release it with recognizer_options_release in either case. */
-bool recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path);
+/* Loads the settings of the recognizer or model at `path` and applies the options. Returns the exit code, after
+ * printing what is wrong. The structure must not be moved; `path` must outlive it. Release it with
+ * recognizer_options_release in either case. */
+int recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path);
 
 /* Creates the recognizer, whose settings were read from `path`. NULL after printing why not. */
 struct linnet_recognizer *recognizer_options_create(const struct recognizer_options *options,

@@ -7,13 +7,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An input that an option names, which its row in the table does not hold. */
+/* An input that an option names, which its row in the table does not hold, or that is found later:
+ * separate_check_again. */
 void separate_add_input(const char *path);
+
+/* An input that an output may replace. */
+void separate_exempt(const char *path);
 
 /* Compares the outputs in the table with each other and with the inputs: those of the table, the arguments, and what
  * script files among them name. `words` is the command line, which ends in NULL. False after printing which output to
  * change. */
 bool separate_check(const struct poptOption *table, const char *const *words, const char **arguments, size_t count);
+
+/* The same after separate_add_input. */
+bool separate_check_again(void);
+
+/* False, after printing so, if several arguments are standard input. */
+bool separate_check_streams(const char *const *arguments, size_t count);
+
+/* False, after printing so, if an option names standard output, which is where the results go that `option` could
+ * name a file for. Once. */
+bool separate_check_default(const char *option);
 
 /* The same for inputs that are found later, such as files in a folder. */
 bool separate_check_inputs(const char *const *paths, size_t count);

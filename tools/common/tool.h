@@ -53,11 +53,14 @@ extern struct poptOption tool_common_options[]; /* --precision: for commands tha
 extern struct poptOption tool_live_options[]; /* --precision and tool_kernel_options: for recognition frame by frame */
 
 /* In place of POPT_ARG_STRING: the option names a file or a folder that the command reads, a file that it writes, or
- * either that it writes. Outputs may not replace inputs (separate.h). */
+ * either that it writes; an archive, which has FILE.frame_shift beside it; results, which are FILE.partial until they
+ * are complete (both may be combined by |). Outputs may not replace inputs (separate.h). */
 enum {
   TOOL_INPUT = POPT_ARG_STRING | 0x100,
   TOOL_OUTPUT = POPT_ARG_STRING | 0x200,
-  TOOL_OUTPUT_FOLDER = TOOL_OUTPUT | 0x400
+  TOOL_OUTPUT_FOLDER = TOOL_OUTPUT | 0x400,
+  TOOL_ARCHIVE = TOOL_OUTPUT | 0x800,
+  TOOL_RESULTS = TOOL_OUTPUT | 0x1000
 };
 
 /* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are

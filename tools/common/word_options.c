@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "separate.h"
 #include "tool.h"
 
 enum { MAX_SILENCES = 1024 };
@@ -132,6 +133,10 @@ bool word_options_fit_unknown(float unknown_penalty) {
   return !useless;
 }
 
+const char *word_options_grammar(void) {
+  return options.grammar;
+}
+
 static size_t count_silences(void) {
   size_t count = 0;
   for (const char *at = options.silence; at && *at; at += strcspn(at, ",")) {
@@ -191,6 +196,8 @@ void word_options_read(struct linnet_search_settings *settings) {
   if (options.lexicon || !settings->lexicon.path) {
     settings->lexicon = (struct linnet_source){.path = find_lexicon()};
     lexicon_from_variable = !options.lexicon && settings->lexicon.path;
+    if (lexicon_from_variable)
+      separate_add_input(settings->lexicon.path);
   }
   if (options.grammar) {
     settings->grammar = (struct linnet_source){.path = options.grammar};
