@@ -42,7 +42,7 @@ refused() {
     for option in $2; do check 2 "$option=1: unknown option" "$linnet" "$command" "$option=1"; done
   done
 }
-refused 'average g2p ngram score validate-data' '--threads --jobs --kernels --device --precision'
+refused 'average calibrate g2p ngram score validate-data' '--threads --jobs --kernels --device --precision'
 refused decode '--kernels --device --precision'
 refused features '--device --precision'
 refused info '--precision'
@@ -68,4 +68,5 @@ check 0 'search for words of a lexicon (default: for' "$linnet" decode --help
 ! grep -q 'recognizer' out || fail "decode --help: it has no recognizer: $(grep recognizer out)"
 check 2 '--order 2: needs --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
 check 2 '--discount-fallback: needs --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
+check 2 '--half: is for the model that is written' "$linnet" calibrate --half x y
 [[ $failures -eq 0 ]]

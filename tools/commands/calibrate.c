@@ -204,7 +204,7 @@ static void print_curve(const char *title, const struct tokens *tokens, const st
 
 /* What a recognizer's file says, whose calibration replaces that of its model. */
 struct of_file {
-  bool calibrated;
+  bool calibrated, ensemble;
   struct linnet_calibration calibration;
 };
 
@@ -218,11 +218,23 @@ static int read_file(struct linnet_context *context, const char *path, struct of
   if (code != TOOL_OK || !file)
     return code;
   linnet_recognizer_file_search_settings(file, &search);
+  of_file->ensemble = settings.ensemble_model.path && settings.ensemble_weight > 0;
   of_file->calibrated = search.calibrations != NULL;
   if (of_file->calibrated)
     of_file->calibration = options.words ? search.calibrations->words : search.calibrations->phones;
   linnet_recognizer_file_destroy(file);
   return code;
+}
+
+/* A model file cannot hold the calibration of an ensemble, and the keys of a recognizer's file come before it. */
+static int check_output(const char *path, const struct of_file *of_file) {
+  if (options.output && (of_file->ensemble || of_file->calibrated))
+    return tool_usage("--output %s: would change no result of %s, %s: omit --output; the printed line belongs into "
+                      "recognizer.json, as \"%s\"",
+                      options.output, path,
+                      of_file->ensemble ? "an ensemble" : "whose own calibrations come before those of its model",
+                      unit()->key);
+  return TOOL_OK;
 }
 
 static bool refuse_calibrated(struct linnet_context *context, const char *path, const char *model_path,
@@ -265,6 +277,8 @@ static int fit(struct linnet_context *context, const char *model, const struct t
 }
 
 static int check_options(void) {
+  if (options.half && !options.output)
+    return tool_usage("--half: is for the model that is written: add --output FILE");
   if (options.output && strcmp(options.output, "-") == 0)
     return tool_usage("--output -: the report goes to standard output; name a file for the model");
   return TOOL_OK;
@@ -278,6 +292,8 @@ static int calibrate(struct linnet_context *context, const char *path, const cha
   separate_exempt(model);
   if (code == TOOL_OK)
     code = read_file(context, path, &of_file);
+  if (code == TOOL_OK)
+    code = check_output(path, &of_file);
   if (code != TOOL_OK)
     return code;
   code = TOOL_FAILURE;
@@ -310,7 +326,7 @@ int tool_calibrate(int argc, const char **argv) {
       {"words", 0, POPT_ARG_NONE, &options.words, 0,
        "calibrate the confidences of words; REF is then a text (default: those of phones)", NULL},
       {"half", 0, POPT_ARG_NONE, &options.half, 0, "store weights as float16 (default: float32)", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table,
                                   "[OPTIONS] REF HYP.json   (HYP: linnet transcribe --data --format json)", NULL, NULL);

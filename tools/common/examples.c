@@ -39,7 +39,7 @@ static const struct {
     {"linnet g2p",
      {"linnet g2p --train cmudict.dict --output english.g2p", "linnet g2p --model english.g2p --nbest 3 zephyr"}},
     {"linnet calibrate",
-     {"linnet calibrate data/dev/phones dev.json",
+     {"linnet calibrate --words --model copies/english data/dev/text dev.json",
       "linnet calibrate --model model.safetensors --output new.safetensors data/dev/phones dev.json"}},
     {"linnet score",
      {"linnet score data/test/phones phones.hyp",
