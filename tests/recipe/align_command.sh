@@ -24,6 +24,16 @@ check 1 'cannot be read: Is a directory' "$linnet" align --text-file / no-such-f
 printf 'the sun\0is' > nul.txt
 check 1 'nul.txt: has a NUL byte after 7 bytes' "$linnet" align --text-file nul.txt no-such-file.wav
 check 2 'only one of text and audio can be standard input' "$linnet" align --text-file - -
+check 2 '--jump-cost: needs --jumps' "$linnet" align --phones AH --jump-cost 3 no-such-file.wav
+check 2 '--jump-cost -3: must be at least 0' "$linnet" align --phones AH --jumps --jump-cost -3 no-such-file.wav
+check 2 '--frame-cost nan: must be at least 0' "$linnet" align --phones AH --jumps --frame-cost nan no-such-file.wav
+mkdir phones
+echo 'u no-such-file.wav' > phones/wav.scp
+echo 'u AH' > phones/phones
+for option in '--text-rules none' --skip-unknown; do
+  # shellcheck disable=SC2086 # an option and its value
+  check 2 "${option% *}: the texts of phones are phones, without words" "$linnet" align --data phones $option
+done
 check 1 "'XX1' is not a phone of the model" "$linnet" align --phones 'AH XX1' no-such-file.wav
 check 1 'is not a phone of the model' "$linnet" align --phones 'AH XX' no-such-file.wav
 check 1 'no-such-file.wav' "$linnet" align --phones 'AH' no-such-file.wav

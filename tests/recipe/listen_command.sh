@@ -177,7 +177,7 @@ kill $sleeper 2> /dev/null || true
 
 check 2 "'-' needs --raw" listen -
 check 2 'is for a pipe' listen --raw s16le
-check 2 'not one of s16le' listen --raw wav -
+check 2 '--raw wav: must be s16le' listen --raw wav -
 check 2 'transcribe --live' listen wav/0.wav
 check 2 'must be text or json' listen --format srt --raw s16le -
 check 2 '--nbest: unknown option' listen --nbest 3 --raw s16le -

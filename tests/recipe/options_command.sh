@@ -60,6 +60,8 @@ for command in transcribe 'features --out x.ark'; do
   check 2 '--channel -1: must be 0 or more' "$linnet" "${parts[@]}" --channel -1 x.wav
   check 2 '--max-seconds -1: must be 0' "$linnet" "${parts[@]}" --max-seconds -1 x.wav
   check 2 'add --raw FORMAT, or omit them' "$linnet" "${parts[@]}" --raw-rate 8000 x.wav
+  check 2 '--raw-rate 0: must be 1000 to 384000' "$linnet" "${parts[@]}" --raw s16le --raw-rate 0 x.wav
+  check 2 '--raw-channels 0: must be 1 to 64' "$linnet" "${parts[@]}" --raw s16le --raw-channels 0 x.wav
 done
 check 2 '--lattice-format dot: needs --lattice FILE' "$linnet" decode --symbols x --lattice-format dot x.ark
 check 2 '--unknown-bonus: needs --unknown-penalty' "$linnet" decode --symbols x --words --lexicon y --unknown-bonus 3 x.ark
@@ -68,5 +70,9 @@ check 0 'search for words of a lexicon (default: for' "$linnet" decode --help
 ! grep -q 'recognizer' out || fail "decode --help: it has no recognizer: $(grep recognizer out)"
 check 2 '--order 2: needs --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
 check 2 '--discount-fallback: needs --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
+check 2 '--raw-rate nan: must be 1000' "$linnet" listen --raw s16le --raw-rate nan -
+check 2 "--priors: needs --out FILE" "$linnet" posteriors --estimate-priors x --priors y x.wav
+check 2 '--text is aligned, not searched for' "$linnet" plot --text a --beam 5 x.wav
+check 2 '--phones is aligned, not searched for' "$linnet" plot --phones A --beam 5 --lm x x.wav
 check 2 '--half: is for the model that is written' "$linnet" calibrate --half x y
 [[ $failures -eq 0 ]]

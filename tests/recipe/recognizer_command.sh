@@ -141,6 +141,7 @@ check 2 '--insertion-bonus: counts symbols' transcribe --model folder --insertio
 check 2 '--blank-penalty 3: only greedy decoding' transcribe --model folder --blank-penalty 3 sound.wav
 echo modern > commands
 check 2 '--lm-weight 3: the search has a grammar, which replaces a language model' transcribe --model folder --grammar commands --lm-weight 3 sound.wav
+check 2 '--precision tf32: only GPUs have it' transcribe --model folder --precision tf32 sound.wav
 check 2 '--unknown-bonus: needs --unknown-penalty' transcribe --model folder --unknown-bonus 3 sound.wav
 check 0 '' transcribe --model folder --unknown-bonus 3 --unknown-penalty 5 sound.wav
 check 2 '--recursive: searches folders' transcribe --model folder --recursive --data folder

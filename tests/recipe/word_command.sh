@@ -128,6 +128,9 @@ check 2 'needs --lattice' "${decode[@]}" --lattice-symbols x post.txt
 check 2 'only one of --grammar and --lm' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
 check 2 '--unknown-penalty at least 0' "${decode[@]}" --unknown-penalty -1 post.txt
 check 2 '--silence: names 1025 symbols; at most 1024' "${decode[@]}" --silence "$(seq -s , 1025)" post.txt
+check 2 '--silence ,,,: names no symbol' "${decode[@]}" --silence ,,, post.txt
+check 2 '--g2p small.g2p: guesses only words of --hotwords and --grammar' "${decode[@]}" --g2p small.g2p post.txt
+check 2 '--lm-weight 2: the search has a grammar' "${decode[@]}" --grammar grammar --lm-weight 2 post.txt
 check 1 "--silence: SPN is not one of the symbols, which 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
 printf ';;; nothing but a comment\n' > bad
 check 1 "bad: has no words: write lines 'WORD PHONE PHONE" decode --symbols symbols --words --lexicon bad post.txt

@@ -209,8 +209,13 @@ static bool data_has_phones(void) {
   return folder && snprintf(path, sizeof path, "%s/phones", folder) < (int)sizeof path && access(path, F_OK) == 0;
 }
 
+/* An option that texts without words do not need; NULL: there is none. */
+static const char *option_of_words(void) {
+  return options.lexicon ? "--lexicon" : options.skip_unknown ? "--skip-unknown" : align_words_given();
+}
+
 /* Decides whether texts are words, and finds their lexicon. Phones of a data folder come before pronunciations that
- * were not named, unless --unit asks for words. Returns the exit code, after printing what is missing. */
+ * were not named, unless --unit asks for words. Returns the exit code, after printing what is missing or useless. */
 static int choose_words(struct linnet_context *context, struct job *job) {
   const bool wanted = options.text || options.text_file || options.unit_word;
   job->source.files = tool_find_word_files(context, options.model);
@@ -218,7 +223,13 @@ static int choose_words(struct linnet_context *context, struct job *job) {
   job->words =
       !options.phones && (align_words_pronounced(&job->source, false) ||
                           (align_words_pronounced(&job->source, true) && (options.unit_word || !data_has_phones())));
-  return wanted && !job->words ? align_words_fail() : TOOL_OK;
+  if (wanted && !job->words)
+    return align_words_fail();
+  const char *useless = !job->words && inputs_data_folder() ? option_of_words() : NULL;
+  return useless ? tool_usage("%s: the texts of %s are phones, without words: add --unit word or --lexicon FILE, or "
+                              "omit %s",
+                              useless, inputs_data_folder(), useless)
+                 : TOOL_OK;
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
@@ -240,9 +251,16 @@ static int run(struct linnet_context *context, const char *path, const char **pa
   return code;
 }
 
-/* An option that --phones does not need, because its text has no words; NULL: there is none. */
-static const char *option_of_words(void) {
-  return options.lexicon ? "--lexicon" : options.skip_unknown ? "--skip-unknown" : align_words_given();
+static bool check_cost(const char *option, double cost) {
+  if (cost == TOOL_NOT_GIVEN)
+    return true;
+  if (!options.jumps)
+    tool_usage("%s: needs --jumps", option);
+  else if (!(cost >= 0))
+    tool_usage("%s %g: must be at least 0", option, cost);
+  else
+    return true;
+  return false;
 }
 
 /* One file needs one text; a data folder contains its texts. */
@@ -261,10 +279,8 @@ static bool check_texts(const char **paths, size_t count) {
     options.unit = word;
   int texts = !!options.text + !!options.text_file + !!options.phones;
   bool folder = count == 0;
-  if (paths && !options.jumps && (options.jump_cost != TOOL_NOT_GIVEN || options.frame_cost != TOOL_NOT_GIVEN)) {
-    tool_usage("%s: needs --jumps", options.jump_cost != TOOL_NOT_GIVEN ? "--jump-cost" : "--frame-cost");
+  if (paths && !(check_cost("--jump-cost", options.jump_cost) && check_cost("--frame-cost", options.frame_cost)))
     return false;
-  }
   if (strcmp(options.unit, "word") != 0 && strcmp(options.unit, "phone") != 0) {
     tool_usage("--unit %s: must be phone or word", options.unit);
     return false;

@@ -114,10 +114,8 @@ static bool read_audio(struct features_job *job) {
   job->audio.max_seconds = options.max_seconds != TOOL_NOT_GIVEN ? options.max_seconds
                            : options.raw.format                  ? TOOL_RAW_SECONDS
                                                                  : 0;
-  if (raw_options_read(&options.raw, &job->audio))
-    return true;
-  tool_usage("--raw %s: must be " RAW_FORMATS, options.raw.format);
-  return false;
+  raw_options_read(&options.raw, &job->audio);
+  return true;
 }
 
 static bool read_dither(struct features_job *job) {

@@ -68,12 +68,10 @@ static bool check_options(const char *const *arguments, bool pipe) {
     tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option.format);
   else if (!pipe && (raw_option.rate != TOOL_NOT_GIVEN || raw_option.channels != TOOL_NO_INTEGER))
     tool_usage("--raw-rate and --raw-channels are for a pipe: omit them; the microphone's samples are converted");
-  else if (raw_option.format && linnet_sample_format_find(raw_option.format) == LINNET_SAMPLE_NONE)
-    tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", raw_option.format);
   else if (pipe && microphone_option)
     tool_usage("--microphone %s: but '-' reads a pipe: omit one of them", microphone_option);
   else
-    return true;
+    return raw_options_check(&raw_option);
   return false;
 }
 

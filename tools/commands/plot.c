@@ -270,6 +270,9 @@ static bool check_options(void) {
     tool_usage("only one of --text and --phones");
   else if (!options.text && words)
     tool_usage("%s: needs --text WORDS", words);
+  else if ((options.text || options.phones) && beam_options_any())
+    tool_usage("--beam, --lm and other options of a search: %s is aligned, not searched for: omit them",
+               options.text ? "--text" : "--phones");
   else if (options.width < 100 || options.height < 100 || options.width > MAX_PIXELS || options.height > MAX_PIXELS)
     tool_usage("--width %d, --height %d: must be 100 to %d", options.width, options.height, MAX_PIXELS);
   else if (!(options.start >= 0) || (options.end >= 0 && !(options.end > options.start)))

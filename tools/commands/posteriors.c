@@ -309,8 +309,8 @@ static bool check_options(void) {
     tool_usage("%s: --features reads no audio: omit %s", audio, audio);
   else if (options.run_commands && !options.features)
     tool_usage("--run-commands: needs --features");
-  else if (!options.ark && (options.scp || options.text))
-    tool_usage("%s: needs --out FILE", options.scp ? "--scp" : "--text");
+  else if (!options.ark && (options.scp || options.text || options.priors))
+    tool_usage("%s: needs --out FILE", options.scp ? "--scp" : options.text ? "--text" : "--priors");
   else if (scaled && !options.priors)
     tool_usage("--prior-scale %g: the priors are missing: name them with --priors FILE", options.prior_scale);
   else if (scaled && !(options.prior_scale >= 0 && options.prior_scale <= 100))

@@ -215,6 +215,14 @@ void tool_add_second_pass(struct linnet_context *context, const char *path) {
   linnet_recognizer_file_destroy(file);
 }
 
+static bool check_precision(const struct linnet_context *context) {
+  const bool useless = strcmp(tool_precision(), "tf32") == 0 && strcmp(linnet_context_device(context), "cpu") == 0;
+  if (useless)
+    tool_usage("--precision tf32: only GPUs have it, but the network runs on the CPU: take another precision, or a GPU "
+               "(--device cuda)");
+  return !useless;
+}
+
 int tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
                        struct linnet_recognizer_settings *settings) {
   if (!load_settings(context, path, file, settings))
@@ -222,7 +230,7 @@ int tool_load_settings(struct linnet_context *context, const char *path, struct 
   add_files(path, *file, settings);
   if (settings->second_pass)
     tool_add_second_pass(context, settings->second_pass);
-  if (separate_check_again())
+  if (check_precision(context) && separate_check_again())
     return TOOL_OK;
   linnet_recognizer_file_destroy(*file);
   *file = NULL;

@@ -61,13 +61,27 @@ const char *inputs_audio_option(void) {
                                                    : NULL;
 }
 
-bool raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings) {
+bool raw_options_check(const struct raw_options *raw) {
+  const bool rate = raw->rate != TOOL_NOT_GIVEN, channels = raw->channels != TOOL_NO_INTEGER;
+  if (!raw->format && (rate || channels))
+    tool_usage("--raw-rate and --raw-channels are for audio without a header: add --raw FORMAT, or omit them");
+  else if (raw->format && linnet_sample_format_find(raw->format) == LINNET_SAMPLE_NONE)
+    tool_usage("--raw %s: must be " RAW_FORMATS, raw->format);
+  else if (rate && !(raw->rate >= LINNET_AUDIO_MIN_RATE && raw->rate <= LINNET_AUDIO_MAX_RATE))
+    tool_usage("--raw-rate %g: must be %g to %g", raw->rate, LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
+  else if (channels && (raw->channels < 1 || raw->channels > LINNET_AUDIO_MAX_RAW_CHANNELS))
+    tool_usage("--raw-channels %d: must be 1 to %d", raw->channels, LINNET_AUDIO_MAX_RAW_CHANNELS);
+  else
+    return true;
+  return false;
+}
+
+void raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings) {
   if (raw->rate != TOOL_NOT_GIVEN)
     settings->raw_rate = raw->rate;
   if (raw->channels != TOOL_NO_INTEGER)
-    settings->num_raw_channels = raw->channels > 0 ? (size_t)raw->channels : 0;
+    settings->num_raw_channels = (size_t)raw->channels;
   settings->raw_format = linnet_sample_format_find(raw->format);
-  return !raw->format || settings->raw_format != LINNET_SAMPLE_NONE;
 }
 
 bool audio_options_check(const struct raw_options *raw, int channel, double max_seconds) {
@@ -75,10 +89,8 @@ bool audio_options_check(const struct raw_options *raw, int channel, double max_
     tool_usage("--channel %d: must be 0 or more", channel);
   else if (max_seconds != TOOL_NOT_GIVEN && !(max_seconds >= 0))
     tool_usage("--max-seconds %g: must be 0 (no limit) or more", max_seconds);
-  else if (!raw->format && (raw->rate != TOOL_NOT_GIVEN || raw->channels != TOOL_NO_INTEGER))
-    tool_usage("--raw-rate and --raw-channels are for audio without a header: add --raw FORMAT, or omit them");
   else
-    return true;
+    return raw_options_check(raw);
   return false;
 }
 
@@ -103,10 +115,8 @@ static bool read_audio_options(struct linnet_audio_settings *audio, double sampl
     audio->channel = options.channel;
   if (options.max_seconds != TOOL_NOT_GIVEN)
     audio->max_seconds = options.max_seconds;
-  if (raw_options_read(&options.raw, audio))
-    return true;
-  tool_fail("--raw %s: must be " RAW_FORMATS, options.raw.format);
-  return false;
+  raw_options_read(&options.raw, audio);
+  return true;
 }
 
 /* "walked/folder/name.wav" is "folder/name". */

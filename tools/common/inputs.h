@@ -55,10 +55,13 @@ struct raw_options {
 #define RAW_CHANNELS_ROW(raw)                                                                                          \
   { "raw-channels", 0, POPT_ARG_INT, &(raw).channels, 0, "channels of --raw audio (default 1)", "N" }
 
-/* Writes the values to settings of audio. False if there is no such format. */
-bool raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings);
+/* Writes the values to settings of audio. */
+void raw_options_read(const struct raw_options *raw, struct linnet_audio_settings *settings);
 
-/* False after printing what is wrong with --channel, --max-seconds, --raw-rate or --raw-channels. */
+/* False after printing what is wrong with --raw, --raw-rate or --raw-channels. */
+bool raw_options_check(const struct raw_options *raw);
+
+/* False after printing what is wrong with --channel, --max-seconds or these options. */
 bool audio_options_check(const struct raw_options *raw, int channel, double max_seconds);
 
 /* Puts --max-seconds in place of the setting that an error about the length of audio names. Returns `status`. */

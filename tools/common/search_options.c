@@ -31,7 +31,8 @@ bool search_options_read(struct linnet_search_settings *settings, bool optional)
     word_options_read(settings);
   const bool words = settings->kind == LINNET_SEARCH_WORDS;
   return word_options_fit(words) && beam_options_fit(words) && beam_options_fit_files(settings) &&
-         word_options_fit_unknown(settings->unknown_penalty) && separate_check_again();
+         word_options_fit_unknown(settings->unknown_penalty) && word_options_fit_g2p(settings) &&
+         separate_check_again();
 }
 
 static const char *source_of(const char *key);

@@ -133,6 +133,13 @@ bool word_options_fit_unknown(float unknown_penalty) {
   return !useless;
 }
 
+bool word_options_fit_g2p(const struct linnet_search_settings *settings) {
+  const bool useless = options.g2p && !settings->hotwords.path && !settings->grammar.path;
+  if (useless)
+    tool_usage("--g2p %s: guesses only words of --hotwords and --grammar: add one of them, or omit it", options.g2p);
+  return !useless;
+}
+
 const char *word_options_grammar(void) {
   return options.grammar;
 }
@@ -149,6 +156,10 @@ static size_t count_silences(void) {
 bool word_options_check(bool recognizer) {
   if (count_silences() > MAX_SILENCES) {
     tool_usage("--silence: names %zu symbols; at most %d can stand between words", count_silences(), MAX_SILENCES);
+    return false;
+  }
+  if (options.silence && *options.silence && count_silences() == 0) {
+    tool_usage("--silence %s: names no symbol", options.silence);
     return false;
   }
   if (!recognizer && !word_options_fit(options.words))
