@@ -211,6 +211,9 @@ same again/b/a.txt each/b/a.txt 'a missing result'
 long
 interrupt INT 130 '[[ -s each/s1.txt ]]' "$linnet" transcribe "${raw[@]}" -j 2 --output-dir each long.raw s1.raw
 grep -qF 'interrupted: 1 of 2 results are in each' err || fail "--output-dir: $(cat err)"
+# --resume cannot be used with --lattice, so it is no advice.
+interrupt INT 130 '[[ -s with.partial ]]' "$linnet" transcribe "${raw[@]}" -j 2 --beam 4 --lattice with.lat --output with long.raw s1.raw
+grep -qE 'interrupted: 1 of 2 results are in with.partial$' err && [[ ! -e with.lat ]] || fail "--lattice: $(cat err)"
 short
 check 0 'skipped 1 of 2 inputs' "$linnet" transcribe "${raw[@]}" --output-dir each --resume long.raw s1.raw
 [[ -s each/long.txt ]] || fail 'the result of the interrupted input is missing'

@@ -87,6 +87,16 @@ check 2 '--lattice and --lattice-symbols both write to standard output' decode -
   post.txt
 check 1 'nowhere/lat: cannot write' decode --symbols symbols --lattice nowhere/lat post.txt
 
+# --- a run that fails: neither results nor lattices are complete, and --resume, which cannot be used, is no advice
+printf 'u3 [\n -1 -2' > truncated.txt
+rm -f lat
+check 1 'results are in out.hyp.partial' decode --symbols symbols -o out.hyp --lattice lat ark:post.txt ark:truncated.txt
+! grep -q -e --resume out || fail "the advice: $(cat out)"
+[[ ! -e out.hyp && ! -e lat ]] || fail 'an incomplete lattice, or result, was published'
+check 1 'to continue, run the same command with --resume' decode --symbols symbols -o out.hyp ark:post.txt ark:truncated.txt
+check 0 '2 utterances' decode --symbols symbols -o out.hyp --lattice lat ark:post.txt
+[[ -s out.hyp && -s lat ]] || fail 'a complete lattice is missing'
+
 # --- on audio: `transcribe --lattice` searches; its order is that of the inputs for any number of threads
 count=20000
 for name in a b c; do
@@ -102,6 +112,8 @@ cmp lat1 lat3 || fail 'lattices depend on threads'
 [[ $(awk 'NF == 1 && /[a-z]/ {printf "%s", $1}' lat1) == abc ]] || fail "order: $(awk 'NF == 1' lat1)"
 "$linnet" transcribe --model "$model" --beam 50 a.wav b.wav c.wav > hyp 2> /dev/null
 cmp hyp hyp1 || fail '--lattice changes the result'
+check 1 '1 of 2 files failed' transcribe --model "$model" -o hyp4 --lattice lat4 a.wav nowhere.wav
+[[ -s hyp4 ]] && grep -qx 'a *' lat4 || fail 'the results of the other files are missing'
 
 [[ $failures -eq 0 ]] && echo 'all good'
 exit $((failures > 0))

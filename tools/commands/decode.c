@@ -228,7 +228,8 @@ static int close_output(struct decoding *d, struct tool_output *output, int code
     return code;
   size_t kept = journal_keep(&d->journal);
   if (kept > 0)
-    tool_fail("%zu results are in %s.partial; to continue, run the same command with --resume", kept, options.output);
+    tool_fail("%zu results are in %s.partial%s", kept, options.output,
+              lattices_path() ? "" : "; to continue, run the same command with --resume");
   return code == TOOL_OK ? TOOL_FAILURE : code;
 }
 
@@ -304,11 +305,12 @@ static int open_search(struct linnet_context *context, struct decoding *d) {
   return code;
 }
 
-/* The results and the lattices. */
+/* The results, and the lattices if there are all of them. */
 static int write_outputs(struct linnet_context *context, struct decoding *d) {
   if (!lattices_open(&d->lattices, d->search))
     return TOOL_FAILURE;
-  return lattices_close(&d->lattices, decode_all(context, d));
+  const int code = decode_all(context, d);
+  return lattices_close(&d->lattices, code, code == TOOL_OK);
 }
 
 static int run(struct linnet_context *context, const char **inputs, size_t count) {

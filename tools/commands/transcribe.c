@@ -72,7 +72,7 @@ static int transcribe_inputs(struct linnet_context *context, struct job *job) {
   int code;
   if (results_open(&job->results, &job->inputs, "transcribing", &code))
     code = results_close(&job->results, tool_parallel(context, job->inputs.count, transcribe_item, job));
-  return code;
+  return lattices_close(&job->lattices, code, job->results.published);
 }
 
 /* The search of the final results. */
@@ -88,7 +88,7 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
   code = TOOL_FAILURE;
   if ((!lattices_path() || results_check_ids(&job->inputs, "--lattice")) &&
       lattices_open(&job->lattices, final_search(job->recognizer)))
-    code = lattices_close(&job->lattices, transcribe_inputs(context, job));
+    code = transcribe_inputs(context, job);
   inputs_close(&job->inputs);
   return code;
 }

@@ -9,7 +9,9 @@ static struct { char *path, *format, *symbols; } options;
 
 struct poptOption lattices_options[] = {
     {"lattice", 0, TOOL_OUTPUT, &options.path, 0,
-     "write a lattice of all hypotheses in the beam at the end (default: no lattice)", "FILE"},
+     "write a lattice of all hypotheses in the beam at the end; this changes the result: a search for words also keeps "
+     "hypotheses with the same future, and phones get a beam search in place of greedy decoding (default: no lattice)",
+     "FILE"},
     {"lattice-format", 0, POPT_ARG_STRING, &options.format, 0,
      "kaldi (default; text with numbers for symbols), or dot (for Graphviz)", "FORMAT"},
     {"lattice-symbols", 0, TOOL_OUTPUT, &options.symbols, 0,
@@ -111,13 +113,12 @@ bool lattices_put(struct lattices *lattices, struct linnet_context *context, siz
   return ordered_put(&lattices->ordered, item, text, bytes) && (text || !search);
 }
 
-int lattices_close(struct lattices *lattices, int code) {
+int lattices_close(struct lattices *lattices, int code, bool complete) {
   if (!lattices->format)
     return code;
-  bool empty = lattices->ordered.written == 0;
   ordered_close(&lattices->ordered);
   free(lattices->names);
-  if (code == TOOL_INTERRUPTED || (code != TOOL_OK && empty))
+  if (!complete)
     tool_output_abandon(&lattices->output);
   else if (!tool_output_commit(&lattices->output))
     return TOOL_FAILURE;

@@ -34,8 +34,8 @@ bool lattices_open(struct lattices *lattices, const struct linnet_search *search
 bool lattices_put(struct lattices *lattices, struct linnet_context *context, size_t item, const char *id,
                   const struct linnet_search_stream *search);
 
-/* Completes the file, or discards it if the command was interrupted or did not reach the first input. Takes and returns
- * the exit code. */
-int lattices_close(struct lattices *lattices, int code);
+/* Publishes the file if it is complete: every input was processed, and the results are published, too; otherwise
+ * discards it. Takes and returns the exit code. */
+int lattices_close(struct lattices *lattices, int code, bool complete);
 
 #endif

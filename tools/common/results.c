@@ -396,13 +396,12 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
 }
 
 static int report_interrupt(const struct results *results, size_t kept) {
+  const char *advice = lattices_path() ? "" : "; to continue, run the same command with --resume";
   size_t count = results->inputs->count;
   if (results->folder)
-    tool_fail("interrupted: %zu of %zu results are in %s; to continue, run the same command with --resume", kept, count,
-              results->folder);
+    tool_fail("interrupted: %zu of %zu results are in %s%s", kept, count, results->folder, advice);
   else if (results->journalled && (results->done > 0 || results->journal.there))
-    tool_fail("interrupted: %zu of %zu results are in %s.partial; to continue, run the same command with --resume",
-              kept, count, output_path);
+    tool_fail("interrupted: %zu of %zu results are in %s.partial%s", kept, count, output_path, advice);
   else
     tool_fail("interrupted: %zu of %zu inputs were done", kept, count);
   return TOOL_INTERRUPTED;
@@ -416,9 +415,9 @@ static int report(const struct results *results, int parallel) {
   if (parallel != 0)
     return tool_fail("cannot start threads");
   if (results->blocked && (results->folder || results->journalled))
-    tool_fail("stopped: %zu of %zu results are in %s%s; make space, then run the same command with --resume",
-              results->done + results->skipped, count, results->folder ? results->folder : output_path,
-              results->folder ? "" : ".partial");
+    tool_fail("stopped: %zu of %zu results are in %s%s%s", results->done + results->skipped, count,
+              results->folder ? results->folder : output_path, results->folder ? "" : ".partial",
+              lattices_path() ? "" : "; make space, then run the same command with --resume");
   if (results->skipped > 0)
     fprintf(stderr, "skipped %zu of %zu input%s, which have results\n", results->skipped, count, linnet_plural(count));
   if (count > 1 && results->seconds > 0)
@@ -432,13 +431,14 @@ static int report(const struct results *results, int parallel) {
  * full disk, as after an interrupt, --resume goes on. */
 static bool close_output(struct results *results, int code) {
   const bool empty = code != TOOL_OK && results->done + results->skipped == 0;
+  results->published = code != TOOL_INTERRUPTED && !empty && !results->blocked;
   if (results->folder || results->complete)
     return true;
   if (!results->journalled && !empty)
     return tool_output_commit(&results->output);
   if (!results->journalled)
     tool_output_abandon(&results->output);
-  else if (code != TOOL_INTERRUPTED && !empty && !results->blocked)
+  else if (results->published)
     return journal_commit(&results->journal);
   else
     journal_keep(&results->journal);
@@ -451,7 +451,9 @@ int results_close(struct results *results, int parallel) {
   pthread_mutex_destroy(&results->mutex);
   ordered_close(&results->ordered);
   free(results->there);
-  return close_output(results, code) ? code : TOOL_FAILURE;
+  const bool closed = close_output(results, code);
+  results->published = results->published && closed;
+  return closed ? code : TOOL_FAILURE;
 }
 
 /* --- formats ------------------------------------------------------------------------------------------------------ */

@@ -19,6 +19,7 @@ struct results {
   const char *folder; /* where a file per input goes; NULL: all results go to one output: */
   bool journalled;    /* a file, through `journal`, or else `output` */
   bool complete;      /* an earlier run has written it */
+  bool published;     /* after results_close: the results of all inputs that did not fail are where they belong */
   struct journal journal;
   struct tool_output output; /* such as standard output, which --resume cannot continue */
   struct ordered ordered;
