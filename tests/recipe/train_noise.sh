@@ -51,6 +51,27 @@ train 0 'training on 0.0' long-held --set augment.noise.scp=long.scp
 train 0 'training on 0.0' long-some --set augment.noise.scp=long.scp --noise-memory 1
 same long-held long-some
 
+# --- a training continues with the same clips, whatever their list is called, and not with others
+
+train 0 'this training is finished: 4 of 4 epochs' held --set augment.noise.scp=./noise.scp
+sed "s, , $PWD/," noise.scp > moved.scp
+train 0 'this training is finished: 4 of 4 epochs' held --set augment.noise.scp=moved.scp
+cp noise.scp whole.scp
+sed -i 1d noise.scp
+train 1 'was made with other settings, recipe= ..."noise":{"scp":"9 clips ' held
+cp whole.scp noise.scp
+cp clips/c1.flac c1.flac
+sox -V1 -R c1.flac clips/c1.flac pad 0 0.5
+train 1 'was made with other settings, recipe= ..."noise":{"scp":"9 clips ' held
+cp c1.flac clips/c1.flac
+train 0 'this training is finished' held
+
+# A checkpoint of an earlier version has the path of the list where there are the clips now.
+path=$(grep -ao '9 clips [0-9a-f]*' held/checkpoint.safetensors | sort -u)
+sed 1d noise.scp > "$path"
+train 0 'this training is finished: 4 of 4 epochs' held --set "augment.noise.scp=$path"
+train 1 'was made with other settings, learning_rate=' held --set "augment.noise.scp=$path" --set learning_rate=1e-3
+
 # --- a clip that cannot be opened at the start
 
 echo 'c10 clips/none.wav' | cat noise.scp - > missing.scp

@@ -119,7 +119,8 @@ static bool load_corpora(struct run *run) {
   if (train_ranks_first(&ranks))
     fprintf(stderr, "training on %.2f hours, validating on %.2f hours, %zu symbols\n", train_corpus_hours(run->train),
             train_corpus_hours(run->dev), linnet_symbols_num_symbols(run->symbols));
-  return train_corpus_normalise(run->context, run->train, &run->cmvn) &&
+  return train_corpus_describe_noise(run->train, &run->config) &&
+         train_corpus_normalise(run->context, run->train, &run->cmvn) &&
          train_corpus_normalise(run->context, run->dev, &run->cmvn);
 }
 
@@ -148,6 +149,31 @@ static bool load_targets(struct run *run) {
   return run->targets && train_corpus_set_targets(run->train, run->targets);
 }
 
+/* Whether a checkpoint is of another recipe. */
+static bool is_other_recipe(const char *error) {
+  return strstr(error, "other settings, recipe=");
+}
+
+/* A checkpoint of an earlier version has the path of the list of noise instead of its clips. */
+static bool create_or_continue(struct run *run, struct linnet_train_model *model) {
+  char error[LINNET_ERROR_BYTES];
+  const struct linnet_corpus train = train_corpus_callbacks(run->train), dev = train_corpus_callbacks(run->dev);
+  struct linnet_train_settings *settings = &run->config.training;
+  settings->group = train_ranks_group(&ranks);
+  enum linnet_status status =
+      linnet_trainer_create(run->context, options.exp, settings, model, &train, &dev, &run->trainer);
+  snprintf(error, sizeof error, "%s", linnet_context_error(run->context));
+  if (status == LINNET_ERROR_STATE && run->config.path_recipe && is_other_recipe(error)) {
+    model->recipe = run->config.path_recipe;
+    status = linnet_trainer_create(run->context, options.exp, settings, model, &train, &dev, &run->trainer);
+    if (!is_other_recipe(linnet_context_error(run->context)))
+      snprintf(error, sizeof error, "%s", linnet_context_error(run->context));
+  }
+  if (status != LINNET_OK && !tool_interrupted() && train_ranks_first(&ranks)) /* all ranks have the same message */
+    tool_fail("%s", error);
+  return status == LINNET_OK;
+}
+
 static bool create_trainer(struct run *run) {
   const char *metadata[] = {"name", options.name, "licence", options.licence, "provenance", options.provenance, NULL};
   const char *pairs[7];
@@ -172,16 +198,9 @@ static bool create_trainer(struct run *run) {
                                      .metadata = pairs,
                                      .initial = options.initial,
                                      .recipe = run->config.recipe};
-  struct linnet_corpus train = train_corpus_callbacks(run->train), dev = train_corpus_callbacks(run->dev);
-  run->config.training.group = train_ranks_group(&ranks);
-  enum linnet_status status =
-      linnet_trainer_create(run->context, options.exp, &run->config.training, &model, &train, &dev, &run->trainer);
+  const bool good = create_or_continue(run, &model);
   free(symbols);
-  if (status == LINNET_OK)
-    return true;
-  if (train_ranks_first(&ranks)) /* all ranks have the same message */
-    tool_fail_context(run->context);
-  return false;
+  return good;
 }
 
 /* Prevents two trainings from using one folder; the lock ends with the process. */

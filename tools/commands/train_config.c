@@ -539,6 +539,22 @@ bool train_config_load(struct linnet_context *context, const char *path, const c
   return good && (config->text || tool_fail("out of memory for the configuration") == TOOL_OK);
 }
 
+bool train_config_describe_noise(struct train_config *config, const char *text) {
+  json_error_t error;
+  json_t *augment = json_loads(config->recipe, 0, &error);
+  const bool good = json_object_set_new(json_object_get(augment, "noise"), "scp", json_string(text)) == 0;
+  char *recipe = good ? json_dumps(augment, JSON_COMPACT) : NULL;
+  json_decref(augment);
+  if (!recipe) {
+    tool_fail("out of memory for the configuration");
+    return false;
+  }
+  free(config->path_recipe);
+  config->path_recipe = config->recipe;
+  config->recipe = recipe;
+  return true;
+}
+
 bool train_config_save(const struct train_config *config, const char *folder) {
   char path[4096];
   struct tool_output output;
@@ -573,5 +589,6 @@ void train_config_free(struct train_config *config) {
   free(config->teacher);
   free(config->frame_targets);
   free(config->recipe);
+  free(config->path_recipe);
   free(config->text);
 }

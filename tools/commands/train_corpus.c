@@ -2,6 +2,7 @@
 #include "train_corpus.h"
 #include "base/numbers.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,6 +293,12 @@ void train_corpus_compare(struct linnet_context *context, const struct train_cor
     tool_warn("--dev: %zu of %zu utterances are also in --train: validation will say little about other speech",
               validated, dev->count);
   linnet_symbols_destroy(ids);
+}
+
+bool train_corpus_describe_noise(const struct train_corpus *corpus, struct train_config *config) {
+  char text[64];
+  snprintf(text, sizeof text, "%zu clips %016" PRIx64, corpus->noise.count, corpus->noise.hash);
+  return corpus->noise.count == 0 || train_config_describe_noise(config, text);
 }
 
 double train_corpus_hours(const struct train_corpus *corpus) {

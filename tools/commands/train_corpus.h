@@ -104,11 +104,13 @@ struct noise {
   const char *path;                /* of the list */
   struct linnet_data_folder *list; /* lines "name path" */
   size_t count;                    /* 0: there is no noise */
+  uint64_t hash;                   /* of the ids and lengths of its clips */
   double rate;
   struct held_clips clips;
 };
 
-/* Opens the list, and reads the header of each clip. False after printing why. */
+/* Opens the list, and reads the header of each clip; each rank those of a part. Collective; false after printing why.
+ */
 bool noise_open(struct linnet_context *context, struct train_ranks *ranks, const char *path, double rate,
                 struct train_memory *memory, struct noise *noise);
 void noise_close(struct noise *noise);

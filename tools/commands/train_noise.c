@@ -1,6 +1,9 @@
 /* Clips of noise of a training: a list of files, of which each is read when it is drawn. */
 #include "train_corpus.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include <linnet/audio.h>
 #include <linnet/kaldi.h>
 
@@ -10,7 +13,8 @@
 
 struct checking {
   const struct noise *noise;
-  size_t begin; /* the first clip of this rank */
+  size_t begin;    /* the first clip of this rank */
+  double *seconds; /* (clips); negative if the header does not say it */
 };
 
 /* Opens a clip, which reads its header. */
@@ -21,6 +25,8 @@ static int check_clip(void *user, size_t task, unsigned worker, struct linnet_co
   (void)worker;
   const bool good =
       linnet_audio_open(context, linnet_data_folder_path(c->noise->list, clip), NULL, &audio) == LINNET_OK;
+  if (good)
+    c->seconds[clip] = linnet_audio_seconds(audio);
   linnet_audio_destroy(audio);
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
@@ -29,12 +35,28 @@ static int check_clip(void *user, size_t task, unsigned worker, struct linnet_co
                           linnet_context_error(context));
 }
 
+static uint64_t hash_clips(const struct noise *noise, const double *seconds) {
+  uint64_t hash = CACHE_HASH_START;
+  for (size_t i = 0; i < noise->count; i++) {
+    const char *id = linnet_data_folder_id(noise->list, i);
+    hash = cache_hash(hash, id, strlen(id) + 1);
+  }
+  return cache_hash(hash, seconds, noise->count * sizeof *seconds);
+}
+
 /* Each rank checks a part, so that a list of any length is checked soon. */
-static bool check_clips(struct linnet_context *context, struct train_ranks *ranks, const struct noise *noise) {
-  struct checking checking = {.noise = noise};
+static bool check_clips(struct linnet_context *context, struct train_ranks *ranks, struct noise *noise) {
+  struct checking checking = {.noise = noise, .seconds = calloc(noise->count, sizeof(double))};
   size_t end;
   train_ranks_part(ranks, noise->count, &checking.begin, &end);
-  return tool_parallel(context, end - checking.begin, check_clip, &checking) == 0;
+  if (!checking.seconds)
+    tool_fail("out of memory for %zu clips of noise", noise->count);
+  const bool good = checking.seconds && tool_parallel(context, end - checking.begin, check_clip, &checking) == 0 &&
+                    train_ranks_share_parts(ranks, true, checking.seconds, noise->count, sizeof *checking.seconds);
+  if (good)
+    noise->hash = hash_clips(noise, checking.seconds);
+  free(checking.seconds);
+  return good;
 }
 
 static enum linnet_status read_clip(const void *user, struct linnet_context *context, size_t index, struct clip *clip) {

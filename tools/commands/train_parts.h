@@ -46,8 +46,9 @@ struct train_config {
   struct linnet_band_settings band;
   struct linnet_room_settings room;
   struct linnet_padding_settings padding; /* by clips of `noise`, or digital silence */
-  char *recipe;                           /* the section augment as one line */
-  char *text;                             /* the whole configuration, indented */
+  char *recipe;      /* the section augment as one line, in which the clips of noise stand for their list */
+  char *path_recipe; /* ... with the path of the list, as earlier versions had it; NULL without noise */
+  char *text;        /* the whole configuration, indented */
 };
 
 /* Reads `path` (NULL: all defaults) and then settings "key=value" (`count`). False after printing what is wrong. */
@@ -56,6 +57,10 @@ bool train_config_load(struct linnet_context *context, const char *path, const c
 /* Writes the configuration with the changes of the settings to FOLDER/config.json. False after printing an error. */
 bool train_config_save(const struct train_config *config, const char *folder);
 void train_config_free(struct train_config *config);
+
+/* Replaces the list of noise in the recipe by a text about its clips: a training continues with the same clips, however
+ * their list is called. False after printing an error. */
+bool train_config_describe_noise(struct train_config *config, const char *text);
 
 /* Whether a layer has causal linear attention, so that model.causal_chunk matters. */
 bool train_config_has_chunk(const struct train_config *config);
@@ -152,6 +157,9 @@ bool train_corpus_set_targets(struct train_corpus *corpus, const struct train_ta
 
 /* The callbacks; valid as long as the corpus. */
 struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus);
+
+/* Calls train_config_describe_noise for the noise of a training corpus, if it has any. */
+bool train_corpus_describe_noise(const struct train_corpus *corpus, struct train_config *config);
 
 /* Hours of speech, without copies. */
 double train_corpus_hours(const struct train_corpus *corpus);
