@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/destination.h"
-#include "lattices.h"
 #include "tool.h"
 
 static bool out_of_memory(const struct journal *journal) {
@@ -350,8 +349,8 @@ bool journal_commit(struct journal *journal) {
   bool good = is_ordered(journal) ? rename_partial(journal) : copy_ordered(journal);
   if (!good)
     tool_fail("%s: holds the results, in the order in which they were finished: make space, then run the same command "
-              "with --resume%s, which puts them in order",
-              journal->path, lattices_path() ? " and without --lattice" : "");
+              "with --resume (which takes no --lattice); this puts them in order",
+              journal->path);
   release(journal);
   return good;
 }
