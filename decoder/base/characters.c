@@ -53,7 +53,8 @@ bool linnet_utf8_is_letter(uint32_t code) {
 }
 
 /* Capitals that lie `distance` before their small letters, or, with distance 1, alternate with them: those of the
- * parity of `first`. Unicode's pairs of a capital and a small letter; ASCII is elsewhere. */
+ * parity of `first`. Unicode's pairs of a capital and a small letter up to U+052F and from U+1E00 to U+1EFF; ASCII is
+ * elsewhere. */
 struct alphabet {
   uint16_t first, last;
   int32_t distance;

@@ -24,7 +24,8 @@ bool linnet_utf8_is_space(uint32_t code);
 /* Letters, marks and digits of other scripts; not ASCII digits, punctuation, symbols and emoji. */
 bool linnet_utf8_is_letter(uint32_t code);
 
-/* Letters of Latin, Greek and Cyrillic alphabets in the other case; other characters as they are. */
+/* Letters of Latin, Greek and Cyrillic alphabets (U+0000 to U+052F, U+1E00 to U+1EFF) in the other case; other
+ * characters as they are. */
 uint32_t linnet_utf8_lower(uint32_t code);
 uint32_t linnet_utf8_upper(uint32_t code);
 

@@ -162,6 +162,14 @@ struct linnet_word_result {
   bool complete;
 };
 
+/* A lookahead that was found for a state of the hotwords and a node; many positions share it. State 0: none. */
+struct linnet_word_ahead {
+  uint32_t state, node;
+  double factor;
+};
+
+enum { LINNET_WORD_AHEADS = 1024 }; /* a power of two */
+
 struct linnet_word_search {
   struct linnet_context *context;
   const struct linnet_lexicon *lexicon;
@@ -184,9 +192,10 @@ struct linnet_word_search {
   struct linnet_pair_table table;      /* of the positions of the beam, and of this frame's candidates */
   struct linnet_pair_table recombined; /* for recombination: (hash of the history's state, node) to candidate */
   struct linnet_word_sources sources;
-  double max_factor; /* no word's factor is higher */
-  uint32_t frames;   /* taken so far */
-  double log_scale;  /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
+  struct linnet_word_ahead *aheads; /* (LINNET_WORD_AHEADS): at the hash of both, the last that was found */
+  double max_factor;                /* no word's factor is higher */
+  uint32_t frames;                  /* taken so far */
+  double log_scale;                 /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
   int64_t exponent;
   bool finished, ranked; /* `results` are valid for the frames so far */
   struct linnet_word_result *results;

@@ -129,12 +129,20 @@ static bool leads(const void *user, unsigned token) {
 /* A phrase of hotwords gives a part of its weight after each word. So that its next word is not preferred to all others
  * until it ends, a position loses this part as soon as it can no longer become that word. */
 double linnet_word_look(const struct linnet_word_search *s, struct linnet_word_position position) {
+  const struct linnet_hotwords *hotwords = s->history.hotwords;
   const double look = s->tree.nodes[position.node].look;
-  const struct ahead ahead = {s, position.node};
-  if (!s->history.hotwords || linnet_word_is_between(&s->tree, position.node))
+  if (!hotwords || linnet_word_is_between(&s->tree, position.node))
     return look;
-  return look * exp(linnet_hotwords_ahead(s->history.hotwords, s->history.most_pending,
-                                          s->history.items[position.history].hotword_state, leads, &ahead));
+  const uint32_t state = s->history.items[position.history].hotword_state;
+  if (state == LINNET_HOTWORDS_START)
+    return look;
+  struct linnet_word_ahead *found = &s->aheads[linnet_pair_hash(state, position.node) & (LINNET_WORD_AHEADS - 1)];
+  if (found->state != state || found->node != position.node) {
+    const struct ahead ahead = {s, position.node};
+    *found = (struct linnet_word_ahead){
+        state, position.node, exp(linnet_hotwords_ahead(hotwords, s->history.most_pending, state, leads, &ahead))};
+  }
+  return look * found->factor;
 }
 
 double linnet_word_weight_of(const struct linnet_word_search *s, struct linnet_word_position to, uint32_t from) {

@@ -45,6 +45,7 @@ static void lay_out(void *search, struct linnet_arena *arena) {
   s->positions = linnet_arena_take(arena, s->max_candidates, sizeof *s->positions);
   s->spare = linnet_arena_take(arena, s->max_candidates, sizeof *s->spare);
   lay_out_sources(&s->sources, arena, s->beam);
+  s->aheads = linnet_arena_take(arena, LINNET_WORD_AHEADS, sizeof *s->aheads);
   linnet_row_choice_lay_out(&s->choice, arena);
   linnet_pair_table_lay_out(&s->table, arena, s->beam + s->max_candidates);
   linnet_pair_table_lay_out(&s->recombined, arena, s->beam);
@@ -185,6 +186,7 @@ void linnet_word_search_reset(struct linnet_word_search *s) {
   s->exponent = 0;
   s->finished = s->ranked = false;
   s->sources.frame = 0;
+  memset(s->aheads, 0, LINNET_WORD_AHEADS * sizeof *s->aheads); /* the hotwords may be others */
   linnet_word_link(s);
 }
 

@@ -59,7 +59,7 @@ struct linnet_scorer_settings {
   size_t size;      /* set by ..._default */
   int strip_stress; /* drop the stress digits 0, 1, 2 at the end of tokens; default 0 */
   int allow_extra;  /* linnet_scorer_add_transcripts skips, with a warning, hypotheses without reference; default 0 */
-  int fold_case;    /* compare tokens in lower case (letters of Latin, Greek and Cyrillic alphabets); default 0 */
+  int fold_case;    /* compare tokens in lower case (letters up to U+052F and from U+1E00 to U+1EFF); default 0 */
 };
 
 LINNET_API void linnet_scorer_settings_default(struct linnet_scorer_settings *settings, size_t size);
@@ -72,7 +72,7 @@ LINNET_API enum linnet_status linnet_scorer_create(struct linnet_context *contex
 
 /* These set how the scorer changes the tokens of both sides before it compares them. It first folds case, then maps
  * each token (once: it does not map the result again), then strips stress, then drops the ignored tokens. A map has
- * tokens with stress digits or without: if it does not have a token as it is, the scorer strips the stress first. With
+ * tokens with stress digits or without: if it lacks a token, the scorer looks it up again without its digit. With
  * `fold_case`, maps and ignored tokens apply to both cases. `to` NULL drops the token. Call them before the first
  * utterance; later they fail with LINNET_ERROR_STATE. */
 LINNET_API enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *from, const char *to);

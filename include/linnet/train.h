@@ -270,7 +270,7 @@ LINNET_API void linnet_trainer_destroy(struct linnet_trainer *trainer);
 /* Measures, in some milliseconds, the fastest "causal_chunk" on this machine for causal linear attention in a model of
  * this configuration (as in linnet_train_model). A training begins with this measurement if its configuration has
  * "auto". Because the last bits of results depend on the chunk, a training without "auto" does not measure: write the
- * chunk into the configuration. */
+ * chunk into the configuration. LINNET_ERROR_ARGUMENT if no layer has causal linear attention. */
 LINNET_API enum linnet_status linnet_train_measure_chunk(struct linnet_context *context, const char *config,
                                                          size_t *chunk);
 

@@ -93,7 +93,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) forward_ker
       polynomial_forward(t, x, phi);
     else
       for (size_t i = threadIdx.x % 32; i < t.m.width; i += 32)
-        write(phi + i, fmaxf(widen(x[i]), 0) + (float)LINNET_RELU_EPSILON);
+        write(phi + i, (widen(x[i]) <= 0 ? 0 : widen(x[i])) + (float)LINNET_RELU_EPSILON);
   }
 }
 

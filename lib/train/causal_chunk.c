@@ -106,5 +106,9 @@ enum linnet_status linnet_train_measure_chunk(struct linnet_context *context, co
     parsed.outputs = 2; /* the symbols do not matter here */
   parsed.causal_chunk = 0;
   LINNET_TRY(linnet_config_validate(context, "configuration", &parsed));
+  if (!linnet_has_causal_chunk(&parsed))
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "attention is not causal-linear, so there is no causal_chunk: set \"attention\" to causal-linear");
   return linnet_causal_chunk(context, &parsed, chunk);
 }

@@ -9,8 +9,7 @@
 #include "model/layer.h"
 #include "train/trainer.h"
 
-/* --- what differs between two objects of JSON ----------------------------------------------------------------------
- */
+/* --- differences -------------------------------------------------------------------------------------------------- */
 
 /* What describes the model, and the same of the training. */
 struct descriptions {

@@ -84,7 +84,8 @@ if runs 2; then
 	need_file "$data/train/phones" "run stage 1 first"
 	into "$exp/symbols" list_symbols
 	"$linnet" train --threads "$jobs" --train "$data/train" --dev "$data/dev" --exp "$exp" --config "$conf" \
-		--symbols "$exp/symbols" --set "seed=$seed" --name synth --provenance "speech synthesised with flite and espeak-ng by recipes/synth"
+		--symbols "$exp/symbols" --set "seed=$seed" --name synth \
+		--provenance "speech synthesised with flite and espeak-ng by recipes/synth"
 	"$here/../common/plot_training.sh" --out "$exp/training" "$exp"
 fi
 if runs 3; then

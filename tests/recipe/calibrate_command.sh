@@ -39,9 +39,9 @@ recognizer='{"model": "../both.safetensors", "confidence": {"slope": %s, "offset
 # shellcheck disable=SC2059
 printf "$recognizer" 1 > folder/recognizer.json
 check 0 'confidence  right  phones' "$linnet" calibrate -m folder phones.ref phones.json
-check 2 'the printed line belongs into recognizer.json, as "confidence"' "$linnet" calibrate -m folder -o new phones.ref phones.json
+check 2 'put the line that is then printed in recognizer.json, as "confidence"' "$linnet" calibrate -m folder -o new phones.ref phones.json
 printf '{"model": "plain.safetensors", "ensemble_model": "own.safetensors"}' > ensemble.json
-check 2 'an ensemble: omit --output; the printed line belongs' "$linnet" calibrate --words -m ensemble.json -o new words.ref words.json
+check 2 'is an ensemble, and the calibration is of both models together: omit --output' "$linnet" calibrate --words -m ensemble.json -o new words.ref words.json
 check 0 'confidence  right   words' "$linnet" calibrate --words -m ensemble.json words.ref words.json
 cp plain.safetensors other.safetensors
 mkdir single

@@ -22,7 +22,7 @@ lacks() { ! grep -qF -- "$1" out || fail "'$1' is in: $(cat out)"; }
 
 # --- precision
 
-train 1 'products in TF32 are for GPUs only' tf32 --precision tf32
+train 2 '--precision tf32: only GPUs have it' tf32 --precision tf32
 train 1 'products of 8-bit integers are for recognition only' int8 --precision int8
 train 0 'epoch   2' plain
 grep -q '"kernels": "[^"]*", "precision": "float32"' plain/log.jsonl || fail "$(cat plain/log.jsonl)"
@@ -142,9 +142,8 @@ train 1 '--set: training has no key "epoch"; did you mean "epochs"?' wrong --set
 train 1 '--set: augment.noise has no key "snr_lo"; did you mean "snr_low"?' wrong --set augment.noise.snr_lo=3
 train 1 'conf.json with --set: config: "layers" is 0; it must be 1 to' wrong --set model.layers=0
 train 1 '--set: training.checkpoint_seconds is -1; it must be a number of at least 0' wrong --set checkpoint_seconds=-1
-train 1 'training.intermediate_weight needs training.intermediate_ctc' wrong --set intermediate_weight=0.5
-train 1 'training.intermediate_weight needs training.intermediate_ctc' wrong --set intermediate_weight=0.5 \
-  --set intermediate_ctc=0
+train 0 '--set: training.intermediate_weight has no effect: training.intermediate_ctc is 0' without-intermediate \
+  --set intermediate_weight=0.5
 train 0 '--set: training.plateau_factor has no effect: training.schedule is "cosine"' cosine --set schedule=cosine \
   --set plateau_factor=0.5
 lacks plateau_patience
@@ -166,8 +165,8 @@ chunk() {
 }
 chunk 0 'causal_chunk ' --set model.attention=causal-linear
 chunk 0 'causal_chunk ' --set model.layers=2 --set 'model.attention=["softmax", "causal-linear"]'
-chunk 1 'conf.json: --measure-chunk: attention is not causal-linear'
-chunk 1 'conf.json with --set: --measure-chunk: attention is not causal-linear' --set model.attention=softmax
+chunk 1 'attention is not causal-linear'
+chunk 1 'attention is not causal-linear' --set model.attention=softmax
 chunk 1 '"layers" is 0' --set model.layers=0
 
 # --- a warm-up that does not end

@@ -229,10 +229,11 @@ static int read_file(struct linnet_context *context, const char *path, struct of
 /* A model file cannot hold the calibration of an ensemble, and the keys of a recognizer's file come before it. */
 static int check_output(const char *path, const struct of_file *of_file) {
   if (options.output && (of_file->ensemble || of_file->calibrated))
-    return tool_usage("--output %s: would change no result of %s, %s: omit --output; the printed line belongs into "
-                      "recognizer.json, as \"%s\"",
+    return tool_usage("--output %s: %s %s: omit --output, and put the line that is then printed in recognizer.json, as "
+                      "\"%s\"",
                       options.output, path,
-                      of_file->ensemble ? "an ensemble" : "whose own calibrations come before those of its model",
+                      of_file->ensemble ? "is an ensemble, and the calibration is of both models together"
+                                        : "has calibrations of its own, which come before those of its model",
                       unit()->key);
   return TOOL_OK;
 }

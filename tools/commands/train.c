@@ -149,11 +149,6 @@ static bool load_targets(struct run *run) {
   return run->targets && train_corpus_set_targets(run->train, run->targets);
 }
 
-/* Whether a checkpoint is of another recipe. */
-static bool is_other_recipe(const char *error) {
-  return strstr(error, "other settings, recipe=");
-}
-
 /* A checkpoint of an earlier version has the path of the list of noise instead of its clips. */
 static bool create_or_continue(struct run *run, struct linnet_train_model *model) {
   char error[LINNET_ERROR_BYTES];
@@ -163,10 +158,10 @@ static bool create_or_continue(struct run *run, struct linnet_train_model *model
   enum linnet_status status =
       linnet_trainer_create(run->context, options.exp, settings, model, &train, &dev, &run->trainer);
   snprintf(error, sizeof error, "%s", linnet_context_error(run->context));
-  if (status == LINNET_ERROR_STATE && run->config.path_recipe && is_other_recipe(error)) {
+  if (status == LINNET_ERROR_STATE && run->config.path_recipe) {
     model->recipe = run->config.path_recipe;
     status = linnet_trainer_create(run->context, options.exp, settings, model, &train, &dev, &run->trainer);
-    if (!is_other_recipe(linnet_context_error(run->context)))
+    if (!strstr(linnet_context_error(run->context), "recipe=")) /* else the first message names what differs */
       snprintf(error, sizeof error, "%s", linnet_context_error(run->context));
   }
   if (status != LINNET_OK && !tool_interrupted() && train_ranks_first(&ranks)) /* all ranks have the same message */
@@ -282,8 +277,7 @@ static bool check(struct run *run) {
   return train_check_folders(options.train.items, options.train.count, "--train") &&
          train_check_folders(options.dev.items, options.dev.count, "--dev") &&
          train_check_files(run->context, &run->config, options.initial) && load_teacher(run) &&
-         train_check_settings(run->context, options.exp, &run->config, symbols_are_open() ? NULL : run->symbols,
-                              run->teacher);
+         train_check_settings(run->context, &run->config, symbols_are_open() ? NULL : run->symbols, run->teacher);
 }
 
 /* Everything up to the trainer. Rank 0 alone has the folder. */
@@ -298,19 +292,13 @@ static bool prepare(struct run *run) {
   return true;
 }
 
-static bool check_precision(const struct linnet_context *context) {
-  if (strcmp(tool_precision(), "tf32") != 0 || strcmp(linnet_context_device(context), "cpu") != 0)
-    return true;
-  tool_fail("products in TF32 are for GPUs only: train in float32 or bfloat16, or on a GPU (--device cuda)");
-  return false;
-}
-
 static int run_all(struct run *run) {
   tool_catch_interrupt();
-  const bool prepared = train_ranks_agree(&ranks, check_precision(run->context) && prepare(run));
+  const bool fits = tool_check_precision(run->context);
+  const bool prepared = train_ranks_agree(&ranks, fits && prepare(run));
   tool_speak_as(NULL); /* from here on messages say of themselves which rank they are from */
   if (!prepared || !create_trainer(run))
-    return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
+    return tool_interrupted() ? TOOL_INTERRUPTED : fits ? TOOL_FAILURE : TOOL_USAGE;
   if (!train_ranks_first(&ranks))
     return train_silently(run);
   report_ranks(run);
@@ -324,10 +312,6 @@ static int measure_chunk(struct run *run) {
     return TOOL_FAILURE;
   if (linnet_train_measure_chunk(run->context, run->config.model, &chunk) != LINNET_OK)
     return tool_fail_context(run->context);
-  if (!train_config_has_chunk(&run->config))
-    return tool_fail("%s: --measure-chunk: attention is not causal-linear, so there is no causal_chunk: add "
-                     "--set model.attention=causal-linear",
-                     run->config.source);
   printf("causal_chunk %zu\n", chunk);
   return TOOL_OK;
 }

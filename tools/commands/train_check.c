@@ -118,7 +118,7 @@ static struct linnet_train_settings settings_of(const struct train_config *confi
   return settings;
 }
 
-bool train_check_settings(struct linnet_context *context, const char *folder, const struct train_config *config,
+bool train_check_settings(struct linnet_context *context, const struct train_config *config,
                           const struct linnet_symbols *symbols, const struct linnet_model *teacher) {
   static const char *const any[] = {"<blk>", "a"};
   const size_t count = symbols ? linnet_symbols_num_symbols(symbols) : 2;
@@ -127,8 +127,7 @@ bool train_check_settings(struct linnet_context *context, const char *folder, co
   const struct linnet_cmvn statistics = {0};
   const struct linnet_language_model denominator = {.size = sizeof denominator};
   const struct linnet_train_settings settings = settings_of(config, &denominator, teacher);
-  char nowhere[4096]; /* without a checkpoint */
-  snprintf(nowhere, sizeof nowhere, "%s/.none", folder);
+  static const char nowhere[] = "/.linnet-none"; /* a folder that no machine has, so without a checkpoint */
   bool reached = false;
   const struct linnet_corpus corpus = stand_in(&reached);
   char *network = network_of(config, symbols != NULL);

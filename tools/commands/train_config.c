@@ -210,20 +210,16 @@ static bool check_frame_targets(const char *path, const json_t *object, const st
   return false;
 }
 
-static bool check_intermediate(const char *path, const json_t *object, const struct train_config *config) {
-  if (config->training.intermediate_ctc > 0 || !json_object_get(object, "intermediate_weight"))
-    return true;
-  tool_fail("%s: training.intermediate_weight needs training.intermediate_ctc, a number of layers above 0", path);
-  return false;
-}
-
-/* Keys of another schedule; a file may have them for several trainings. */
-static void warn_of_schedule(const char *path, const json_t *object, const struct train_config *config) {
+/* Keys of a method that is off; a file may have them for several trainings. */
+static void warn_of_keys(const char *path, const json_t *object, const struct train_config *config) {
   static const char *const keys[] = {"plateau_factor", "plateau_patience"};
   for (size_t i = 0; config->training.schedule != LINNET_TRAIN_PLATEAU && i < sizeof keys / sizeof *keys; i++)
     if (json_object_get(object, keys[i]))
       tool_warn("%s: training.%s has no effect: training.schedule is \"%s\"", source_of(path, "training", keys[i]),
                 keys[i], schedules[config->training.schedule]);
+  if (config->training.intermediate_ctc == 0 && json_object_get(object, "intermediate_weight"))
+    tool_warn("%s: training.intermediate_weight has no effect: training.intermediate_ctc is 0",
+              source_of(path, "training", "intermediate_weight"));
 }
 
 static bool read_training(const char *path, const json_t *object, struct train_config *config) {
@@ -260,10 +256,9 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"gpu_exchange", KEY_CHOICE, &s->gpu_exchange, .choices = gpu_exchanges},
                              {0}};
   if (!read_section(path, "training", object, keys) || !check_objective(path, object, config) ||
-      !check_teacher(path, object, config, teacher_weight) ||
-      !check_frame_targets(path, object, config, frame_weight) || !check_intermediate(path, object, config))
+      !check_teacher(path, object, config, teacher_weight) || !check_frame_targets(path, object, config, frame_weight))
     return false;
-  warn_of_schedule(path, object, config);
+  warn_of_keys(path, object, config);
   s->ctc_weight = config->objective == TRAIN_CTC_CRF ? ctc_weight : 0;
   s->teacher_weight = config->teacher ? teacher_weight : 0;
   s->frame_weight = config->frame_targets ? frame_weight : 0;
@@ -563,22 +558,6 @@ bool train_config_save(const struct train_config *config, const char *folder) {
     return false;
   fprintf(output.stream, "%s\n", config->text);
   return tool_output_commit(&output);
-}
-
-static bool is_text(const json_t *value, const char *text) {
-  return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
-}
-
-bool train_config_has_chunk(const struct train_config *config) {
-  json_error_t error;
-  json_t *model = json_loads(config->model, 0, &error);
-  const json_t *attention = json_object_get(model, "attention"), *encoder = json_object_get(model, "encoder");
-  bool found = is_text(attention, "causal-linear");
-  for (size_t i = 0; !found && i < json_array_size(attention); i++)
-    found = is_text(json_array_get(attention, i), "causal-linear");
-  found = found && (!encoder || is_text(encoder, "transformer"));
-  json_decref(model);
-  return found;
 }
 
 void train_config_free(struct train_config *config) {

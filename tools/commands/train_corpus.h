@@ -109,8 +109,8 @@ struct noise {
   struct held_clips clips;
 };
 
-/* Opens the list, and reads the header of each clip; each rank those of a part. Collective; false after printing why.
- */
+/* Opens the list, and reads the header of each clip; each rank those of a part. Collective. False after printing why it
+ * failed. */
 bool noise_open(struct linnet_context *context, struct train_ranks *ranks, const char *path, double rate,
                 struct train_memory *memory, struct noise *noise);
 void noise_close(struct noise *noise);

@@ -125,6 +125,16 @@ static bool out_of_memory(const struct utterance *u) {
   return false;
 }
 
+static bool refuse_new(const struct utterance *u, const struct train_labels *labels, const char *folder,
+                       enum linnet_status status) {
+  if (status == LINNET_ERROR_MEMORY)
+    return out_of_memory(u);
+  tool_fail("%s/%s: utterance %s: too many different labels: if they are words, name their pronunciations with "
+            "--lexicon FILE",
+            folder, labels->file, u->id);
+  return false;
+}
+
 /* Says that a token of an utterance is not a symbol. */
 static bool refuse_token(const struct utterance *u, const struct train_labels *labels, const char *folder,
                          const char *token) {
@@ -144,8 +154,10 @@ static bool find_label(const struct utterance *u, struct train_labels *labels, c
                        int *index) {
   const size_t found = linnet_symbols_find(labels->symbols, token);
   *index = found == LINNET_NOT_FOUND ? 0 : (int)found;
-  if (found == LINNET_NOT_FOUND && labels->open)
-    return linnet_symbols_add(labels->symbols, token, index) == LINNET_OK || out_of_memory(u);
+  if (found == LINNET_NOT_FOUND && labels->open) {
+    const enum linnet_status status = linnet_symbols_add(labels->symbols, token, index);
+    return status == LINNET_OK || refuse_new(u, labels, folder, status);
+  }
   return *index > 0 || refuse_token(u, labels, folder, token);
 }
 

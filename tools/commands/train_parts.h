@@ -62,9 +62,6 @@ void train_config_free(struct train_config *config);
  * their list is called. False after printing an error. */
 bool train_config_describe_noise(struct train_config *config, const char *text);
 
-/* Whether a layer has causal linear attention, so that model.causal_chunk matters. */
-bool train_config_has_chunk(const struct train_config *config);
-
 /* --- ranks (train_ranks.c) ---------------------------------------------------------------------------------------- */
 
 /* The processes that mpirun or srun started together. */
@@ -175,9 +172,9 @@ bool train_check_files(struct linnet_context *context, const struct train_config
 /* Whether the folders of an option (`count`) can be read. */
 bool train_check_folders(const char *const *folders, size_t count, const char *option);
 
-/* Whether a trainer takes the settings, the network and the precision. `folder` is that of the training, which stays as
- * it is; `symbols` is NULL if the corpus will give them, `teacher` if there is none. False after printing why. */
-bool train_check_settings(struct linnet_context *context, const char *folder, const struct train_config *config,
+/* Whether a trainer takes the settings, the network and the precision. `symbols` is NULL if the corpus will give them,
+ * `teacher` if there is none. False after printing why. */
+bool train_check_settings(struct linnet_context *context, const struct train_config *config,
                           const struct linnet_symbols *symbols, const struct linnet_model *teacher);
 
 /* --- the denominator of CTC-CRF (train_denominator.c) ------------------------------------------------------------- */

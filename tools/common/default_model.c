@@ -184,13 +184,16 @@ static bool load_settings(struct linnet_context *context, const char *path, stru
   return true;
 }
 
-/* No output may replace the files of a recognizer. `file` NULL: there is only a model. */
+/* No output may replace the files of a recognizer. `file` NULL: `path` is a model. */
 static void add_files(const char *path, const struct linnet_recognizer_file *file,
                       const struct linnet_recognizer_settings *settings) {
   struct linnet_search_settings search;
+  char inside[PATH_BYTES];
   linnet_search_settings_default(&search);
   if (file)
     linnet_recognizer_file_search_settings(file, &search);
+  if (file && is_folder(path) && snprintf(inside, sizeof inside, "%s/recognizer.json", path) < PATH_BYTES)
+    path = inside;
   const char *const paths[] = {path,
                                settings->model.path,
                                settings->ensemble_model.path,
@@ -205,7 +208,7 @@ static void add_files(const char *path, const struct linnet_recognizer_file *fil
       separate_add_input(paths[i]);
 }
 
-void tool_add_second_pass(struct linnet_context *context, const char *path) {
+void tool_add_recognizer_inputs(struct linnet_context *context, const char *path) {
   struct linnet_recognizer_file *file;
   struct linnet_recognizer_settings settings;
   if (linnet_recognizer_file_load(context, path, &file) != LINNET_OK)
@@ -215,22 +218,14 @@ void tool_add_second_pass(struct linnet_context *context, const char *path) {
   linnet_recognizer_file_destroy(file);
 }
 
-static bool check_precision(const struct linnet_context *context) {
-  const bool useless = strcmp(tool_precision(), "tf32") == 0 && strcmp(linnet_context_device(context), "cpu") == 0;
-  if (useless)
-    tool_usage("--precision tf32: only GPUs have it, but the network runs on the CPU: take another precision, or a GPU "
-               "(--device cuda)");
-  return !useless;
-}
-
 int tool_load_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
                        struct linnet_recognizer_settings *settings) {
   if (!load_settings(context, path, file, settings))
     return TOOL_FAILURE;
   add_files(path, *file, settings);
   if (settings->second_pass)
-    tool_add_second_pass(context, settings->second_pass);
-  if (check_precision(context) && separate_check_again())
+    tool_add_recognizer_inputs(context, settings->second_pass);
+  if (tool_check_precision(context) && separate_check_again())
     return TOOL_OK;
   linnet_recognizer_file_destroy(*file);
   *file = NULL;

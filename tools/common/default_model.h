@@ -57,7 +57,7 @@ int tool_load_settings(struct linnet_context *context, const char *path, struct 
                        struct linnet_recognizer_settings *settings);
 
 /* Names the files of the recognizer at `path` as inputs, which separate_check_again compares with the outputs. */
-void tool_add_second_pass(struct linnet_context *context, const char *path);
+void tool_add_recognizer_inputs(struct linnet_context *context, const char *path);
 
 /* Prints why the recognizer or model at `path` failed to open, and names its settings file. Returns the exit code. */
 int tool_fail_recognizer(const struct linnet_context *context, const char *path);

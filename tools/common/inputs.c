@@ -191,7 +191,7 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
   *code = TOOL_FAILURE;
   bool good = options.data ? open_folder(inputs, context, linnet_recognizer_model(recognizer))
                            : find_files(inputs, paths, count);
-  if (good && separate_check_inputs(inputs->paths, options.recursive ? inputs->count : 0))
+  if (good && (!options.recursive || separate_check_inputs(inputs->paths, inputs->count)))
     return true;
   if (good)
     *code = TOOL_USAGE;

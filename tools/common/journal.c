@@ -348,8 +348,8 @@ bool journal_commit(struct journal *journal) {
     qsort(journal->pieces, journal->count, sizeof *journal->pieces, by_item);
   bool good = is_ordered(journal) ? rename_partial(journal) : copy_ordered(journal);
   if (!good)
-    tool_fail("%s: holds the results, in the order in which they were finished: make space, then run the same command "
-              "with --resume (which takes no --lattice); this puts them in order",
+    tool_fail("%s: holds the results, in the order in which they were finished: make space, then run the command with "
+              "--resume and without --lattice, to put them in order",
               journal->path);
   release(journal);
   return good;

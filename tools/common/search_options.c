@@ -148,7 +148,7 @@ static void read_second_pass(struct recognizer_options *options, struct linnet_c
     return;
   options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
   if (options->settings.second_pass)
-    tool_add_second_pass(context, second_pass_option);
+    tool_add_recognizer_inputs(context, second_pass_option);
 }
 
 int recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path) {

@@ -64,7 +64,8 @@ bool word_options_fit(bool words);
 /* The same if it is of no use because the search, whose penalty this is, finds no unknown words. */
 bool word_options_fit_unknown(float unknown_penalty);
 
-/* The same for a model of pronunciations, if the search has neither hotwords nor a grammar. */
+/* False, after printing so, if the options name a model of pronunciations, but the search has neither hotwords nor a
+ * grammar. */
 bool word_options_fit_g2p(const struct linnet_search_settings *settings);
 
 /* The file of the grammar, NULL: none. */

@@ -25,8 +25,8 @@ bool separate_check_again(void);
 /* False, after printing so, if several arguments are standard input. */
 bool separate_check_streams(const char *const *arguments, size_t count);
 
-/* False, after printing so, if an option names standard output, which is where the results go that `option` could
- * name a file for. Once. */
+/* The results go to standard output, because `option` does not name a file for them. False, after printing so, if
+ * another option names standard output, too. Call it once. */
 bool separate_check_default(const char *option);
 
 /* The same for inputs that are found later, such as files in a folder. */

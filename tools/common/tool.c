@@ -287,6 +287,14 @@ const char *tool_precision(void) {
   return option_precision ? option_precision : "float32";
 }
 
+bool tool_check_precision(const struct linnet_context *context) {
+  const bool useless = strcmp(tool_precision(), "tf32") == 0 && strcmp(linnet_context_device(context), "cpu") == 0;
+  if (useless)
+    tool_usage("--precision tf32: only GPUs have it, but the network runs on the CPU: take another precision, or a GPU "
+               "(--device cuda)");
+  return !useless;
+}
+
 /* The value of --precision, float32 by default; false after printing what is wrong. */
 static bool find_precision(enum linnet_precision *precision) {
   static const char *const names[] = {

@@ -140,6 +140,9 @@ bool tool_interrupted(void);
 /* The value of --precision, "float32" without it. */
 const char *tool_precision(void);
 
+/* False, after printing so, if only GPUs have the precision, but the context computes on the CPU. */
+bool tool_check_precision(const struct linnet_context *context);
+
 /* The value of a variable of the environment; NULL if it is missing or empty. */
 const char *tool_variable(const char *name);
 

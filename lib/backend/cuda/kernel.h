@@ -166,7 +166,7 @@ static __device__ __forceinline__ float logistic(float x) {
 
 static __device__ __forceinline__ float activation_value(enum linnet_activation f, float x) {
   if (f == LINNET_RELU)
-    return x > 0 ? x : 0;
+    return x <= 0 ? 0 : x;
   if (f == LINNET_GELU)
     return x * (1 + erff(x * 0.70710678118654752440f)) / 2;
   if (f == LINNET_SILU)
