@@ -43,8 +43,10 @@ fi
 
 # measure NAME OPTION...
 measure() {
+	check_settings "$exp/$1.cost" "${*:2}"
 	[ -s "$exp/$1.cost" ] || {
 		say "measuring $1"
+		into "$exp/$1.settings" echo "${*:2}"
 		into "$exp/$1.cost" "$experiment" --threads 1 "${@:2}"
 	}
 }

@@ -377,3 +377,13 @@ check_way() { one_of "$1" "${2%% *}" local parallel slurm gridengine; }
 
 # Whether the number $1 is below $2.
 is_below() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a < b)}'; }
+
+# check_settings RESULT SETTINGS: fails if the file RESULT is there and has other settings (in RESULT's name with
+# .settings), or none
+check_settings() {
+	local stem=${1%.*}
+	[ -s "$1" ] || return 0
+	[ -e "$stem.settings" ] || die "$1 has no $stem.settings, so its settings are unknown: remove $stem.*, or choose another --exp"
+	[ "$(<"$stem.settings")" = "$2" ] ||
+		die "$1 is of other settings: $(<"$stem.settings"); not: $2; give the same, remove $stem.*, or choose another --exp"
+}

@@ -35,14 +35,15 @@ END
 kinds='linear softmax lsh-4' updates='' exp=exp/copy seed=1 jobs=$(nproc) kernels=auto stage=1 stop_stage=2
 take_options "kinds updates exp seed jobs kernels stage stop-stage" "$@"
 check_stages 2
-options=(--seed "$seed" --threads "$jobs" --kernels "$kernels" --updates "${updates:-$([ -n "$quick" ] && echo 100 || echo 6000)}")
-[ -z "$quick" ] || options+=(--width 32 --heads 4 --layers 1 --length 32 --batch 16 --decay 60)
+settings=(--seed "$seed" --kernels "$kernels" --updates "${updates:-$([ -n "$quick" ] && echo 100 || echo 6000)}")
+[ -z "$quick" ] || settings+=(--width 32 --heads 4 --layers 1 --length 32 --batch 16 --decay 60)
 read -r -d '' -a kinds <<<"$kinds" || true
 
 train() {
 	local attention=causal-$1
 	case "$1" in lsh-*) attention=causal-lsh && set -- "$1" --rounds "${1#lsh-}" ;; esac
-	into "$exp/$1.result" "$experiment" "${options[@]}" --attention "$attention" "${@:2}" --out "$exp/$1.log"
+	into "$exp/$1.settings" echo "${settings[*]}"
+	into "$exp/$1.result" "$experiment" "${settings[@]}" --threads "$jobs" --attention "$attention" "${@:2}" --out "$exp/$1.log"
 }
 
 plot() {
@@ -81,11 +82,15 @@ mkdir -p "$exp"
 if runs 1; then
 	build_experiment copy
 	for kind in "${kinds[@]}"; do
+		check_settings "$exp/$kind.result" "${settings[*]}"
 		[ -s "$exp/$kind.result" ] || train "$kind"
 	done
 fi
 if runs 2; then
-	for kind in "${kinds[@]}"; do need_file "$exp/$kind.result" "run stage 1 first"; done
+	for kind in "${kinds[@]}"; do
+		need_file "$exp/$kind.result" "run stage 1 first"
+		check_settings "$exp/$kind.result" "${settings[*]}"
+	done
 	plot | draw "$exp/copy" 900,600
 	into "$exp/RESULTS.md" write_results
 	cat "$exp/RESULTS.md"

@@ -42,6 +42,9 @@ take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam endp
 	usage >&2
 	exit 2
 }
+[[ $every =~ ^[1-9][0-9]*$ ]] || die "--every $every: must be a number above 0"
+twice=$(printf '%s\n' "${set[@]%%=*}" | sort | uniq -d | head -n 1)
+[ -z "$twice" ] || die "--set $twice: names two sets: give each its own name"
 mkdir -p "$out"
 build_linnet
 condition=${LINNET_CONDITION:-}

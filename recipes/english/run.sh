@@ -349,8 +349,8 @@ make_ensemble() {
 assemble() {
 	local to=$ship bytes
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
-	[ -z "$ensemble" ] || need_file "$to/../$ensemble/phones.safetensors" "--ensemble names a folder beside $to: make it first"
 	mkdir -p "$to"
+	[ -z "$ensemble" ] || need_file "$to/../$ensemble/phones.safetensors" "--ensemble names a folder beside $to: make it first"
 	install -m 644 "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
 	install -m 644 "$exp/words/priors.txt" "$to"
 	[ -n "$live" ] || assemble_language "$to"

@@ -134,15 +134,6 @@ attention_of() {
 	esac
 }
 
-# check_settings RESULT SETTINGS: fails if EXP/RESULT is there and has other settings, or none
-check_settings() {
-	local file=$exp/${1%.*}.settings
-	[ -s "$exp/$1" ] || return 0
-	[ -e "$file" ] || die "$exp/$1 has no $file, so its settings are unknown: remove $exp/${1%.*}.*, or choose another --exp"
-	[ "$(<"$file")" = "$2" ] ||
-		die "$exp/$1 is of other settings: $(<"$file"); not: $2; give the same, remove $exp/${1%.*}.*, or choose another --exp"
-}
-
 # The settings that the results of a training depend on, besides its length
 training_settings() {
 	echo "--batch $batch --rate $rate --decay $decay --report $report --layers $layers --heads $heads --width $width" \
@@ -416,7 +407,7 @@ if runs 2; then
 	build_experiment images-train && trainer=$experiment
 	need_file "$exp/data/train" "run stage 1 first"
 	for kind in "${kinds[@]}"; do
-		check_settings "$kind.result" "$(training_settings)"
+		check_settings "$exp/$kind.result" "$(training_settings)"
 		trained "$kind" || train "$kind"
 	done
 fi
@@ -429,16 +420,16 @@ if runs 3; then
 fi
 if runs 4; then
 	build_experiment images-speed && meter=$experiment
-	check_settings speed.tsv "$(speed_settings "$(this_machine)")"
+	check_settings "$exp/speed.tsv" "$(speed_settings "$(this_machine)")"
 	measure_all
 fi
 if runs 5; then
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.bits" "run stage 2 first"
-		check_settings "$kind.result" "$(training_settings)"
+		check_settings "$exp/$kind.result" "$(training_settings)"
 	done
 	need_file "$exp/speed.tsv" "run stage 4 first"
-	check_settings speed.tsv "$(speed_settings "$(recorded_machine)")"
+	check_settings "$exp/speed.tsv" "$(speed_settings "$(recorded_machine)")"
 	plot_bits | draw "$exp/bits" 1200,500
 	[[ $speed != *length* ]] || plot_lengths | draw "$exp/length" 900,600
 	into "$exp/RESULTS.md" write_results

@@ -32,12 +32,13 @@ END
 kinds='none softmax linear' epochs='' exp=exp/shapes seed=1 jobs=$(nproc) stage=1 stop_stage=2
 take_options "kinds epochs exp seed jobs stage stop-stage" "$@"
 check_stages 2
-options=(--seed "$seed" --threads "$jobs" --epochs "${epochs:-$([ -n "$quick" ] && echo 2 || echo 40)}")
-[ -z "$quick" ] || options+=(--sequences 500)
+settings=(--seed "$seed" --epochs "${epochs:-$([ -n "$quick" ] && echo 2 || echo 40)}")
+[ -z "$quick" ] || settings+=(--sequences 500)
 read -r -d '' -a kinds <<<"$kinds" || true
 
 train() {
-	into "$exp/$1.result" "$experiment" "${options[@]}" --attention "$1" --log "$exp/$1.log" \
+	into "$exp/$1.settings" echo "${settings[*]}"
+	into "$exp/$1.result" "$experiment" "${settings[@]}" --threads "$jobs" --attention "$1" --log "$exp/$1.log" \
 		--examples "$exp/$1.examples" --matrix "$exp/$1.matrix"
 }
 
@@ -103,6 +104,7 @@ mkdir -p "$exp"
 if runs 1; then
 	build_experiment shapes
 	for kind in "${kinds[@]}"; do
+		check_settings "$exp/$kind.result" "${settings[*]}"
 		[ -s "$exp/$kind.result" ] || train "$kind"
 	done
 fi
@@ -110,6 +112,7 @@ if runs 2; then
 	matrices=()
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.result" "run stage 1 first"
+		check_settings "$exp/$kind.result" "${settings[*]}"
 		[ ! -s "$exp/$kind.matrix" ] || matrices+=("$kind")
 	done
 	plot_error | draw "$exp/error" 900,600

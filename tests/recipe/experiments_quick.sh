@@ -50,13 +50,22 @@ for kind in linear softmax lsh-1; do # a random choice among 11 symbols has 2.4 
   smaller "copy, $kind" "$(awk '{print $3}' "copy/$kind.result")" 2.6
 done
 
+# refuse RECIPE OPTION...: results of other settings are not taken for those of these
+refuse() {
+  ! "$recipes/$1/run.sh" "${@:2}" > refused.out 2>&1 || fail "$* took results of other settings"
+  grep -q 'is of other settings' refused.out || fail "$*: $(cat refused.out)"
+}
+refuse copy --quick --exp copy --kinds linear --seed 2
+
 "$recipes/shapes/run.sh" --quick --exp shapes > shapes.out
+refuse shapes --quick --exp shapes --epochs 7
 rows shapes 3
 plots shapes error signals matrix
 awk '{sum = 0; for (i = 1; i <= NF; i++) sum += $i; if (sum < 0.98 || sum > 1.02) exit 1}' shapes/softmax.matrix ||
   fail 'shapes: the rows of the attention matrix do not sum to 1'
 
 "$recipes/attention-cost/run.sh" --quick --exp cost > cost.out
+refuse attention-cost --exp cost
 rows cost 22
 plots cost kinds memory forms steps
 

@@ -74,7 +74,20 @@ static void write_file(const char *id, const float *samples, size_t count) {
   free(rounded);
 }
 
-/* The paths of a list "ID PATH" in `paths`, ids in `ids`. */
+/* The tokens with a space between each two. Stays until the end. */
+static const char *join(const char *const *tokens, size_t count) {
+  size_t bytes = 1;
+  for (size_t i = 0; i < count; i++)
+    bytes += strlen(tokens[i]) + 1;
+  char *joined = calloc(bytes, 1);
+  if (!joined)
+    die("list", "out of memory");
+  for (size_t i = 0, at = 0; i < count; i++)
+    at += (size_t)snprintf(joined + at, bytes - at, "%s%s", i > 0 ? " " : "", tokens[i]);
+  return joined;
+}
+
+/* The paths of a list "ID PATH" in `paths`, ids in `ids`. A path may have single spaces. */
 static size_t read_list(const char *name, const char **ids, const char **paths, size_t capacity) {
   struct linnet_transcripts *list = NULL; /* stays until the end: it holds the texts */
   if (linnet_transcripts_load(context, name, &list) != LINNET_OK)
@@ -84,10 +97,10 @@ static size_t read_list(const char *name, const char **ids, const char **paths, 
     die(name, "has too many lines");
   for (size_t i = 0; i < total; i++) {
     const char *const *token = linnet_transcripts_tokens(list, i, &tokens);
-    if (tokens != 1)
+    if (tokens < 1)
       die(name, "its lines must be \"ID PATH\"");
     ids[i] = linnet_transcripts_id(list, i);
-    paths[i] = token[0];
+    paths[i] = tokens == 1 ? token[0] : join(token, tokens);
   }
   return total;
 }

@@ -241,7 +241,10 @@ wait_for_one() {
 train_all() {
 	local row fields=() running=0 failed=''
 	for row in "${@:2}"; do
-		read -r -a fields < <(methods | awk -v row="$row" '$1 == row') || die "--rows $row: there is no such row; see --list"
+		methods | awk -v row="$row" '$1 == row {found = 1} END {exit !found}' || die "--rows $row: there is no such row; see --list"
+	done
+	for row in "${@:2}"; do
+		read -r -a fields < <(methods | awk -v row="$row" '$1 == row')
 		[ ! -e "$out/$row-$1/done" ] || continue
 		[ "$running" -lt "$jobs" ] || wait_for_one
 		say "training $row, seed $1"
