@@ -110,11 +110,11 @@ check 2 'DATA_FOLDER|FILE is missing' -o x.ark
 check 2 'only one of --compress, --text and --double' data -o x.ark --text --double
 check 2 'must be cm, cm2 or cm3' data -o x.ark --compress zip
 check 2 'must be none, utterance' data -o x.ark --cmvn me
-check 2 'cmvn-frames needs --cmvn or --cmvn-stats' data -o x.ark --cmvn-frames speech
+check 0 'cmvn-frames has no effect' data -o useless.ark --cmvn-frames speech
 check 2 'cmvn-frames has no effect on the statistics of --cmvn-from' data -o x.ark --cmvn global --cmvn-from global \
   --cmvn-frames speech
-check 2 '--dither-seed needs --dither' data -o x.ark --dither-seed 3
-check 2 '--dither-seed needs --dither' data -o x.ark --dither-seed 0 --dither 0
+check 0 '--dither-seed has no effect' data -o useless.ark --dither-seed 3
+check 0 '--dither-seed has no effect' data -o useless.ark --dither-seed 0 --dither 0
 check 2 '--run-commands needs a data folder' data/u1.wav -o x.ark --run-commands
 check 2 'needs --cmvn global or running' data -o x.ark --cmvn-from global
 check 2 'cmvn-prior 0' data -o x.ark --cmvn running --cmvn-prior 0

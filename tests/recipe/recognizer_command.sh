@@ -197,6 +197,9 @@ same again expected 'options with the values of the library'
 # --- label priors: of the folder, of an option
 "$linnet" posteriors --model folder --estimate-priors folder/priors.txt sound.wav 2> err || fail "priors: $(cat err)"
 sed -i 's/"beam"/"priors": "priors.txt", "prior_scale": 0.75, "beam"/' folder/recognizer.json
+cp folder/priors.txt priors.before
+"$linnet" posteriors --model folder --estimate-priors folder/priors.txt sound.wav 2> err || fail "priors again: $(cat err)"
+cmp folder/priors.txt priors.before || fail 'priors that are estimated again differ'
 transcribed again --model folder --format json
 transcribed expected --model "$phones" "${options[@]}" --lm folder/words.bin --lm-weight 0.8 --priors folder/priors.txt \
   --prior-scale 0.75 --format json

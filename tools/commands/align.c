@@ -209,7 +209,7 @@ static bool data_has_phones(void) {
   return folder && snprintf(path, sizeof path, "%s/phones", folder) < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-/* An option that texts without words do not need; NULL: there is none. */
+/* An option that --phones does not need, because its text has no words; NULL: there is none. */
 static const char *option_of_words(void) {
   return options.lexicon ? "--lexicon" : options.skip_unknown ? "--skip-unknown" : align_words_given();
 }
@@ -225,7 +225,7 @@ static int choose_words(struct linnet_context *context, struct job *job) {
                           (align_words_pronounced(&job->source, true) && (options.unit_word || !data_has_phones())));
   if (wanted && !job->words)
     return align_words_fail();
-  const char *useless = !job->words && inputs_data_folder() ? option_of_words() : NULL;
+  const char *useless = !job->words && inputs_data_folder() ? align_words_given() : NULL; /* phones are all known */
   return useless ? tool_usage("%s: the texts of %s are phones, without words: add --unit word or --lexicon FILE, or "
                               "omit %s",
                               useless, inputs_data_folder(), useless)

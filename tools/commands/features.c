@@ -54,10 +54,8 @@ static bool read_cmvn(struct features_job *job) {
   }
   job->cmvn = (enum linnet_cmvn_kind)choice;
   static const char *const frames[] = {"all", "speech"}; /* as enum linnet_cmvn_frames */
-  if (options.cmvn_frames && job->cmvn == LINNET_CMVN_NONE && !options.statistics) {
-    tool_usage("--cmvn-frames needs --cmvn or --cmvn-stats");
-    return false;
-  }
+  if (options.cmvn_frames && job->cmvn == LINNET_CMVN_NONE && !options.statistics)
+    tool_warn("--cmvn-frames has no effect without --cmvn and --cmvn-stats");
   choice = options.cmvn_frames ? choose(options.cmvn_frames, frames, 2) : LINNET_CMVN_ALL_FRAMES;
   if (choice < 0) {
     tool_usage("--cmvn-frames %s: must be all or speech", options.cmvn_frames);
@@ -118,12 +116,11 @@ static bool read_audio(struct features_job *job) {
   return true;
 }
 
-static bool read_dither(struct features_job *job) {
+static void read_dither(struct features_job *job) {
   const bool seeded = options.dither_seed != LLONG_MIN;
   job->fbank.dither_seed = seeded ? (uint64_t)options.dither_seed : 0;
   if (seeded && job->fbank.dither == 0)
-    tool_usage("--dither-seed needs --dither above 0");
-  return !seeded || job->fbank.dither != 0;
+    tool_warn("--dither-seed has no effect without --dither above 0");
 }
 
 static bool read_options(struct features_job *job, enum linnet_kaldi_form *form) {
@@ -135,8 +132,7 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
     return false;
   job->fbank = options.fbank;
   job->fbank.num_mel = options.num_mel > 0 ? (size_t)options.num_mel : 0; /* 0 is refused */
-  if (!read_dither(job))
-    return false;
+  read_dither(job);
   job->run_commands = options.run_commands;
   job->speed = options.speed;
   if (!(job->speed >= 0.5 && job->speed <= 2)) {

@@ -9,6 +9,7 @@
 #include "common/file_keys.h"
 #include "common/inputs.h"
 #include "common/matrix_source.h"
+#include "common/separate.h"
 
 /* The minimum prior of a symbol that was seen: dividing by a smaller one would let the symbol win by noise alone. A
  * symbol with prior 0 was never seen and is impossible: all of its log-posteriors become HTK's logarithm of 0, which
@@ -320,12 +321,25 @@ static bool check_options(void) {
   return false;
 }
 
+/* Priors of the recognizer are not read here, so that they can be estimated again. */
+static void exempt_priors(struct linnet_context *context, const char *path) {
+  struct linnet_recognizer_file *file;
+  struct linnet_search_settings search;
+  if (linnet_recognizer_file_load(context, path, &file) != LINNET_OK)
+    return; /* a model, or opening it will say what is wrong */
+  linnet_recognizer_file_search_settings(file, &search);
+  if (search.priors.path)
+    separate_exempt(search.priors.path);
+  linnet_recognizer_file_destroy(file);
+}
+
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   struct posteriors p = {
       .source = {.context = context, .inputs = &options.features, .count = 1, .run_commands = options.run_commands}};
   int code = TOOL_USAGE;
   if (!check_options())
     return code;
+  exempt_priors(context, path);
   p.recognizer = tool_open_recognizer(context, path, NULL, NULL, &code);
   if (p.recognizer && (options.features || inputs_open(&p.inputs, context, p.recognizer, paths, count, &code))) {
     p.model = linnet_recognizer_model(p.recognizer);

@@ -273,7 +273,7 @@ static int score(struct linnet_context *context, const char *reference, const ch
 static bool read_seed(void) {
   char *end = NULL;
   errno = 0;
-  options.seed_value = strtol(options.seed, &end, 10);
+  options.seed_value = strtol(options.seed, &end, 0);
   return errno == 0 && *options.seed && !*end;
 }
 

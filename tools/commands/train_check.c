@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linnet/language_model.h>
@@ -21,11 +22,13 @@ static bool check_readable(const char *path, const char *key) {
 
 bool train_check_files(struct linnet_context *context, const struct train_config *config, const char *initial) {
   struct linnet_model *model = NULL;
+  struct stat status;
   if (!check_readable(config->noise, "augment.noise.scp") ||
       !check_readable(config->denominator, "training.denominator") ||
       !check_readable(config->frame_targets, "training.frame_targets"))
     return false;
-  if (initial && linnet_model_load_whole(context, initial, &model) != LINNET_OK)
+  const bool is_file = initial && (stat(initial, &status) != 0 || S_ISREG(status.st_mode)); /* a pipe is read once */
+  if (is_file && linnet_model_load_whole(context, initial, &model) != LINNET_OK)
     return tool_fail_context(context) == TOOL_OK;
   linnet_model_destroy(model);
   return true;

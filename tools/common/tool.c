@@ -289,6 +289,10 @@ const char *tool_precision(void) {
 
 bool tool_check_precision(const struct linnet_context *context) {
   const bool useless = strcmp(tool_precision(), "tf32") == 0 && strcmp(linnet_context_device(context), "cpu") == 0;
+  if (useless && option_device && strcmp(option_device, "auto") == 0) {
+    tool_warn("--precision tf32: there is no GPU, so products are in float32");
+    return true;
+  }
   if (useless)
     tool_usage("--precision tf32: only GPUs have it, but the network runs on the CPU: take another precision, or a GPU "
                "(--device cuda)");
