@@ -207,7 +207,7 @@ static enum linnet_status reserve(struct linnet_search_stream *s, size_t spans) 
   return LINNET_OK;
 }
 
-/* Of a row of the search with so many phones before it. */
+/* The time of a row of the search. `phones` is the number of phones that end at or before it. */
 static double seconds_of(const struct linnet_search_stream *s, size_t row, size_t phones) {
   return (double)s->first * s->frame_seconds +
          linnet_spans_time((double)row, phones, s->frame_seconds, s->search->emission_delay);

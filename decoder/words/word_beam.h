@@ -39,8 +39,8 @@ struct linnet_history {
   struct linnet_language_model own;
   const struct linnet_language_model *model; /* `own`, or NULL */
   const struct linnet_hotwords *hotwords;    /* or NULL */
-  double most_pending; /* of the weight of an incomplete phrase: half the score threshold, so that hypotheses without it
-                          are not dropped before it is known whether the phrase is completed */
+  double most_pending; /* an incomplete phrase has at most this part of its weight in the score: half the score
+                          threshold, so that the search keeps hypotheses without the phrase until it is completed */
   double weight, bonus;
   unsigned unknown; /* token */
   double unknown_bonus;

@@ -191,10 +191,11 @@ static enum linnet_status read_features(const struct loading *l, struct linnet_c
                  ? corpus->both_features(corpus->user, context, b->utterances[i], l->epoch, own,
                                          own + b->slots[b->end] * b->config->input_dim, capacity, &b->frames[i])
                  : corpus->features(corpus->user, context, b->utterances[i], l->epoch, own, capacity, &b->frames[i]));
-  return b->frames[i] <= capacity ? LINNET_OK
-                                  : linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                                                "utterance %s: has %zu frames now, but there is room for %zu only",
-                                                corpus->id(corpus->user, b->utterances[i]), b->frames[i], capacity);
+  return b->frames[i] <= capacity
+             ? LINNET_OK
+             : linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                           "utterance %s: has %zu frames, more than the %zu that its length at the start allows",
+                           corpus->id(corpus->user, b->utterances[i]), b->frames[i], capacity);
 }
 
 enum linnet_status linnet_batch_read_targets(const struct linnet_config *config, const struct linnet_corpus *corpus,

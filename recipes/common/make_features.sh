@@ -15,7 +15,7 @@ Usage: make_features.sh --data DIR --out DIR [--parts N] [--via WAY] [--jobs J] 
 Computes filterbank energies of a Kaldi data folder into OUT: compressed archives with feats.scp, statistics of the
 speakers with cmvn.scp, the lists of the folder, utt2num_frames, and the number of utterances and frames in the file
 frames. After an interruption, run it again: it computes only the unfinished parts, or all if an audio file has another
-size or modification time (what commands in wav.scp read is not looked at). OUT changes when all parts are finished;
+size or modification time (it does not look at what commands in wav.scp read). OUT changes when all parts are finished;
 until then it stays as it was. A folder of another system, with feats.scp but without wav.scp, keeps its features.
 
   --parts N       divide the speakers into N parts (default 32, so that the parts do not depend on the machine)
@@ -51,8 +51,8 @@ num_frames() {
 	for part in $(seq "$count"); do cat "$archives/num_frames.$part"; done | sort
 }
 
-# Sizes and times of the audio files, each once: a file may change under the same name. Of commands and missing files the
-# lines of wav.scp have to do.
+# Sizes and times of the audio files, each once, because a file may change under the same name. Commands and missing files
+# have none: for them only the lines of wav.scp count.
 audio_files() {
 	absolute_scp "$data/wav.scp" "$data" | sed -E 's/^[^ \t]+[ \t]+//; /\|[ \t]*$/d; s/:[0-9]+$//' | sort -u | tr '\n' '\0' |
 		xargs -0 -r stat -L -c '%s %Y' -- 2>/dev/null || true

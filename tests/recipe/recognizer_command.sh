@@ -200,6 +200,7 @@ sed -i 's/"beam"/"priors": "priors.txt", "prior_scale": 0.75, "beam"/' folder/re
 cp folder/priors.txt priors.before
 "$linnet" posteriors --model folder --estimate-priors folder/priors.txt sound.wav 2> err || fail "priors again: $(cat err)"
 cmp folder/priors.txt priors.before || fail 'priors that are estimated again differ'
+check 2 'is an input, which it would replace' posteriors --model folder --out folder/priors.txt sound.wav
 transcribed again --model folder --format json
 transcribed expected --model "$phones" "${options[@]}" --lm folder/words.bin --lm-weight 0.8 --priors folder/priors.txt \
   --prior-scale 0.75 --format json

@@ -321,11 +321,11 @@ static bool check_options(void) {
   return false;
 }
 
-/* Priors of the recognizer are not read here, so that they can be estimated again. */
+/* This command does not read the priors of the recognizer, so it can estimate them again. */
 static void exempt_priors(struct linnet_context *context, const char *path) {
   struct linnet_recognizer_file *file;
   struct linnet_search_settings search;
-  if (linnet_recognizer_file_load(context, path, &file) != LINNET_OK)
+  if (!options.estimate || linnet_recognizer_file_load(context, path, &file) != LINNET_OK)
     return; /* a model, or opening it will say what is wrong */
   linnet_recognizer_file_search_settings(file, &search);
   if (search.priors.path)

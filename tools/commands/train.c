@@ -277,7 +277,7 @@ static bool check(struct run *run) {
   return train_check_folders(options.train.items, options.train.count, "--train") &&
          train_check_folders(options.dev.items, options.dev.count, "--dev") &&
          train_check_files(run->context, &run->config, options.initial) && load_teacher(run) &&
-         train_check_settings(run->context, &run->config, symbols_are_open() ? NULL : run->symbols, run->teacher);
+         train_check_settings(run->context, &run->config, symbols_are_open() ? NULL : run->symbols);
 }
 
 /* Everything up to the trainer. Rank 0 alone has the folder. */

@@ -111,25 +111,16 @@ static char *network_of(const struct train_config *config, bool known) {
   return text;
 }
 
-/* The settings, without the ranks, and with a language model that nobody asks anything. */
-static struct linnet_train_settings settings_of(const struct train_config *config,
-                                                const struct linnet_language_model *denominator,
-                                                const struct linnet_model *teacher) {
-  struct linnet_train_settings settings = config->training;
-  settings.teacher = teacher;
-  settings.denominator = config->denominator ? denominator : NULL;
-  return settings;
-}
-
 bool train_check_settings(struct linnet_context *context, const struct train_config *config,
-                          const struct linnet_symbols *symbols, const struct linnet_model *teacher) {
+                          const struct linnet_symbols *symbols) {
   static const char *const any[] = {"<blk>", "a"};
   const size_t count = symbols ? linnet_symbols_num_symbols(symbols) : 2;
   const bool has_statistics =
       config->feature_config.cmvn == LINNET_CMVN_GLOBAL || config->feature_config.cmvn == LINNET_CMVN_RUNNING;
   const struct linnet_cmvn statistics = {0};
-  const struct linnet_language_model denominator = {.size = sizeof denominator};
-  const struct linnet_train_settings settings = settings_of(config, &denominator, teacher);
+  const struct linnet_language_model denominator = {.size = sizeof denominator}; /* a stand-in that is not called */
+  struct linnet_train_settings settings = config->training;
+  settings.denominator = config->denominator ? &denominator : NULL;
   static const char nowhere[] = "/.linnet-none"; /* a folder that no machine has, so without a checkpoint */
   bool reached = false;
   const struct linnet_corpus corpus = stand_in(&reached);

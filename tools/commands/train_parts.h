@@ -172,10 +172,10 @@ bool train_check_files(struct linnet_context *context, const struct train_config
 /* Whether the folders of an option (`count`) can be read. */
 bool train_check_folders(const char *const *folders, size_t count, const char *option);
 
-/* Whether a trainer takes the settings, the network and the precision. `symbols` is NULL if the corpus will give them,
- * `teacher` if there is none. False after printing why. */
+/* Whether a trainer takes the settings, the network and the precision. `symbols` is NULL if the corpus will give them.
+ * False after printing why. */
 bool train_check_settings(struct linnet_context *context, const struct train_config *config,
-                          const struct linnet_symbols *symbols, const struct linnet_model *teacher);
+                          const struct linnet_symbols *symbols);
 
 /* --- the denominator of CTC-CRF (train_denominator.c) ------------------------------------------------------------- */
 

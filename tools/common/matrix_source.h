@@ -19,7 +19,7 @@ struct matrix_source {
   struct linnet_scp *scp;
   FILE *pipe;         /* of its command; NULL: none */
   size_t taken;       /* matrices of it */
-  double frame_shift; /* of the open archive, in seconds, if it has been asked for; negative: it has not */
+  double frame_shift; /* of the open archive, in seconds; negative until it is read */
 };
 
 /* The file that an input names, and whether it is a script file; a command and another name are returned as they are.
