@@ -135,6 +135,7 @@ check 1 'twice:2: utterance' "$linnet" score ref twice
 check 1 'nowhere/x: cannot write' "$linnet" score --per-utt nowhere/x ref hyp
 check 1 'cannot write' bash -c '"$1" score ref hyp > /dev/full' bash "$linnet"
 check 0 '%PER 83.33' bash -c '"$1" score ref - < hyp' bash "$linnet"
+check 2 "--per-utt and --json both write to standard output" "$linnet" score --json --per-utt - ref hyp
 check 0 '"percent": 83.33333333' "$linnet" score --json ref hyp
 check 0 '"missing": ["u2"]' "$linnet" score --json ref hyp
 
