@@ -20,15 +20,15 @@ it and the images smaller. Builds the programs first, unless $LINNET_EXPERIMENTS
 DIR has MNIST (train-images-idx3-ubyte and t10k-images-idx3-ubyte, each may be .gz) or CIFAR-10 (data_batch_1.bin to
 data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
 
-  1  EXP/data: the unpacked images
+  1  EXP/data: the unpacked images; later stages refuse a --data that has others
   2  training: EXP/KIND.log, EXP/KIND.result, EXP/KIND.bits (of each test image), EXP/KIND.model; an interrupted one
      continues from its last checkpoint (EXP/KIND.checkpoint), and more --updates continue a finished one; results of
-     other settings (EXP/KIND.settings) or without that file are refused
+     other settings or other images (EXP/KIND.settings), or without that file, are refused
   3  pictures: EXP/KIND-samples.png, EXP/KIND-completions.png; those of LSH, which has no state, take about as long for
      each image as stage 4 measures
   4  speed of generation with the paper's networks and random weights: EXP/speed.tsv; finished rows are not repeated;
      rows of another processor or of another build of the program (EXP/speed.settings) are refused
-  5  EXP/bits.svg, EXP/length.svg, and both as PNG; EXP/RESULTS.md
+  5  EXP/bits.svg, EXP/length.svg (where stage 4 measured lengths), and both as PNG; EXP/RESULTS.md
 
   --kinds NAMES      among linear, softmax, lsh-1, lsh-4 (default: linear softmax lsh-1 lsh-4)
   --updates N        number of updates (default 10000)
@@ -77,51 +77,54 @@ for kind in "${kinds[@]}"; do one_of --kinds "$kind" linear softmax lsh-1 lsh-4;
 
 # --- data -----------------------------------------------------------------------------------------------------------
 
-# unpack NAME: from $data to $exp/data, decompressed
-unpack() {
-	if [ -e "$data/$1.gz" ]; then
-		into "$exp/data/$1" gzip -dc "$data/$1.gz"
+# Prints the names of the files of --data.
+image_files() {
+	if [ -e "$data/cifar-10-binary.tar.gz" ] || [ -e "$data/data_batch_1.bin" ]; then
+		echo data_batch_{1..5}.bin test_batch.bin
+	else
+		echo train-images-idx3-ubyte t10k-images-idx3-ubyte
+	fi
+}
+
+# contents NAME: of a file of --data, decompressed
+contents() {
+	if [ -e "$data/cifar-10-binary.tar.gz" ]; then
+		tar -xzOf "$data/cifar-10-binary.tar.gz" "cifar-10-batches-bin/$1"
+	elif [ -e "$data/$1.gz" ]; then
+		gzip -dc "$data/$1.gz"
 	else
 		need_file "$data/$1" "--data must name a folder with MNIST or CIFAR-10"
-		into "$exp/data/$1" cat "$data/$1"
+		cat "$data/$1"
 	fi
 }
 
-unpack_mnist() {
-	unpack train-images-idx3-ubyte
-	unpack t10k-images-idx3-ubyte
-	echo "$exp/data/train-images-idx3-ubyte" >"$exp/data/train"
-	echo "$exp/data/t10k-images-idx3-ubyte" >"$exp/data/test"
+# Prints the checksum of all images of --data.
+images_of_data() {
+	local name
+	for name in $(image_files); do contents "$name" || exit; done | cksum | cut -d ' ' -f 1
 }
 
-# cifar_file NAME: from the archive or the folder
-cifar_file() {
-	if [ -e "$data/cifar-10-binary.tar.gz" ]; then
-		into "$exp/data/$1" tar -xzOf "$data/cifar-10-binary.tar.gz" "cifar-10-batches-bin/$1"
-	else
-		unpack "$1"
-	fi
-}
-
-unpack_cifar() {
-	local i list=''
-	for i in 1 2 3 4 5; do
-		cifar_file "data_batch_$i.bin"
-		list=$list${list:+,}$exp/data/data_batch_$i.bin
-	done
-	cifar_file test_batch.bin
-	echo "$list" >"$exp/data/train"
-	echo "$exp/data/test_batch.bin" >"$exp/data/test"
+# EXP has one set of images. Without --data, they are those of stage 1.
+choose_images() {
+	local before=''
+	[ ! -e "$exp/data/checksum" ] || before=$(<"$exp/data/checksum")
+	images=$before
+	[ -n "$data" ] || return 0
+	images=$(images_of_data)
+	[ -z "$before" ] || [ "$before" = "$images" ] ||
+		die "--data $data: $exp was begun with other images: choose another folder with --exp"
 }
 
 unpack_images() {
+	local files name
 	[ -n "$data" ] || die "--data is missing: the folder of MNIST or CIFAR-10"
+	read -r -a files <<<"$(image_files)"
 	mkdir -p "$exp/data"
-	if [ -e "$data/cifar-10-binary.tar.gz" ] || [ -e "$data/data_batch_1.bin" ]; then
-		unpack_cifar
-	else
-		unpack_mnist
-	fi
+	for name in "${files[@]}"; do into "$exp/data/$name" contents "$name"; done
+	echo "$exp/data/${files[-1]}" >"$exp/data/test"
+	files=("${files[@]/#/"$exp/data/"}")
+	(IFS=, && echo "${files[*]::${#files[@]}-1}") >"$exp/data/train"
+	into "$exp/data/checksum" echo "$images"
 }
 
 # --- training and pictures ------------------------------------------------------------------------------------------
@@ -140,13 +143,22 @@ training_settings() {
 		"--feed-forward $feed_forward --scale $scale --train-images $train_images --test-images $test_images --seed $seed"
 }
 
+# The same with the images
+result_settings() { echo "$(training_settings); images with the checksum $images"; }
+
 train() {
 	local attention settings
 	read -r -a attention <<<"$(attention_of "$1")"
 	read -r -a settings <<<"$(training_settings)"
-	into "$exp/$1.settings" training_settings
+	into "$exp/$1.settings" result_settings
 	"$trainer" --train "$(cat "$exp/data/train")" --test "$(cat "$exp/data/test")" --out "$exp/$1" "${attention[@]}" \
 		"${settings[@]}" --updates "$updates" --seconds "$seconds" --threads "$jobs" --kernels "$kernels" --checkpoint 5
+}
+
+# check_result KIND: refuses a result, or a training that was interrupted, of other settings or other images
+check_result() {
+	check_settings "$exp/$1.result" "$(result_settings)"
+	check_settings "$exp/$1.checkpoint" "$(result_settings)"
 }
 
 trained() {
@@ -273,15 +285,20 @@ plot_bits() {
 # lengths_of KIND: length, milliseconds of processor time per value
 lengths_of() { awk -F '\t' -v name="length $1 " 'index($1, name) == 1 {print $4, 1000 * $8 / $4}' "$exp/speed.tsv"; }
 
+# Whether the report has lengths: --speed names them, and stage 4 measured some
+has_lengths() { [[ $speed == *length* ]] && grep -q '^length ' "$exp/speed.tsv"; }
+
 plot_lengths() {
-	local kind separator=''
+	local kind separator='' some=()
 	echo 'set grid; set logscale xy; set key left top; set xlabel "values of a sequence"'
 	echo 'set ylabel "milliseconds of processor time per value"'
 	for kind in linear stateful-softmax softmax; do
+		[ -n "$(lengths_of "$kind")" ] || continue
+		some+=("$kind")
 		printf '$%s << EOD\n%s\nEOD\n' "${kind/-/_}" "$(lengths_of "$kind")"
 	done
 	printf plot
-	for kind in linear stateful-softmax softmax; do
+	for kind in "${some[@]}"; do
 		printf '%s $%s using 1:2 with linespoints title "%s"' "$separator" "${kind/-/_}" "$kind"
 		separator=,
 	done
@@ -396,25 +413,28 @@ write_results() {
 END
 	write_bits
 	write_speed
-	[[ $speed != *length* ]] || write_lengths
+	! has_lengths || write_lengths
 }
 
 # --- the stages -----------------------------------------------------------------------------------------------------
 
 mkdir -p "$exp"
+choose_images
 ! runs 1 || unpack_images
 if runs 2; then
 	build_experiment images-train && trainer=$experiment
-	need_file "$exp/data/train" "run stage 1 first"
+	need_file "$exp/data/checksum" "run stage 1 first"
 	for kind in "${kinds[@]}"; do
-		check_settings "$exp/$kind.result" "$(training_settings)"
+		check_result "$kind"
 		trained "$kind" || train "$kind"
 	done
 fi
 if runs 3; then
 	build_experiment images-generate && generator=$experiment
+	need_file "$exp/data/checksum" "run stage 1 first"
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.model" "run stage 2 first"
+		check_result "$kind"
 		pictures "$kind"
 	done
 fi
@@ -424,14 +444,19 @@ if runs 4; then
 	measure_all
 fi
 if runs 5; then
+	need_file "$exp/data/checksum" "run stage 1 first"
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.bits" "run stage 2 first"
-		check_settings "$exp/$kind.result" "$(training_settings)"
+		check_result "$kind"
 	done
 	need_file "$exp/speed.tsv" "run stage 4 first"
 	check_settings "$exp/speed.tsv" "$(speed_settings "$(recorded_machine)")"
 	plot_bits | draw "$exp/bits" 1200,500
-	[[ $speed != *length* ]] || plot_lengths | draw "$exp/length" 900,600
+	if has_lengths; then
+		plot_lengths | draw "$exp/length" 900,600
+	elif [[ $speed == *length* ]]; then
+		say "$exp/speed.tsv has no rows of length, so there is no length.svg: measure them with --stage 4 --speed length"
+	fi
 	into "$exp/RESULTS.md" write_results
 	cat "$exp/RESULTS.md"
 fi

@@ -124,6 +124,32 @@ refused 'linear.result is of other settings: --batch 10 --rate 1e-2 .* not: --ba
   run --updates 40 --kinds linear --rate 1e-3 --stop-stage 2
 refused 'linear.result is of other settings' run --kinds linear --batch 5 --stage 5
 
+# Another folder of the same form: neither its images nor results of the first ones are taken.
+mkdir other
+images 20 > other/train-images-idx3-ubyte
+images 8 > other/t10k-images-idx3-ubyte
+for stage in 1 2 3 5; do
+  refused '--data other: exp was begun with other images: choose another folder with --exp' \
+    run --kinds linear --data other --stage $stage
+done
+mv exp/data unpacked
+refused 'linear.result is of other settings: .* images with the checksum [0-9]*; not: .* images with the checksum' \
+  run --kinds linear --data other --stop-stage 2
+rm exp/linear.result
+refused 'linear.checkpoint is of other settings' run --kinds linear --data other --stage 2
+rm -r exp/data
+mv unpacked exp/data
+run --updates 40 --kinds linear --stop-stage 2
+
+# A report without rows of lengths.
+sed -i.all '/^length/d' exp/speed.tsv
+run --kinds linear --stage 5 > run.out 2> err
+grep -q 'exp/speed.tsv has no rows of length, so there is no length.svg' err || fail "no lengths: $(cat err)"
+! grep -q 'length.svg' exp/RESULTS.md || fail "no lengths: $(cat exp/RESULTS.md)"
+grep -v '^length .*softmax' exp/speed.tsv.all > exp/speed.tsv
+run --kinds linear --stage 5 > run.out
+mv exp/speed.tsv.all exp/speed.tsv
+
 # Rows of PyTorch; the program here only has their form.
 printf '#!/bin/sh\nprintf "torch\\t0\\t16\\t1\\t1\\t2\\t2\\t0.5\\t0.5\\n"\n' > python && chmod +x python
 run --speed mnist --torch ./python --stage 4 --stop-stage 4
