@@ -41,7 +41,7 @@ Corpus
 
 Training
   --encoder NAME    linear (default), softmax, lsh-4, blstm: conf/NAME.json; or the file of another configuration
-  --set KEY=VALUE   overrides a key of the configuration; repeatable
+  --set KEY=VALUE   overrides a key of the configuration; repeatable; the report lists them
   --device NAME     where training runs: cpu (default), cuda, cuda:N or auto
   --precision P     of the products: float32 (default); bfloat16, faster with hardware support; tf32, on GPUs
   --seed S          seed of the training (default 1)
@@ -153,6 +153,13 @@ make_features() {
 	done
 }
 
+# For the report: the sets, the seed unless --set has one, and all keys that were set
+training_settings() {
+	local keys=(${shards:+"$shards"} ${set[@]+"${set[@]}"}) own_seed=", seed $seed"
+	[[ " ${keys[*]}" != *[\ .]seed=* ]] || own_seed=''
+	echo "$train, chosen on $dev$own_seed, device $device, $precision, commit $(commit)${keys[*]:+, --set ${keys[*]}}"
+}
+
 units=$(chosen --units "$units" '^units \([^ ]*\) .*' 39)
 oov=$(chosen --oov "$oov" '^unknown words \([^ ]*\)$' map)
 choose_dictionary
@@ -194,8 +201,7 @@ if runs 5; then
 		${shards:+--set "$shards"} ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
 	# what the training was begun with: train refuses to continue with another
-	[ -e "$out/settings" ] ||
-		into "$out/settings" echo "$train, chosen on $dev, seed $seed, device $device, $precision, commit $(commit)"
+	[ -e "$out/settings" ] || into "$out/settings" training_settings
 fi
 if runs 6; then
 	need_file "$out/model.safetensors" "run stage 5 first"

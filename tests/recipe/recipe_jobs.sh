@@ -101,6 +101,19 @@ for recipe in "${!stage[@]}"; do
   called 'epochs=3 '
 done
 
+# --- the report of WSJ has the keys that --set changes
+
+# wsj_settings WANTED OPTION...
+wsj_settings() {
+  rm exp/wsj/linear/settings
+  train wsj "${@:2}"
+  [[ $(sed 's/, commit [^,]*//' exp/wsj/linear/settings) == "train_si284, chosen on test_dev93, $1" ]] ||
+    fail "settings of ${*:2}: $(cat exp/wsj/linear/settings)"
+}
+wsj_settings 'seed 4, device cpu, float32' --seed 4
+wsj_settings 'device cpu, float32, --set training.seed=7 epochs=3' --set training.seed=7 epochs=3
+wsj_settings 'seed 1, device cpu, float32, --set shards=16 epochs=3' --set epochs=3 --ranks 3
+
 # --- recognition of speechocean762: parts of one thread, or as many as --decode-cmd names, and jobs of a calibration
 
 mkdir -p exp/speechocean762/data/{dev,test}
