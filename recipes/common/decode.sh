@@ -17,7 +17,7 @@ Recognises the utterances of a Kaldi data folder in parts, here or on a cluster.
   posteriors OPTION...   computes posteriors: archives PREFIX.1.ark ..., and PREFIX.scp with the utterances of all
   decode OPTION...       searches the posteriors in SCP: PREFIX.hyp
 
-Hypotheses are lines "UTTERANCE SYMBOLS", sorted; other formats cannot be joined. Failed parts run again: transcribe and
+Hypotheses are lines "UTTERANCE SYMBOLS", sorted; another --format is refused, as it cannot be joined. Failed parts run again: transcribe and
 decode continue, posteriors begins anew. If utterances are still without a result, PREFIX.missing lists them, with part and
 log, PREFIX.hyp or PREFIX.scp has the others, and the exit status is 1. The same command then runs only the failed parts. A
 finished command does not run again while its program, options, lists and the files that they name are the same; audio,
@@ -39,6 +39,15 @@ take_options "data out parts cmd jobs retries posteriors ..." "$@"
 }
 command=${rest[0]}
 one_of COMMAND "$command" transcribe posteriors decode
+for ((i = 1; i < ${#rest[@]}; i++)); do
+	case "${rest[i]}" in
+	--format | -f) format=${rest[i + 1]-} ;;
+	--format=*) format=${rest[i]#*=} ;;
+	-f?*) format=${rest[i]#-f} && format=${format#=} ;;
+	*) continue ;;
+	esac
+	[ "$format" = text ] || die "--format $format: parts are joined as text only: leave it out, or run linnet $command without decode.sh"
+done
 [ "$command" != decode ] || need_file "${posteriors:-SCP}" "decode wants --posteriors SCP"
 need_file "$data/utt2spk" "--data wants a Kaldi data folder"
 check_way --cmd "$cmd"

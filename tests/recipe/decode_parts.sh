@@ -98,6 +98,11 @@ cmp greedy.hyp parts/half.hyp || fail 'partial results of another model'
 
 in_parts 1 'COMMAND align: must be one of transcribe posteriors decode' x -- align
 in_parts 1 'SCP is missing: decode wants --posteriors SCP' x -- decode
+for format in '--format json' --format=json '-f json' -fjson; do
+  read -r -a words <<< "$format"
+  in_parts 1 '--format json: parts are joined as text only: leave it out' x -- transcribe "${model[@]}" "${words[@]}"
+done
+in_parts 0 '4 of 4 parts to run' text -- transcribe "${model[@]}" --format text
 in_parts 1 '--cmd cloud: must be one of local' x --cmd cloud -- transcribe
 
 echo "$failures failures"
