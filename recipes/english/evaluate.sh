@@ -34,7 +34,7 @@ missing packages and builds linnet, unless $LINNET names a linnet command.
 END
 }
 
-model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 priors='' prior_scale=0.5 beam=200 endpoints='' every=1
+model='' lexicon='' lm='' lm_weight='' word_bonus='' priors='' prior_scale='' beam='' endpoints='' every=1
 conditions='' noise='' timed='' threads=$(nproc) set=() out=''
 take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam endpoints! every conditions! noise threads
 	out set+" "$@"
@@ -45,6 +45,20 @@ take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam endp
 [[ $every =~ ^[1-9][0-9]*$ ]] || die "--every $every: must be a number above 0"
 twice=$(printf '%s\n' "${set[@]%%=*}" | sort | uniq -d | head -n 1)
 [ -z "$twice" ] || die "--set $twice: names two sets: give each its own name"
+[ -z "$model" ] || need_file "$model" "--model names a model, or the folder of a recognizer"
+[ ! -d "$model" ] || need_file "$model/recognizer.json" "--model names a model, or the folder of a recognizer"
+if [ -n "$lm" ]; then
+	[ -n "$lexicon" ] || die "--lm $lm: needs --lexicon FILE"
+	[ -n "$priors" ] || [ -z "$prior_scale" ] || die "--prior-scale $prior_scale: needs --priors FILE"
+else
+	for name in lm_weight word_bonus beam priors prior_scale; do
+		[ -z "${!name}" ] || die "--${name//_/-} ${!name}: needs --lm FILE; without it, a recognizer has its own settings"
+	done
+fi
+for entry in "${set[@]}"; do
+	[[ $entry == *=* ]] || die "--set $entry: must be NAME=DIR"
+	need_file "${entry#*=}/wav.scp" "--set $entry: name a Kaldi data folder"
+done
 mkdir -p "$out"
 build_linnet
 condition=${LINNET_CONDITION:-}
@@ -52,8 +66,9 @@ condition=${LINNET_CONDITION:-}
 words=() shipped=$here/../../models/english
 [ -n "$model" ] || [ ! -e "$shipped/recognizer.json" ] || model=$shipped
 if [ -n "$lm" ]; then
-	words=(--words --lexicon "$lexicon" --lm "$lm" --lm-weight "$lm_weight" --word-bonus "$word_bonus" --beam "$beam")
-	[ -z "$priors" ] || words+=(--priors "$priors" --prior-scale "$prior_scale")
+	words=(--words --lexicon "$lexicon" --lm "$lm" --lm-weight "${lm_weight:-0.8}" --word-bonus "${word_bonus:-0}"
+		--beam "${beam:-200}")
+	[ -z "$priors" ] || words+=(--priors "$priors" --prior-scale "${prior_scale:-0.5}")
 elif [ -d "$model" ]; then
 	words=(--words) lexicon=${lexicon:-$model/lexicon.txt}
 fi
@@ -90,7 +105,6 @@ END
 # references NAME DIR: makes OUT/NAME with all files that scoring needs
 references() {
 	local to=$out/$1
-	need_file "$2/wav.scp" "--set $1=$2: name a Kaldi data folder"
 	mkdir -p "$to"
 	rm -f "$to/skipped"
 	into "$to/wav.scp" absolute_scp "$2/wav.scp" "$2"
@@ -197,10 +211,7 @@ alarms() {
 	rm -r "$folder/audio"
 }
 
-for entry in "${set[@]}"; do
-	[[ $entry == *=* ]] || die "--set $entry: must be NAME=DIR"
-	references "${entry%%=*}" "${entry#*=}"
-done
+for entry in "${set[@]}"; do references "${entry%%=*}" "${entry#*=}"; done
 echo "| set | condition | PER % | real-time factor |${words:+ WER % | real-time factor |}"
 echo "|---|---|---|---|${words:+---|---|}"
 for entry in "${set[@]}"; do

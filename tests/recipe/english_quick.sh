@@ -166,6 +166,15 @@ sed "s,audio/,$PWD/data/commonvoice/&," data/commonvoice/wav.scp > timed/wav.scp
 LINNET=$linnet "$here/../../recipes/english/evaluate.sh" --model exp/english --set timed=timed --lexicon exp/data/lexicon.txt \
   --out times > times.md 2> err || fail "evaluate.sh: $(cat err)"
 grep -q '^| timed | words, aligned, start | \([0-9]*\) of \1 | 0 | 0 | 0 | 100 / 100 / 100 |$' times.md || fail "times: $(cat times.md)"
+evaluate() {
+  check 1 "$1" env LINNET="$linnet" "$here/../../recipes/english/evaluate.sh" --set timed=timed --out refused "${@:2}"
+}
+evaluate 'nothere is missing: --model names a model, or the folder of a recognizer' --model nothere
+evaluate 'timed/recognizer.json is missing: --model names' --model timed
+evaluate '--lm-weight 2: needs --lm FILE' --model exp/english --lm-weight 2
+evaluate '--beam 20: needs --lm FILE' --model exp/final.safetensors --lexicon exp/data/lexicon.txt --beam 20
+evaluate '--prior-scale 1: needs --priors FILE' --lm exp/words/lm.bin --lexicon exp/data/lexicon.txt --prior-scale 1
+evaluate '--lm exp/words/lm.bin: needs --lexicon FILE' --lm exp/words/lm.bin
 if command -v gnuplot > /dev/null; then
   LINNET=$linnet "$here/../../recipes/english/local/reliability.sh" --model exp/english --set dev=exp/data/dev --out curves \
     > curves.md 2> err || fail "reliability.sh: $(cat err)"
