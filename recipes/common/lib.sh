@@ -224,6 +224,12 @@ absolute_scp() {
 		}' "$1" | sort
 }
 
+# whole_recordings FOLDER: fails if the utterances of a data folder are parts of its recordings
+whole_recordings() {
+	[ ! -e "$1/segments" ] || die "$1/segments: segments are not read here: write each to an audio file of its own (Kaldi's" \
+		"extract-segments does), name these files in wav.scp, and remove segments"
+}
+
 # add_phones LANG FOLDER...: writes the file phones of data folders by the lexicon that make_dictionary.sh wrote to LANG
 add_phones() {
 	local lang=$1 folder

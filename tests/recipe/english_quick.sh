@@ -175,6 +175,15 @@ evaluate '--lm-weight 2: needs --lm FILE' --model exp/english --lm-weight 2
 evaluate '--beam 20: needs --lm FILE' --model exp/final.safetensors --lexicon exp/data/lexicon.txt --beam 20
 evaluate '--prior-scale 1: needs --priors FILE' --lm exp/words/lm.bin --lexicon exp/data/lexicon.txt --prior-scale 1
 evaluate '--lm exp/words/lm.bin: needs --lexicon FILE' --lm exp/words/lm.bin
+touch timed/segments
+evaluate 'timed/segments: segments are not read here: write each to an audio file of its own' --model exp/english
+for place in train dev; do
+  touch "data/librispeech/$place/segments"
+  check 1 "data/librispeech/$place/segments: segments are not read here" env LINNET="$linnet" \
+    "$here/../../recipes/english/run.sh" --data data --exp refused --stop-stage 1
+  rm "data/librispeech/$place/segments"
+done
+rm timed/segments
 if command -v gnuplot > /dev/null; then
   LINNET=$linnet "$here/../../recipes/english/local/reliability.sh" --model exp/english --set dev=exp/data/dev --out curves \
     > curves.md 2> err || fail "reliability.sh: $(cat err)"

@@ -19,8 +19,8 @@ $LINNET names the linnet command.
   --g2p FILE            grapheme-to-phoneme model for words that the lexicon lacks (default: one trained on the lexicon)
   --speechocean762 DIR  OpenSLR 101: its training part, without the 12 speakers of dev_speakers, who are the development
                         set speechocean762-dev
-  --train DIR           Kaldi data folder (wav.scp, text, utt2spk) to train on, or a folder of LibriSpeech as published.
-                        An utterance that several of them have is taken once, from the first
+  --train DIR           Kaldi data folder (wav.scp, text, utt2spk; no segments) to train on, or a folder of LibriSpeech as
+                        published. An utterance that several of them have is taken once, from the first
   --dev NAME=DIR        the same, for development
   --noise DIR           *.opus or *.wav, also in subfolders. Clips named as in ESC-10, CLASS-FOLD-ID-TAKE, of fold 5 and
                         every third of the others are held out: OUT/noise-held-out.scp. The rest is OUT/noise.scp, for
@@ -48,6 +48,7 @@ scan_librispeech() {
 # take_folder FROM TO: copies wav.scp, text and utt2spk, sorted, with single spaces
 take_folder() {
 	[ -d "$1" ] || die "$1: this folder does not exist"
+	whole_recordings "$1"
 	mkdir -p "$2"
 	if [ -e "$1/wav.scp" ]; then
 		into "$2/wav.scp" absolute_scp "$1/wav.scp" "$1"
