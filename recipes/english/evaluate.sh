@@ -18,7 +18,8 @@ audio. If a folder has words.ctm or phones.ctm (lines "ID 1 START SECONDS TOKEN"
 folder, a table of the errors of times follows (recipes/english/local/measure_boundaries.py, which needs python3). First installs
 missing packages and builds linnet, unless $LINNET names a linnet command.
 
-  --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk and phones, no segments; without phones, those of --lexicon are used
+  --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk and phones, no segments; without phones, those of --lexicon
+                   are used
   --out DIR        folder for hypotheses and scores
   --model PATH     model, or folder of a recognizer, whose settings then apply (default: the one that ships)
   --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words

@@ -233,6 +233,7 @@ pronunciations() {
 # Makes the language model, and the pronunciations of its words: from CMUdict, or guesses for words that the text has at
 # least three times, without Roman numerals. Words that only the development sets have are not among them.
 language() {
+	rm -f "$exp/words/lm.settings"
 	xz -dc "$data/text/books.txt.xz" >"$exp/words/books.txt"
 	into "$exp/words/counts" awk '{for (i = 1; i <= NF; i++) count[$i]++} END {for (word in count) print word, count[word]}' \
 		"$exp/words/books.txt"
@@ -242,12 +243,18 @@ language() {
 	"$linnet" ngram --order 3 ${quick:+--discount-fallback} --text "$exp/words/books.txt" --prune "$prune" --quantize \
 		--binary "$exp/words/lm.bin"
 	rm -f "$exp/words/books.txt" "$exp/words/all.txt" "$exp/words/plain.txt"
-	into "$exp/words/prune" echo "$prune"
+	into "$exp/words/lm.settings" language_settings
 }
 
-# Whether the language model was made with the same --prune.
+# What language model and lexicon depend on
+language_settings() {
+	echo "pruned with $prune, text $(cksum <"$data/text/books.txt.xz"), dictionary $(cksum <"$data/cmudict/cmudict.dict")," \
+		"model of pronunciations $(cksum <"$prepared/g2p.bin")"
+}
+
+# Whether the language model was made of the same.
 has_language() {
-	[ -e "$exp/words/lm.bin" ] && [ -e "$exp/words/prune" ] && [ "$(<"$exp/words/prune")" = "$prune" ]
+	[ -e "$exp/words/lm.bin" ] && [ "$(cat "$exp/words/lm.settings" 2>/dev/null)" = "$(language_settings)" ]
 }
 
 words() {
@@ -259,6 +266,8 @@ words() {
 		ln -sf "$(realpath "$root/words/lm.bin")" "$(realpath "$root/words/lexicon.txt")" "$exp/words/"
 	else
 		need_file "$data/text/books.txt.xz" "--data names a folder with text/books.txt.xz"
+		need_file "$data/cmudict/cmudict.dict" "--data names a folder with cmudict/cmudict.dict"
+		need_file "$prepared/g2p.bin" "run stage 1 first"
 		has_language || language
 	fi
 	into "$exp/words/symbols" "$linnet" info --symbols "$model"

@@ -209,5 +209,10 @@ size=$(wc -c < exp/words/lm.bin)
 LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data --exp exp --prune 0.1 \
   --stage 5 --stop-stage 5 > recipe.log 2>&1 || fail "another --prune: $(cat recipe.log)"
 [[ $(wc -c < exp/words/lm.bin) -lt $size ]] || fail "--prune 0.1 has no effect on a model of $size bytes"
+# Another text.
+for _ in {1..30}; do printf '%s\n' "${sentences[@]:0:3}"; done | tr '[:lower:]' '[:upper:]' | xz > data/text/books.txt.xz
+LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data --exp exp --prune 0.1 \
+  --stage 5 --stop-stage 5 > recipe.log 2>&1 || fail "another text: $(cat recipe.log)"
+grep -q ^GATE exp/words/lexicon.txt && ! grep -q ^HIDE exp/words/lexicon.txt || fail "another text: $(cat exp/words/lexicon.txt)"
 [[ $failures -eq 0 ]] && echo 'all good'
 [[ $failures -eq 0 ]]

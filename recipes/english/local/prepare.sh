@@ -88,7 +88,9 @@ not_trained() {
 complete_lexicon() {
 	if [ -z "$g2p" ]; then
 		g2p=$out/g2p.bin
-		[ -e "$g2p" ] || "$LINNET" g2p --train "$lexicon" --output "$g2p"
+		sum=$(cksum <"$lexicon")
+		[ -e "$g2p" ] && [ "$(cat "$out/g2p.dictionary" 2>/dev/null)" = "$sum" ] || "$LINNET" g2p --train "$lexicon" --output "$g2p"
+		into "$out/g2p.dictionary" echo "$sum"
 	fi
 	"$LINNET" g2p --model "$g2p" --complete "$lexicon" --text <(cat "$out"/raw/*/text) --output "$out/lexicon.txt"
 }
