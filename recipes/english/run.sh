@@ -59,9 +59,10 @@ installs missing Debian packages and builds linnet, unless $LINNET names a linne
                      more; trials of weights are an array of jobs; the rest are single jobs. Stage 8 measures time, and runs
                      here
   --prune X          threshold of pruning the trigram (default 6.5e-8: 13.6 MB)
-  --ship DIR         the folder of stage 7 (default EXP/english)
-  --ensemble FOLDER  a recognizer beside the folder of stage 7, such as english-live: its model takes part in recognition with
-                     weight 0.4 and 0.06 s later (docs/decoding.md); stage 7 then tunes and calibrates both together
+  --ship DIR         the folder of stage 7 (default EXP/english; with --live EXP/english-live, beside which english must be)
+  --ensemble FOLDER  a finished recognizer beside the folder of stage 7, such as english-live: its model takes part in
+                     recognition with weight 0.4 and 0.06 s later (docs/decoding.md); stage 7 then tunes and calibrates both
+                     together
   --stage N          begin with this stage (default 1)
   --stop-stage N     end after this stage (default 8)
   --quick            a tiny network, two epochs, no other conditions, only to see that every stage runs; with all of --data
@@ -359,7 +360,6 @@ assemble() {
 	local to=$ship bytes
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
 	mkdir -p "$to"
-	[ -z "$ensemble" ] || need_file "$to/../$ensemble/phones.safetensors" "--ensemble names a folder beside $to: make it first"
 	install -m 644 "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
 	install -m 644 "$exp/words/priors.txt" "$to"
 	[ -n "$live" ] || assemble_language "$to"
@@ -386,7 +386,19 @@ table() {
 	say "see $ship/README.md"
 }
 
+# What stage 7 needs beside the folder that it makes; the other stages take hours.
+check_companions() {
+	local beside
+	beside=$(dirname "$(realpath -m "$ship")")
+	[ -z "$live" ] || [ -e "$beside/english/recognizer.json" ] || die "$beside/english/recognizer.json is missing: the folder" \
+		"english beside $ship has the lexicon and language model of both: make it first, without --live (--ship $beside/english)"
+	[ -z "$ensemble" ] || { [ -e "$beside/$ensemble/recognizer.json" ] && [ -e "$beside/$ensemble/phones.safetensors" ]; } ||
+		die "--ensemble $ensemble: $beside/$ensemble is no finished recognizer (recognizer.json, phones.safetensors): make it" \
+			"first, with --live to the end of stage 7"
+}
+
 mkdir -p "$exp"
+! runs 7 || check_companions
 build_linnet
 if runs 1; then prepare; fi
 if runs 2; then train; fi

@@ -144,6 +144,12 @@ grep -q '"distillation"' exp/live/train/log.jsonl || fail 'the teacher taught no
 "$linnet" transcribe --live --live-speed 0 --model exp/english-live data/commonvoice/audio/kal16-1.wav > hyp 2> err ||
   fail "live: $(cat err)"
 [[ ! -e exp/english-live/words.bin ]] || fail 'the language model is there twice'
+# What stage 7 needs beside its folder is missed before the training.
+mkdir exp/half
+cp exp/live/words/calibration/model-half.safetensors exp/half/phones.safetensors
+check 1 'elsewhere/english/recognizer.json is missing' env LINNET="$linnet" "$here/../../recipes/english/run.sh" --live \
+  --data data --exp exp --ship elsewhere/live --stage 2
+check 1 '--ensemble half: ' env LINNET="$linnet" "$here/../../recipes/english/run.sh" --data data --exp exp --ensemble half --stage 2
 # Both models together.
 check 0 'words: ' env LINNET="$linnet" LINNET_CONDITION="$condition" "$here/../../recipes/english/run.sh" --quick --data data \
   --exp exp --ensemble english-live --stage 7 --stop-stage 7
