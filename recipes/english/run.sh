@@ -27,8 +27,9 @@ installs missing Debian packages and builds linnet, unless $LINNET names a linne
      tuned on the development sets: EXP/words
   6  calibration of word confidences: EXP/words/calibration/model-half.safetensors replaces the copy to ship
   7  the folder that ships: EXP/english, or --ship
-  8  its card, with EXP/table.md: error rates on the development sets, and false recognitions in noise, and
-     EXP/conditions.md: the same for every sixth utterance under other conditions
+  8  its card, README.md: data and training, as far as stages 1 and 2 wrote them down, and EXP/table.md: error rates on the
+     development sets, and false recognitions in noise, and EXP/conditions.md: the same for every sixth utterance under
+     other conditions
 
   --data DIR         speechocean762/, librispeech/{train,dev}/, kathleen/, commonvoice/ (Kaldi data folders), noise/,
                      cmudict/cmudict.dict, text/books.txt.xz
@@ -96,6 +97,9 @@ attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSp
 CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
 see models/english/README.md"
 
+# note_command FOLDER: writes down for the card what makes the folder
+note_command() { into "$1/command" echo "\`recipes/english/run.sh $arguments\`, commit $(commit)"; }
+
 prepare() {
 	[ -n "$data" ] || die "--data DIR is missing; see --help"
 	LINNET=$linnet "$here/local/prepare.sh" --out "$prepared" --lexicon "$data/cmudict/cmudict.dict" \
@@ -104,6 +108,7 @@ prepare() {
 		--noise "$data/noise"
 	rm -rf "$prepared/speechocean762-dev"
 	mv "$prepared/speechocean762/dev" "$prepared/speechocean762-dev"
+	note_command "$prepared"
 }
 
 # The n-gram of phones whose sequences CTC-CRF compares with the transcripts. 39 phones have no counts of 1 and 2.
@@ -117,6 +122,7 @@ train() {
 	need_file "$prepared/train/phones" "run stage 1 first"
 	for key in ${set[@]+"${set[@]}"}; do keys+=(--set "$key"); done
 	mkdir -p "$exp/train"
+	[ -e "$exp/train/checkpoint.safetensors" ] || note_command "$exp/train"
 	if [ "$objective" = ctc-crf ]; then
 		[ -e "$exp/train/phones.bin" ] || phone_ngram
 		keys+=(--set "objective=$objective" --set "denominator=$exp/train/phones.bin")
@@ -295,8 +301,13 @@ calibrate_words() {
 	calibrate "$exp/calibration/model-half.safetensors" "$exp/words/calibration" text "${search[@]}"
 }
 
-# Prints the card with the tables, which replace the text between lines "<!-- NAME -->" and "<!-- end -->".
+# Prints the card. That of a recognizer that ships with linnet was written by hand: only its tables are new, between lines
+# "<!-- NAME -->" and "<!-- end -->".
 card() {
+	[ "$ship" -ef "$linnet_root/models/$name" ] || {
+		LINNET=$linnet "$here/local/card.sh" --folder "$ship" --exp "$exp" --data "$prepared" --language "$root/words"
+		return
+	}
 	awk -v folder="$exp" '
 		/^<!-- end -->$/ {inside = 0}
 		!inside

@@ -103,6 +103,8 @@ for word in TIDE BOAT; do grep -qx $word words || fail "the recognizer's lexicon
 cut -d ' ' -f 1 exp/words/symbols | cmp -s - <(cut -d ' ' -f 1 exp/english/priors.txt) || fail "priors of other symbols: $(cat exp/english/priors.txt)"
 grep -q '"priors": "priors.txt", "prior_scale": 0.[0-9]' exp/english/recognizer.json || fail "priors: $(cat exp/english/recognizer.json)"
 grep -q '^| commonvoice |' exp/english/README.md || fail 'the card of the folder that ships has no table'
+grep -q '^| Data | by `recipes/english/run.sh .* --librispeech train-clean-100`, commit .*: 24 utterances of speech and 3 noises' \
+  exp/english/README.md && ! grep -q '10.4 hours' exp/english/README.md || fail "the card: $(cat exp/english/README.md)"
 # Two processes train the same model, and three that of one with as many shards.
 # train FOLDER OPTION...
 train() {
@@ -143,6 +145,8 @@ grep -q '^causal  *frame by frame, with a look-ahead' about || fail 'not causal'
 grep -q '"distillation"' exp/live/train/log.jsonl || fail 'the teacher taught nothing'
 "$linnet" transcribe --live --live-speed 0 --model exp/english-live data/commonvoice/audio/kal16-1.wav > hyp 2> err ||
   fail "live: $(cat err)"
+grep -q '^| Training | by `recipes/english/run.sh .* --live .*`, commit [^ ]*: 2 epochs' exp/english-live/README.md ||
+  fail "the card of the recognizer for live speech: $(cat exp/english-live/README.md)"
 [[ ! -e exp/english-live/words.bin ]] || fail 'the language model is there twice'
 # What stage 7 needs beside its folder is missed before the training.
 mkdir exp/half
