@@ -1,10 +1,11 @@
 /* Converts an alignment to the spans and jumps of the output formats. */
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "decoder/align/aligned_text.h"
 #include "decoder/output/spans.h"
+#include "decoder/text/pronounced_text.h"
 
 /* The number of aligned phones that end at or before a frame. */
 static size_t phones_before(const struct linnet_aligned_text *t, double frame) {
@@ -51,9 +52,13 @@ static bool make_phones(struct linnet_aligned_text *t) {
 /* --- words -------------------------------------------------------------------------------------------------------- */
 
 static bool holds(const char *text, const char *part) {
-  for (size_t length = strlen(part); *text; text++)
-    if (strncasecmp(text, part, length) == 0)
+  for (; *text; text++) {
+    size_t i = 0;
+    while (part[i] && linnet_lower(text[i]) == linnet_lower(part[i]))
+      i++;
+    if (!part[i])
       return true;
+  }
   return false;
 }
 
@@ -79,22 +84,41 @@ static struct linnet_span word_span(const struct linnet_aligned_text *t, const s
     span.guessed = written[timed->word].source == LINNET_WORD_GUESSED;
   }
   span.written = with_marks;
-  span.start = seconds_of(t, timed->start);
-  span.end = seconds_of(t, timed->end);
+  span.start = timed->start;
+  span.end = timed->end;
   return span;
 }
 
+/* The times of aligned words (count), in seconds: times between them, for words without a pronunciation, do not lose
+ * the delay then. NULL without memory. */
+static struct linnet_word_time *aligned_times(const struct linnet_aligned_text *t,
+                                              const struct linnet_aligned_word *words, size_t count) {
+  struct linnet_word_time *times = linnet_alloc(t->context, count, sizeof *times);
+  for (size_t i = 0; times && i < count; i++)
+    times[i] = (struct linnet_word_time){words[i].word, seconds_of(t, (double)words[i].start),
+                                         seconds_of(t, (double)words[i].end)};
+  return times;
+}
+
+static size_t time_words(const struct linnet_aligned_text *t, const struct linnet_word_time *times, size_t count,
+                         struct linnet_timed_word *timed, size_t capacity) {
+  return linnet_time_written_words(t->spoken, times, count, (double)t->frames * t->frame_seconds, t->frame_seconds / 2,
+                                   timed, capacity);
+}
+
 static bool make_words(struct linnet_aligned_text *t) {
-  size_t num_words;
-  const struct linnet_aligned_word *words = linnet_alignment_words(t->alignment, &num_words);
-  linnet_pronounced_text_word_times(t->spoken, t->alignment, t->frames, NULL, 0, &t->num_word_spans);
+  size_t count;
+  const struct linnet_aligned_word *words = linnet_alignment_words(t->alignment, &count);
+  struct linnet_word_time *times = aligned_times(t, words, count);
+  t->num_word_spans = times ? time_words(t, times, count, NULL, 0) : 0;
   struct linnet_timed_word *timed = linnet_alloc(t->context, t->num_word_spans, sizeof *timed);
   t->word_spans = linnet_alloc(t->context, t->num_word_spans, sizeof *t->word_spans);
-  bool good = timed && t->word_spans &&
-              linnet_pronounced_text_word_times(t->spoken, t->alignment, t->frames, timed, t->num_word_spans,
-                                                &t->num_word_spans) == LINNET_OK;
+  const bool good = times && timed && t->word_spans;
+  if (good)
+    time_words(t, times, count, timed, t->num_word_spans);
   for (size_t i = 0; good && i < t->num_word_spans; i++)
     t->word_spans[i] = word_span(t, words, &timed[i]);
+  linnet_free(t->context, times);
   linnet_free(t->context, timed);
   return good;
 }

@@ -63,4 +63,17 @@ void linnet_label_pool_clear(struct linnet_context *context, struct linnet_label
 enum linnet_status linnet_pronounce_word(struct linnet_pronouncer *p, struct linnet_written_word *word,
                                          const char *next, bool *silent);
 
+/* Where an aligned word is. */
+struct linnet_word_time {
+  size_t word; /* index among those of linnet_pronounced_text_align_words */
+  double start, end;
+};
+
+/* Gives each written word its times, as linnet_pronounced_text_word_times does, from those of aligned words
+ * (num_words), which are in order. `length` is that of the recording. A word without a pronunciation gets at least
+ * `least`, unless its neighbours have less than that to give. Returns the number of words. */
+size_t linnet_time_written_words(const struct linnet_pronounced_text *text, const struct linnet_word_time *words,
+                                 size_t num_words, double length, double least, struct linnet_timed_word *timed,
+                                 size_t capacity);
+
 #endif

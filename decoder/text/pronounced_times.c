@@ -5,13 +5,11 @@
 #include "decoder/base/characters.h"
 #include "decoder/text/pronounced_text.h"
 
-static const double min_frames = 0.5; /* for a word between neighbours without time between them */
-
 struct timing {
   const struct linnet_pronounced_text *text;
-  const struct linnet_aligned_word *words;
+  const struct linnet_word_time *words;
   size_t num_words;
-  double frames;
+  double length, least; /* of the recording, and for a word between neighbours without time between them */
   struct linnet_timed_word *timed;
   size_t capacity, count;
 };
@@ -64,13 +62,13 @@ static size_t unknown_before(const struct timing *p, size_t word) {
   return count;
 }
 
-/* How many of `wanted` frames a word of `length` frames gives away: at most half of its length. */
-static double given(double wanted, double length) {
-  return fmin(wanted, length / 2);
+/* How much of `wanted` a word gives away: at most half of its length. */
+static double given(double wanted, const struct linnet_word_time *word) {
+  return fmin(wanted, (word->end - word->start) / 2);
 }
 
 /* Gives times to the unknown words between aligned words i and i + 1, which end at *end and begin at *start. Both words
- * may give up frames. */
+ * may give up time. */
 static void time_between(struct timing *p, size_t i, double *end, double *start) {
   size_t before = index_of(p, i), after = index_of(p, i + 1), behind = unknown_behind(p, before);
   size_t ahead = unknown_before(p, after);
@@ -78,9 +76,9 @@ static void time_between(struct timing *p, size_t i, double *end, double *start)
   size_t count = behind + (together ? 0 : ahead);
   if (count == 0)
     return;
-  double lacking = fmax(0, min_frames * (double)count - (*start - *end)) / 2;
-  *end -= given(lacking, (double)(p->words[i].end - p->words[i].start));
-  *start += given(lacking, (double)(p->words[i + 1].end - p->words[i + 1].start));
+  double lacking = fmax(0, p->least * (double)count - (*start - *end)) / 2;
+  *end -= given(lacking, &p->words[i]);
+  *start += given(lacking, &p->words[i + 1]);
   double middle = *end + (*start - *end) * (double)behind / (double)count;
   share(p, before + 1, before + 1 + behind, *end, middle);
   if (!together)
@@ -89,30 +87,29 @@ static void time_between(struct timing *p, size_t i, double *end, double *start)
 
 /* Gives times to the unknown words after the last aligned word, which is `word` of the text and ends at *end. */
 static void time_last(struct timing *p, size_t word, double *end) {
-  const struct linnet_aligned_word *last = &p->words[p->num_words - 1];
   size_t count = unknown_behind(p, word);
-  double stop = fmax(p->frames, *end);
-  *end -= given(fmax(0, min_frames * (double)count - (stop - *end)), (double)(last->end - last->start));
+  double stop = fmax(p->length, *end);
+  *end -= given(fmax(0, p->least * (double)count - (stop - *end)), &p->words[p->num_words - 1]);
   share(p, word + 1, word + 1 + count, *end, stop);
 }
 
 static void time_all(struct timing *p) {
   if (p->num_words == 0) {
     size_t unknown = is_unknown(p, 0) ? unknown_behind(p, 0) + 1 : 0;
-    share(p, 0, p->text->aligned_count == 0 ? unknown : 0, 0, p->frames);
+    share(p, 0, p->text->aligned_count == 0 ? unknown : 0, 0, p->length);
     return;
   }
   size_t first = index_of(p, 0), last = index_of(p, p->num_words - 1), before = unknown_before(p, first);
-  double start = (double)p->words[0].start, lacking = fmax(0, min_frames * (double)before - start);
-  start += given(lacking, (double)(p->words[0].end - p->words[0].start));
+  double start = p->words[0].start;
+  start += given(fmax(0, p->least * (double)before - start), &p->words[0]);
   share(p, first - before, first, 0, start);
   for (size_t i = 0; i < p->num_words; i++) {
     size_t at = p->count;
-    double end = (double)p->words[i].end;
+    double end = p->words[i].end;
     put(p, (struct linnet_timed_word){index_of(p, i), i, start, end});
     start = 0;
     if (i + 1 < p->num_words) {
-      start = (double)p->words[i + 1].start;
+      start = p->words[i + 1].start;
       time_between(p, i, &end, &start);
     } else {
       time_last(p, last, &end);
@@ -122,17 +119,32 @@ static void time_all(struct timing *p) {
   }
 }
 
+size_t linnet_time_written_words(const struct linnet_pronounced_text *text, const struct linnet_word_time *words,
+                                 size_t num_words, double length, double least, struct linnet_timed_word *timed,
+                                 size_t capacity) {
+  struct timing p = {text, words, num_words, length, least, timed, capacity, 0};
+  time_all(&p);
+  return p.count;
+}
+
 enum linnet_status linnet_pronounced_text_word_times(const struct linnet_pronounced_text *text,
                                                      const struct linnet_alignment *alignment, size_t frames,
                                                      struct linnet_timed_word *timed, size_t capacity, size_t *count) {
   if (!text || !alignment || (!timed && capacity > 0) || !count)
     return LINNET_ERROR_ARGUMENT;
-  struct timing p = {.text = text, .frames = (double)frames, .timed = timed, .capacity = capacity};
-  p.words = linnet_alignment_words(alignment, &p.num_words);
-  for (size_t i = 0; i < p.num_words; i++)
-    if (p.words[i].word >= text->aligned_count)
-      return LINNET_ERROR_ARGUMENT;
-  time_all(&p);
-  *count = p.count;
-  return p.count <= capacity ? LINNET_OK : LINNET_ERROR_LIMIT;
+  size_t num_words;
+  const struct linnet_aligned_word *words = linnet_alignment_words(alignment, &num_words);
+  struct linnet_word_time *times = linnet_alloc(text->context, num_words, sizeof *times);
+  bool good = times != NULL;
+  for (size_t i = 0; good && i < num_words; i++) {
+    good = words[i].word < text->aligned_count;
+    times[i] = (struct linnet_word_time){words[i].word, (double)words[i].start, (double)words[i].end};
+  }
+  if (good)
+    *count = linnet_time_written_words(text, times, num_words, (double)frames, 0.5, timed, capacity);
+  linnet_free(text->context, times);
+  return !times               ? LINNET_ERROR_MEMORY
+         : !good              ? LINNET_ERROR_ARGUMENT
+         : *count <= capacity ? LINNET_OK
+                              : LINNET_ERROR_LIMIT;
 }

@@ -1,0 +1,64 @@
+/* Written texts, aligned: words without a pronunciation have times, also with an emission delay. */
+#include <linnet/text_aligner.h>
+
+#include <math.h>
+
+#include "test.h"
+
+enum { FRAMES = 20, SYMBOLS = 3 };
+
+static const double frame_seconds = 0.03;
+static const char *const names[SYMBOLS] = {"<blank>", "IH", "N"};
+static const char lexicon[] = "in IH N\nhi N IH\n";
+
+/* Aligns a text with IH in frame 5 and N in frame 6; checks that words have times, one after the other. */
+static void check_times(struct linnet_context *context, const char *text, float delay, size_t count) {
+  struct linnet_text_aligner_settings settings;
+  struct linnet_text_aligner *aligner = NULL;
+  struct linnet_aligned_text *aligned = NULL;
+  float log_posteriors[FRAMES * SYMBOLS];
+  linnet_text_aligner_settings_default(&settings);
+  settings.lexicon = (struct linnet_source){.data = lexicon, .bytes = sizeof lexicon - 1};
+  settings.emission_delay = delay;
+  for (size_t i = 0; i < FRAMES * SYMBOLS; i++) {
+    const size_t frame = i / SYMBOLS, symbol = frame == 5 ? 1 : frame == 6 ? 2 : 0;
+    log_posteriors[i] = logf(i % SYMBOLS == symbol ? 0.98f : 0.01f);
+  }
+  REQUIRE(linnet_text_aligner_create(context, names, SYMBOLS, &settings, &aligner) == LINNET_OK &&
+              linnet_aligned_text_create(context, aligner, text, "TEXT", &aligned) == LINNET_OK &&
+              linnet_aligned_text_align(aligned, log_posteriors, FRAMES, frame_seconds, FRAMES * frame_seconds, NULL) ==
+                  LINNET_OK,
+          "%s", linnet_context_error(context));
+  struct linnet_output output = {.size = sizeof output};
+  linnet_aligned_text_describe(aligned, &output);
+  CHECK(output.num_words == count, "'%s': %zu words", text, output.num_words);
+  double end = 0;
+  for (size_t i = 0; i < output.num_words; i++) {
+    const struct linnet_span *word = &output.words[i];
+    CHECK(word->start >= end - 1e-9 && word->end > word->start && word->end <= FRAMES * frame_seconds + 1e-9,
+          "'%s' with a delay of %g: '%s' from %g to %g after %g", text, (double)delay, word->text, word->start,
+          word->end, end);
+    end = word->end;
+  }
+  linnet_aligned_text_destroy(aligned);
+  linnet_text_aligner_destroy(aligner);
+}
+
+/* With a delay, times before the recording become its start. Words without a pronunciation keep some time there. */
+static void test_delay(struct linnet_context *context) {
+  static const float delays[] = {0, 0.06f, 0.2f, 1};
+  for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+    check_times(context, "zz in", delays[i], 2);
+    check_times(context, "zz zzzz in zz", delays[i], 4);
+    check_times(context, "in zz", delays[i], 2);
+    check_times(context, "zz zzz", delays[i], 2);
+  }
+}
+
+int main(void) {
+  struct linnet_context *context = NULL;
+  REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "context");
+  test_delay(context);
+  linnet_context_destroy(context);
+  return test_result();
+}
