@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "decoder/grammar/grammar.h"
 
 enum { MAX_ARCS = 1 << 20, MAX_STATES = 1 << 20, MAX_MEMBERS = 1 << 22 };
@@ -162,9 +163,9 @@ static size_t close_set(struct builder *b, size_t count) {
 }
 
 static uint64_t hash_of(const uint32_t *states, size_t count) {
-  uint64_t hash = 0xCBF29CE484222325u;
+  uint64_t hash = LINNET_HASH_START;
   for (size_t i = 0; i < count; i++)
-    hash = (hash ^ states[i]) * 0x100000001B3u;
+    hash = linnet_hash_word(hash, states[i]);
   return hash ^ hash >> 29;
 }
 

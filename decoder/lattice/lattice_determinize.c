@@ -3,6 +3,7 @@
  * minus that of the best element. Two sequences of symbols that lead to the same subset share their continuations. */
 #include <math.h>
 
+#include "base/hash.h"
 #include "decoder/base/radix_sort.h"
 #include "decoder/lattice/lattice.h"
 
@@ -51,10 +52,19 @@ static size_t start_of(const struct subsets *d, size_t subset) {
   return subset > 0 ? d->ends[subset - 1] : 0;
 }
 
+/* Scores that count as equal have the same hash, unless a border of this coarser grid is between them: then the lattice
+ * may have one state more. */
+static uint64_t hash_score(uint64_t hash, double score) {
+  const double cell = floor(score / (1000 * ROUNDING) + 0.5);
+  return linnet_hash_word(hash, fabs(cell) < 1e18 ? (uint64_t)(int64_t)cell : 0);
+}
+
 static uint64_t hash_elements(const struct element *elements, size_t count) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (size_t i = 0; i < count; i++)
-    hash = (hash ^ elements[i].state) * 0x100000001B3u;
+  uint64_t hash = LINNET_HASH_START;
+  for (size_t i = 0; i < count; i++) {
+    hash = linnet_hash_word(hash, elements[i].state);
+    hash = hash_score(hash_score(hash, elements[i].weight.acoustic), elements[i].weight.language);
+  }
   return hash ^ hash >> 29;
 }
 

@@ -1,5 +1,6 @@
 /* Lattices as text: Kaldi's and Graphviz's. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "decoder/lattice/lattice.h"
@@ -22,10 +23,16 @@ static void put_size(struct job *job, size_t value) {
   linnet_put_integer(&job->sink, value, 1);
 }
 
-/* A number with its sign; 0 without one. */
+/* A number with its sign; 0 without one. Above 1e9, the limit of linnet_put_number, a whole number. */
 static void put_signed(struct job *job, double value, int decimals) {
-  linnet_put(&job->sink, value < -0.5 * pow(10, -decimals) ? "-" : "");
-  linnet_put_number(&job->sink, fabs(value), decimals);
+  char large[64];
+  if (fabs(value) < 1e9) {
+    linnet_put(&job->sink, value < -0.5 * pow(10, -decimals) ? "-" : "");
+    linnet_put_number(&job->sink, fabs(value), decimals);
+  } else {
+    snprintf(large, sizeof large, "%.0f", value);
+    linnet_put(&job->sink, large);
+  }
 }
 
 /* --- Kaldi -------------------------------------------------------------------------------------------------------- */

@@ -3,15 +3,12 @@
 
 #include <string.h>
 
-/* FNV-1a, 64 bits, of words of 32 bits. */
-static uint64_t mix(uint64_t hash, uint32_t word) {
-  return (hash ^ word) * 0x100000001B3u;
-}
+#include "base/hash.h"
 
 static uint64_t mix_text(uint64_t hash, const char *text) {
   for (; text && *text; text++)
-    hash = mix(hash, (unsigned char)*text);
-  return mix(hash, 0);
+    hash = linnet_hash_word(hash, (unsigned char)*text);
+  return linnet_hash_word(hash, 0);
 }
 
 static uint64_t mix_weights(uint64_t hash, const struct linnet_tensor *tensor) {
@@ -22,7 +19,7 @@ static uint64_t mix_weights(uint64_t hash, const struct linnet_tensor *tensor) {
     for (size_t i = 0; i < n; i++) {
       uint32_t bits;
       memcpy(&bits, &weights[i], sizeof bits);
-      hash = mix(hash, bits);
+      hash = linnet_hash_word(hash, bits);
     }
   }
   return hash;
@@ -31,7 +28,7 @@ static uint64_t mix_weights(uint64_t hash, const struct linnet_tensor *tensor) {
 uint64_t linnet_model_fingerprint(const struct linnet_model *model, const struct linnet_safetensors *file) {
   static const char *const keys[] = {"config", "features", "symbols"};
   const struct linnet_parameters *parameters = model->parameters;
-  uint64_t hash = 0xCBF29CE484222325u;
+  uint64_t hash = LINNET_HASH_START;
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     hash = mix_text(hash, linnet_model_metadata(model, keys[i]));
   for (size_t i = 0; i < parameters->count; i++)
