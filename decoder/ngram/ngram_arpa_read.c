@@ -113,9 +113,12 @@ static enum linnet_status read_header_count(struct arpa *a) {
 
 /* Reads the header, up to and including the line "\1-grams:". */
 static enum linnet_status read_header(struct arpa *a) {
-  do
+  do {
     LINNET_TRY(next_line(a, "\\data\\"));
-  while (!is_line(a->line, "\\data\\"));
+    if (is_line(a->line, "LinGram"))
+      return FAIL(a, LINNET_ERROR_FORMAT, "this is a binary model, which must be a file%s",
+                  ": a pipe or a compressed file is not possible");
+  } while (!is_line(a->line, "\\data\\"));
   LINNET_TRY(next_text(a, "ngram 1="));
   while (a->line[strspn(a->line, SEPARATORS)] != '\\') {
     LINNET_TRY(read_header_count(a));

@@ -49,7 +49,8 @@ static enum linnet_status add_ngram(struct mixer *m, unsigned level, uint32_t pa
     return out_of_memory(m);
   m->found = grown;
   m->found[m->num_found++] = pair;
-  const struct ngram_record record = {.parent = parent, .word = word, .probability = (float)log(probability)};
+  const struct ngram_record record = {
+      .parent = parent, .word = word, .probability = (float)fmin(log(probability), 0)}; /* rounding may exceed 1 */
   return linnet_ngram_builder_add(&m->builder, level, &record);
 }
 

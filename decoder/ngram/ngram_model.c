@@ -109,6 +109,8 @@ void linnet_ngram_resolve(struct linnet_ngram *m) {
   m->start = linnet_ngram_index(m, "<s>");
   m->end = linnet_ngram_index(m, "</s>");
   m->unknown = linnet_ngram_index(m, "<unk>");
+  if (m->unknown == LINNET_NGRAM_NO_WORD)
+    m->unknown = linnet_ngram_index(m, "<UNK>"); /* as some toolkits write it */
   m->begin = 0;
   if (m->start != LINNET_NGRAM_NO_WORD)
     m->begin = linnet_ngram_next(m, linnet_ngram_place(m, 0, m->start), m->start);

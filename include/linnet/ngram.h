@@ -39,7 +39,8 @@ struct linnet_ngram;
 /* --- files ------------------------------------------------------------------------------------------------------ */
 
 /* Reads an ARPA file, plain or gzip, or a binary file; the first bytes determine which. A binary file is mapped, so it
- * must not change during the life of the model. (linnet_ngram_save_binary replaces a file and is safe.)
+ * must be a regular file, not compressed, and must not change during the life of the model. (linnet_ngram_save_binary
+ * replaces a file and is safe.)
  *
  * ARPA: every context of an n-gram (all words but the last) must be an n-gram itself; its suffix (all words but the
  * first) may be missing, as in pruned models. "-inf" is probability 0. Positive log probabilities, NaN, repeated

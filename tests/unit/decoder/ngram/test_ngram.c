@@ -44,6 +44,20 @@ static void check_near(double value, double expected, const char *what) {
   CHECK(fabs(value - expected) < 1e-6, "%s: %.8f, expected %.8f", what, value, expected);
 }
 
+/* The unknown word, as two toolkits write it. */
+static void test_unknown(struct linnet_context *context) {
+  static const char *const names[] = {"<unk>", "<UNK>"};
+  for (size_t i = 0; i < 2; i++) {
+    char text[sizeof SMALL + 16];
+    const char *word = strstr(SMALL, "\tc\n");
+    snprintf(text, sizeof text, "%.*s\t%s%s", (int)(word - SMALL), SMALL, names[i], word + 2);
+    struct linnet_ngram *ngram = load_text(context, text);
+    uint32_t state = linnet_ngram_begin(ngram);
+    check_near(score(ngram, &state, "elsewhere"), -0.3 - 2, names[i]);
+    linnet_ngram_destroy(ngram);
+  }
+}
+
 /* Computed by hand. */
 static void test_backoff(struct linnet_context *context) {
   struct linnet_ngram *ngram = load_text(context, SMALL);
@@ -328,6 +342,7 @@ static void test_no_allocation(void) {
 int main(void) {
   struct linnet_context *context = test_context();
   test_backoff(context);
+  test_unknown(context);
   test_states(context);
   test_binding(context);
   test_threads(context);

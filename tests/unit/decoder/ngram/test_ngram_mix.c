@@ -115,6 +115,24 @@ static void test_mixtures(struct linnet_context *context) {
     linnet_ngram_destroy(all[i]);
 }
 
+/* The rounded numbers of a file may add up to more than 1. */
+static void test_rounding(struct linnet_context *context) {
+  static const char *const texts[] = {"\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n-99\t<s>\t0\n-0.4771213\t</s>\n"
+                                      "-0.4771213\ta\t0\n-0.4771213\tb\n\n\\2-grams:\n0\ta b\n\n\\end\\\n",
+                                      "\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n-99\t<s>\t0\n-0.4771213\t</s>\n"
+                                      "-0.4771213\ta\t0.4771215\n-0.4771213\tb\n\n\\2-grams:\n-99\ta a\n\n\\end\\\n"};
+  struct linnet_ngram *from[2];
+  for (size_t i = 0; i < 2; i++)
+    REQUIRE(linnet_ngram_load_memory(context, texts[i], strlen(texts[i]), "ARPA", &from[i]) == LINNET_OK, "%s",
+            linnet_context_error(context));
+  struct linnet_ngram *mixed = mix(context, from[0], from[1], 0.5);
+  for (uint32_t node = 1; node < mixed->base[3]; node++)
+    CHECK(linnet_ngram_probability(mixed, node) <= 0, "node %u: %g", node, linnet_ngram_probability(mixed, node));
+  linnet_ngram_destroy(mixed);
+  for (size_t i = 0; i < 2; i++)
+    linnet_ngram_destroy(from[i]);
+}
+
 static void test_refusals(struct linnet_context *context) {
   static const double bad[] = {0, 1, -0.5, 2, NAN};
   struct linnet_ngram *ngram = estimate(context, 2, 'a', 3, 1), *mixed;
@@ -145,6 +163,7 @@ static enum linnet_status scenario(struct linnet_context *context) {
 int main(void) {
   struct linnet_context *context = test_context();
   test_mixtures(context);
+  test_rounding(context);
   test_refusals(context);
   linnet_context_destroy(context);
   torture("mixing", scenario);
