@@ -197,7 +197,7 @@ static float finish_sentence(const void *user, const void *state) {
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 static enum linnet_status parse(struct linnet_grammar_source *source, struct linnet_text *text) {
-  if (strncmp(text->next, "#JSGF", 5) == 0)
+  if (strncmp(text->next + strspn(text->next, LINNET_GRAMMAR_BLANKS), "#JSGF", 5) == 0)
     LINNET_TRY(linnet_grammar_parse_jsgf(source, text));
   else
     LINNET_TRY(parse_phrases(source, text));

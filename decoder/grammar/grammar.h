@@ -28,12 +28,14 @@ struct linnet_expression {
   size_t line;
 };
 
+#define LINNET_GRAMMAR_BLANKS " \t\r\n\v\f"
+
 struct linnet_rule {
   uint32_t body; /* LINNET_NO_EXPRESSION: used, but not defined yet */
   bool is_public, open, resolved;
 };
 
-/* Zero-initialise, set context, name and lexicon; release with linnet_grammar_source_release. */
+/* Zero-initialise, set context, name and lexicon; grammar.c releases it. */
 struct linnet_grammar_source {
   struct linnet_context *context;
   const char *name; /* for messages */

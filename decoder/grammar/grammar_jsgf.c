@@ -36,9 +36,18 @@ static bool skip_to(struct parser *p, const char *end) {
   return found != NULL;
 }
 
+/* The same for the end of a tag, in which a backslash precedes braces that belong to it. */
+static bool skip_tag(struct parser *p) {
+  while (*p->at && *p->at != '}')
+    advance(p, *p->at == '\\' ? 2 : 1);
+  const bool found = *p->at == '}';
+  advance(p, 1);
+  return found;
+}
+
 static enum linnet_status skip_blanks(struct parser *p) {
   for (;;) {
-    advance(p, strspn(p->at, " \t\r\n\v\f"));
+    advance(p, strspn(p->at, LINNET_GRAMMAR_BLANKS));
     if (strncmp(p->at, "//", 2) == 0)
       advance(p, strcspn(p->at, "\n"));
     else if (strncmp(p->at, "/*", 2) != 0)
@@ -195,7 +204,7 @@ static enum linnet_status parse_suffixes(struct parser *p, uint32_t *expression)
   bool repeated = false, optional = false;
   while (status == LINNET_OK && *p->at && strchr("*+{", *p->at)) {
     char c = *p->at;
-    if (c == '{' && !skip_to(p, "}"))
+    if (c == '{' && !skip_tag(p))
       return syntax(p, "the end of a tag, '}',");
     if (c == '{')
       status = skip_blanks(p);
@@ -289,6 +298,7 @@ static enum linnet_status parse_rule(struct parser *p) {
 /* "#JSGF V1.0 ...;" and, if it is there, "grammar NAME;" */
 static enum linnet_status parse_header(struct parser *p) {
   enum linnet_status status = LINNET_OK;
+  advance(p, strspn(p->at, LINNET_GRAMMAR_BLANKS));
   advance(p, strcspn(p->at, ";\n"));
   LINNET_TRY(expect(p, ';', "';' after #JSGF V1.0"));
   if (keyword(p, "grammar")) {

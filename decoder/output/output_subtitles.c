@@ -37,9 +37,12 @@ static size_t end_of_cue(const struct linnet_span *spans, size_t first, size_t c
   return i;
 }
 
+static uint64_t milliseconds(double seconds) {
+  return (uint64_t)llround(fmin(fmax(seconds, 0), 1e9) * 1000);
+}
+
 /* HH:MM:SS and milliseconds. */
-static void put_clock(struct linnet_sink *sink, double seconds, const struct style *style) {
-  uint64_t ms = (uint64_t)llround(fmax(seconds, 0) * 1000);
+static void put_clock(struct linnet_sink *sink, uint64_t ms, const struct style *style) {
   linnet_put_integer(sink, ms / 3600000, 2);
   linnet_put(sink, ":");
   linnet_put_integer(sink, ms / 60000 % 60, 2);
@@ -69,9 +72,11 @@ static void put_cues(const struct linnet_output *output, struct linnet_sink *sin
       linnet_put_integer(sink, number, 1);
       linnet_put(sink, "\n");
     }
-    put_clock(sink, output->offset + spans[first].start, style);
+    const uint64_t start = milliseconds(output->offset + spans[first].start);
+    const uint64_t stop = milliseconds(output->offset + spans[end - 1].end);
+    put_clock(sink, start, style);
     linnet_put(sink, " --> ");
-    put_clock(sink, output->offset + spans[end - 1].end, style);
+    put_clock(sink, stop > start ? stop : start + 1, style); /* a cue without a length is never shown */
     linnet_put(sink, "\n");
     for (size_t i = first; i < end; i++) {
       linnet_put(sink, i > first ? " " : "");

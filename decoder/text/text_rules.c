@@ -96,7 +96,7 @@ static enum linnet_status rest_of_line(struct reader *r, const char **string) {
   size_t used = 0;
   for (const char *token; (token = linnet_text_token(&r->text)) != NULL;) {
     size_t length = strlen(token);
-    if (used + length + 1 >= sizeof value)
+    if (used + (used > 0) + length > sizeof value)
       return linnet_fail(r->n->context, LINNET_ERROR_LIMIT, "%s:%zu: a value has more than %d bytes", r->text.name,
                          r->text.line, VALUE_BYTES);
     if (used > 0)

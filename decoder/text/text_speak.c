@@ -351,6 +351,10 @@ static bool try_peels(struct linnet_text_speaker *s, const char *token, char cor
                       struct linnet_text_ways *ways) {
   struct peels peels;
   find_peels(s->n, token, &peels);
+  if (peels.start[peels.starts - 1] == strlen(token)) { /* of "=====", no "=" is left */
+    core[0] = '\0';
+    return try_whole(s, token, ways);
+  }
   for (size_t total = 0; total <= peels.starts - 1 + peels.ends - 1; total++)
     for (size_t i = 0; i <= total && i < peels.starts; i++) {
       if (total - i >= peels.ends)

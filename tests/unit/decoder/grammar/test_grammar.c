@@ -60,6 +60,7 @@ static const struct acceptance acceptances[] = {
      "RED LIGHT;SWITCH OFF;SWITCH OFF RED GREEN", "RED;SWITCH;SWITCH RED"},
     {JSGF "public <a> = <b> <b>;\n<b> = red+ | <NULL>;", ";RED;RED RED RED", "GREEN"},
     {JSGF "public <a> = red <VOID> | green;\npublic <b> = (the | [on])*;", "GREEN;;THE ON THE", "RED;THE GREEN"},
+    {"\n \r\n" JSGF "public <a> = red {x \\} green; \\\\} light;", "RED LIGHT", "RED"},
     {JSGF "public <a> = (red | red light) (light on | on);", "RED ON;RED LIGHT ON;RED LIGHT LIGHT ON", "RED LIGHT"},
 };
 

@@ -134,6 +134,19 @@ static void test_golden(void) {
   CHECK(!linnet_output_format_find("docx"), "found what is not there");
 }
 
+/* A cue of no length is shown for a millisecond; times are clipped as in the other formats. */
+static void test_cues(void) {
+  static struct text text;
+  static const struct linnet_span at_once[] = {{.text = "one", .start = 1, .end = 1},
+                                               {.text = "two", .start = 9, .end = 1e20}};
+  const struct linnet_output output = {.size = sizeof output, .id = "u", .words = at_once, .num_words = 2};
+  write_whole(linnet_output_format_find("srt"), &output, &text);
+  text.bytes[text.count] = '\0';
+  CHECK(strstr(text.bytes, "00:00:01,000 --> 00:00:01,001\none") &&
+            strstr(text.bytes, "00:00:09,000 --> 277777:46:40,000\ntwo"),
+        "%s", text.bytes);
+}
+
 /* A decimal comma stays out of the files. */
 static void test_locale(void) {
   static struct text text;
@@ -201,6 +214,7 @@ static void test_arguments(void) {
 
 int main(void) {
   test_golden();
+  test_cues();
   test_locale();
   test_full_disk();
   test_arguments();

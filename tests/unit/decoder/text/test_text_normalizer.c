@@ -56,6 +56,7 @@ static const struct spoken_case cases[] = {
     {"--", "", NULL},
     {"...", "", NULL},
     {"=====", "", NULL},
+    {"=", "equals", NULL},
     {"\xF0\x9F\x99\x82", "", NULL},
     {"", "", NULL},
     {"'", "", NULL},
