@@ -67,6 +67,30 @@ for data in audio feats; do
 done
 cmp of-audio/batches.txt of-feats/batches.txt || fail 'batches of recordings and of their features differ'
 
+# --- recordings that 16 bits would round to nothing, or clip, are learned like their features
+
+# floats NAME PROGRAM...: the folder NAME, with recordings of floats that the program makes of INPUT OUTPUT
+floats() {
+  mkdir "$1" "$1-feats"
+  cp audio/utt2spk audio/phones "$1" && cp audio/utt2spk audio/phones "$1-feats"
+  while read -r id file; do
+    "${@:2}" "audio/$file" "$1/$id.wav"
+    echo "$id $id.wav"
+  done < audio/wav.scp > "$1/wav.scp"
+  "$linnet" features --num-mel 8 --sample-rate 8000 --out "$1-feats/feats.ark" --scp "$1-feats/feats.scp" "$1" 2> /dev/null
+  for data in "$1" "$1-feats"; do
+    check 0 'training on 0.0' "$linnet" train --train $data --dev $data --exp of-$data --config conf.json \
+      --set augment.speeds=[1] --set augment.padding.probability=0
+    grep -o '"dev_loss": [0-9.]*' of-$data/log.jsonl > losses-$data
+  done
+  paste losses-$1 losses-$1-feats | awk '!($2 > 0 && $2 < 1.01 * $4 && $2 > 0.99 * $4) {exit 1} END {exit NR != 3}' ||
+    fail "$1: losses of recordings and of their features: $(paste losses-$1 losses-$1-feats)"
+}
+quiet() { sox -V1 "$1" -e floating-point -b 32 "$2" vol -80dB; }
+loud() { ffmpeg -v error -i "$1" -af volume=50dB -c:a pcm_f32le "$2" < /dev/null; }
+floats quiet quiet
+! command -v ffmpeg > /dev/null || floats loud loud
+
 # --- the index is used while it is of the same files, and checked
 
 cp audio/.linnet-audio-lengths lengths

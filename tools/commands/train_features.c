@@ -62,7 +62,7 @@ static enum linnet_status augment(struct linnet_context *context, const struct t
   return status;
 }
 
-/* Filterbank of 16-bit samples, unless it has more than `capacity` frames; augmented if there is a key. */
+/* Filterbank of a recording, unless it has more than `capacity` frames; augmented if there is a key. */
 static enum linnet_status compute(struct linnet_context *context, const struct train_corpus *corpus,
                                   const struct clip *clip, const struct linnet_augment_key *key, float *features,
                                   size_t capacity, size_t *frames) {
@@ -72,8 +72,8 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   float *samples = malloc((count + padding + 1) * sizeof *samples);
   enum linnet_status status =
       samples ? LINNET_OK : linnet_context_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recording");
-  for (size_t i = 0; samples && i < count; i++)
-    samples[i] = clip->samples[i];
+  if (samples)
+    clip_expand(clip, samples);
   if (samples && key)
     status = augment(context, corpus, *key, samples, &count);
   if (status == LINNET_OK)

@@ -7,6 +7,21 @@
 
 #include <linnet/audio.h>
 
+/* Quieter recordings that are not whole numbers would lose too much by rounding: this peak is 24 dB below full scale.
+ */
+static const float quiet_peak = 2048;
+
+/* 1 for what 16 bits hold well. Louder recordings than full scale, and quiet ones, fill the 16 bits. */
+static float choose_scale(const float *samples, size_t count) {
+  float peak = 0;
+  bool whole = true;
+  for (size_t i = 0; i < count; i++) {
+    peak = fmaxf(peak, samples[i] < 0 ? -samples[i] - 1 : samples[i]);
+    whole = whole && samples[i] == rintf(samples[i]);
+  }
+  return peak <= 32767 && (whole || peak >= quiet_peak || peak == 0) ? 1 : peak / 32767;
+}
+
 static int16_t to_int16(float sample) {
   float rounded = roundf(sample);
   return rounded > 32767 ? 32767 : rounded < -32768 ? -32768 : (int16_t)rounded;
@@ -15,10 +30,16 @@ static int16_t to_int16(float sample) {
 enum linnet_status clip_keep(struct linnet_context *context, float *samples, size_t count, struct clip *clip) {
   clip->samples = malloc((count + 1) * sizeof *clip->samples);
   clip->count = clip->samples ? count : 0;
+  clip->scale = choose_scale(samples, clip->count);
   for (size_t i = 0; i < clip->count; i++)
-    clip->samples[i] = to_int16(samples[i]);
+    clip->samples[i] = to_int16(samples[i] / clip->scale);
   linnet_audio_release(context, samples);
   return clip->samples ? LINNET_OK : linnet_context_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recording");
+}
+
+void clip_expand(const struct clip *clip, float *samples) {
+  for (size_t i = 0; i < clip->count; i++)
+    samples[i] = clip->scale * clip->samples[i];
 }
 
 /* Reads all samples of an open input and closes it. */
@@ -59,7 +80,10 @@ enum linnet_status clip_change_speed(struct linnet_context *context, const struc
                                      struct clip *changed) {
   struct linnet_audio *audio = NULL;
   enum linnet_status status = open_changed(context, clip, rate, speed, &audio);
-  return status == LINNET_OK ? take_clip(context, audio, changed) : status;
+  if (status == LINNET_OK)
+    status = take_clip(context, audio, changed);
+  changed->scale *= clip->scale;
+  return status;
 }
 
 enum linnet_status clip_change_samples(struct linnet_context *context, double rate, double speed, float **samples,
@@ -74,7 +98,10 @@ enum linnet_status clip_change_samples(struct linnet_context *context, double ra
     status = linnet_audio_read_all(audio, samples, count);
   linnet_audio_destroy(audio);
   free(clip.samples);
-  for (size_t i = 0; status == LINNET_OK && i < *count; i++)
-    (*samples)[i] = to_int16((*samples)[i]);
+  if (status != LINNET_OK)
+    return status;
+  const float scale = choose_scale(*samples, *count), whole = scale * clip.scale;
+  for (size_t i = 0; i < *count; i++)
+    (*samples)[i] = whole * to_int16((*samples)[i] / scale);
   return status;
 }
