@@ -34,9 +34,8 @@ struct linnet_search {
   struct linnet_word_search *first; /* the streams share its tree */
 };
 
-/* Whether the best hypothesis so far has words and the last of them is complete; true for searches without words. False
- * without memory, too. */
-bool linnet_search_stream_ends_word(struct linnet_search_stream *stream);
+/* Whether the best hypothesis so far has words and the last of them is complete; true for searches without words. */
+enum linnet_status linnet_search_stream_ends_word(struct linnet_search_stream *stream, bool *ends);
 
 /* Ends the spans of the last result at `seconds`, where the recording ends: its last row may reach beyond. */
 void linnet_search_stream_clip(struct linnet_search_stream *stream, double seconds);

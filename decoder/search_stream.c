@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/settings.h"
+#include "decoder/output/output.h"
 #include "decoder/output/spans.h"
 #include "decoder/search_parts.h"
 #include "decoder/words/hotwords.h"
@@ -166,12 +167,20 @@ enum linnet_status linnet_search_stream_finish(struct linnet_search_stream *s) {
   return note(s, s->words ? linnet_word_search_finish(s->words) : s->beam ? linnet_beam_finish(s->beam) : LINNET_OK);
 }
 
-bool linnet_search_stream_ends_word(struct linnet_search_stream *s) {
-  struct linnet_word_hypothesis h;
-  if (!s->words)
-    return true;
-  return linnet_word_search_num_hypotheses(s->words) > 0 &&
-         linnet_word_search_hypothesis(s->words, 0, &h) == LINNET_OK && h.complete && h.num_words > 0;
+/* The number of hypotheses, at least 1. */
+static enum linnet_status rank(struct linnet_search_stream *s, size_t *count) {
+  *count = linnet_word_search_num_hypotheses(s->words);
+  return *count > 0 ? LINNET_OK : linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for ranking hypotheses");
+}
+
+enum linnet_status linnet_search_stream_ends_word(struct linnet_search_stream *s, bool *ends) {
+  struct linnet_word_hypothesis h = {.complete = 1, .num_words = 1};
+  size_t count;
+  *ends = false;
+  LINNET_TRY(note(s, s->words ? rank(s, &count) : LINNET_OK));
+  LINNET_TRY(note(s, s->words ? linnet_word_search_hypothesis(s->words, 0, &h) : LINNET_OK));
+  *ends = h.complete && h.num_words > 0;
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_search_stream_lattice(const struct linnet_search_stream *s, struct linnet_lattice *lattice) {
@@ -287,9 +296,8 @@ static enum linnet_status collect_beam(struct linnet_search_stream *s) {
 /* Hypothesis `first` comes before the others. */
 static enum linnet_status collect_words(struct linnet_search_stream *s) {
   struct linnet_word_hypothesis h;
-  size_t count = linnet_word_search_num_hypotheses(s->words), maximum = s->search->num_alternatives;
-  if (count == 0)
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for ranking hypotheses");
+  size_t count, maximum = s->search->num_alternatives;
+  LINNET_TRY(rank(s, &count));
   const size_t first = s->finished ? 0 : linnet_word_search_partial(s->words);
   for (size_t i = 0; i < count && i < maximum; i++) {
     LINNET_TRY(linnet_word_search_hypothesis(s->words, i == 0 ? first : i <= first ? i - 1 : i, &h));
@@ -347,11 +355,14 @@ enum linnet_status linnet_result_describe(const struct linnet_result *result, in
                                           struct linnet_output *output) {
   if (!result || !output)
     return LINNET_ERROR_ARGUMENT;
-  output->words = result->alternatives[0].words;
-  output->num_words = result->alternatives[0].num_words;
-  output->phones = result->alternatives[0].phones;
-  output->num_phones = result->alternatives[0].num_phones;
-  output->alternatives = result->alternatives;
-  output->num_alternatives = alternatives ? result->num_alternatives : 0;
+  struct linnet_output full;
+  linnet_output_read(output, &full);
+  full.words = result->alternatives[0].words;
+  full.num_words = result->alternatives[0].num_words;
+  full.phones = result->alternatives[0].phones;
+  full.num_phones = result->alternatives[0].num_phones;
+  full.alternatives = result->alternatives;
+  full.num_alternatives = alternatives ? result->num_alternatives : 0;
+  linnet_output_fill(output, &full);
   return LINNET_OK;
 }

@@ -1,6 +1,7 @@
 /* Aligns a text to a recording: by the posteriors of a recognizer's networks, without its search. */
 #include <string.h>
 
+#include "decoder/align/aligned_text.h"
 #include "recognizer/recognizer_parts.h"
 
 /* The posteriors of a recording. */
@@ -40,6 +41,21 @@ static enum linnet_status hear(struct linnet_stream *stream, struct linnet_audio
              : status;
 }
 
+/* The labels of the text are columns of the posteriors. */
+static enum linnet_status check_symbols(struct linnet_context *context, const struct linnet_model *model,
+                                        const struct linnet_aligned_text *text) {
+  const struct linnet_symbols *symbols = text->aligner->vocabulary.symbols;
+  const size_t count = linnet_model_num_symbols(model);
+  bool same = linnet_symbols_num_symbols(symbols) == count;
+  for (size_t i = 1; same && i < count; i++)
+    same = strcmp(linnet_symbols_name(symbols, (int)i), linnet_model_symbol(model, (int)i)) == 0;
+  return same ? LINNET_OK
+              : linnet_fail(
+                    context, LINNET_ERROR_ARGUMENT,
+                    "linnet_recognizer_align: the text is for other symbols than those of the recognizer's model: "
+                    "make its aligner with linnet_recognizer_load_aligner");
+}
+
 enum linnet_status linnet_recognizer_align(struct linnet_context *context, const struct linnet_recognizer *recognizer,
                                            struct linnet_audio *audio, const struct linnet_align_settings *settings,
                                            struct linnet_aligned_text *text, double *seconds) {
@@ -48,6 +64,7 @@ enum linnet_status linnet_recognizer_align(struct linnet_context *context, const
   struct rows rows = {.context = context, .symbols = linnet_model_num_symbols(recognizer->model)};
   struct linnet_stream *stream = NULL;
   LINNET_TRY(linnet_recognizer_check_rate(context, recognizer, audio));
+  LINNET_TRY(check_symbols(context, recognizer->model, text));
   LINNET_TRY(linnet_recognizer_create_posteriors(context, recognizer, NULL, &stream));
   enum linnet_status status = hear(stream, audio, &rows);
   *seconds = linnet_stream_seconds(stream);

@@ -105,8 +105,17 @@ static enum linnet_status report_partial(struct linnet_recognizer_stream *s) {
 
 /* --- segments --------------------------------------------------------------------------------------------------- */
 
-static bool ends_word(void *search_stream) {
-  return linnet_search_stream_ends_word(search_stream);
+struct word_end {
+  struct linnet_search_stream *search;
+  enum linnet_status status;
+};
+
+/* A linnet_word_end_fn. */
+static bool ends_word(void *user) {
+  struct word_end *end = user;
+  bool ends;
+  end->status = linnet_search_stream_ends_word(end->search, &ends);
+  return ends;
 }
 
 /* Whether the network restarts at an endpoint after the last row. */
@@ -154,9 +163,12 @@ static enum linnet_status search(struct linnet_recognizer_stream *s, const float
 /* What happens after a row depends on the rows alone, not on how many came at once. */
 static enum linnet_status search_row(struct linnet_recognizer_stream *s, const float *log_posteriors) {
   struct linnet_endpoint *endpoint = endpoint_of(s);
+  struct word_end end = {s->search, LINNET_OK};
   LINNET_TRY(search(s, log_posteriors, 1));
-  if (endpoint &&
-      linnet_endpoint_step(endpoint, log_posteriors, linnet_stream_num_taken(s->audio), ends_word, s->search))
+  const bool ended =
+      endpoint && linnet_endpoint_step(endpoint, log_posteriors, linnet_stream_num_taken(s->audio), ends_word, &end);
+  LINNET_TRY(end.status);
+  if (ended)
     return end_segment(s);
   return s->partial_rows > 0 && s->row % s->partial_rows == 0 ? report_partial(s) : LINNET_OK;
 }

@@ -159,11 +159,30 @@ static void clip(struct linnet_span *spans, size_t count, double seconds) {
       spans[i].end = seconds;
 }
 
+/* Jumps begin after the word before them, and end before the next one and within the recording: words reach a little
+ * beyond the frames that they were aligned to. */
+static void fit_jumps(struct linnet_aligned_text *t) {
+  const struct linnet_span *spans = t->spoken ? t->word_spans : t->phone_spans;
+  const size_t count = t->spoken ? t->num_word_spans : t->num_phone_spans;
+  for (size_t i = 0, next = 0; i < t->num_jumps; i++) {
+    struct linnet_output_jump *jump = &t->jumps[i];
+    while (next < count && spans[next].end <= jump->start)
+      next++;
+    if (next < count && spans[next].start < jump->start)
+      jump->start = spans[next++].end;
+    if (next < count)
+      jump->end = fmin(jump->end, spans[next].start);
+    jump->end = fmax(jump->start, fmin(jump->end, t->seconds));
+  }
+}
+
 static void set_boundaries(struct linnet_aligned_text *t) {
   linnet_spans_widen(t->phone_spans, t->num_phone_spans, t->word_spans, t->num_word_spans, 0,
                      (double)t->frames * t->frame_seconds);
   clip(t->phone_spans, t->num_phone_spans, t->seconds);
   clip(t->word_spans, t->num_word_spans, t->seconds);
+  if (t->jumps)
+    fit_jumps(t);
 }
 
 enum linnet_status linnet_aligned_spans_make(struct linnet_aligned_text *t, bool jumps) {

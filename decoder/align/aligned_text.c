@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decoder/g2p/g2p.h"
+#include "decoder/output/output.h"
 #include "decoder/output/spans.h"
 
 void(linnet_text_aligner_settings_default)(struct linnet_text_aligner_settings *settings, size_t size) {
@@ -151,11 +152,17 @@ enum linnet_status linnet_aligned_text_create_phones(struct linnet_context *cont
   return create(context, aligner, phones, name, false, result);
 }
 
+/* The text is not aligned any more. */
+static void forget(struct linnet_aligned_text *t) {
+  linnet_aligned_spans_release(t);
+  linnet_alignment_destroy(t->alignment);
+  t->alignment = NULL;
+}
+
 void linnet_aligned_text_destroy(struct linnet_aligned_text *t) {
   if (!t)
     return;
-  linnet_aligned_spans_release(t);
-  linnet_alignment_destroy(t->alignment);
+  forget(t);
   linnet_pronounced_text_destroy(t->spoken);
   linnet_free(t->context, t->buffer);
   linnet_free(t->context, t->tokens);
@@ -195,16 +202,19 @@ enum linnet_status linnet_aligned_text_align(struct linnet_aligned_text *t, cons
                        "linnet_aligned_text_align: frame_seconds is %g, it must be above 0, and seconds is %g, it must "
                        "be at least 0",
                        frame_seconds, seconds);
-  linnet_aligned_spans_release(t);
-  linnet_alignment_destroy(t->alignment);
-  t->alignment = NULL;
+  struct linnet_align_settings full;
+  LINNET_TRY(LINNET_READ_SETTINGS(t->context, align, settings, &full));
+  forget(t);
   t->frames = frames;
   t->frame_seconds = frame_seconds;
   t->seconds = seconds;
   LINNET_TRY(linnet_alignment_create(t->context, log_posteriors, frames,
                                      linnet_symbols_num_symbols(t->aligner->vocabulary.symbols), t->words, t->num_words,
-                                     settings, &t->alignment));
-  return linnet_aligned_spans_make(t, settings && settings->jumps);
+                                     &full, &t->alignment));
+  const enum linnet_status status = linnet_aligned_spans_make(t, full.jumps);
+  if (status != LINNET_OK)
+    forget(t);
+  return status;
 }
 
 const struct linnet_alignment *linnet_aligned_text_alignment(const struct linnet_aligned_text *t) {
@@ -217,11 +227,14 @@ enum linnet_status linnet_aligned_text_describe(const struct linnet_aligned_text
                        "linnet_aligned_text_describe: an argument is NULL");
   if (!t->phone_spans)
     return linnet_fail(t->context, LINNET_ERROR_STATE, "the text is not aligned: call linnet_aligned_text_align first");
-  output->phones = t->phone_spans;
-  output->num_phones = t->num_phone_spans;
-  output->words = t->word_spans;
-  output->num_words = t->word_spans ? t->num_word_spans : 0;
-  output->jumps = t->jumps;
-  output->num_jumps = t->jumps ? t->num_jumps : 0;
+  struct linnet_output full;
+  linnet_output_read(output, &full);
+  full.phones = t->phone_spans;
+  full.num_phones = t->num_phone_spans;
+  full.words = t->word_spans;
+  full.num_words = t->word_spans ? t->num_word_spans : 0;
+  full.jumps = t->jumps;
+  full.num_jumps = t->jumps ? t->num_jumps : 0;
+  linnet_output_fill(output, &full);
   return LINNET_OK;
 }

@@ -217,6 +217,8 @@ enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice, stru
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_words: the search is NULL");
   struct linnet_word_hypothesis h;
   size_t count = linnet_word_search_num_hypotheses(search), max_words = 0;
+  if (count == 0)
+    return linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for ranking hypotheses");
   for (size_t i = 0; i < count; i++) {
     LINNET_TRY(linnet_word_search_hypothesis(search, i, &h));
     max_words = h.num_words > max_words ? h.num_words : max_words;

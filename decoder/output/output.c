@@ -58,6 +58,19 @@ int linnet_output_format_has_times(const struct linnet_output_format *format) {
   return format->times;
 }
 
+static size_t size_of(const struct linnet_output *output) {
+  return output->size < sizeof *output ? output->size : sizeof *output;
+}
+
+void linnet_output_read(const struct linnet_output *output, struct linnet_output *full) {
+  memset(full, 0, sizeof *full);
+  memcpy(full, output, size_of(output));
+}
+
+void linnet_output_fill(struct linnet_output *output, const struct linnet_output *full) {
+  memcpy(output, full, size_of(output));
+}
+
 enum linnet_status linnet_output_begin(const struct linnet_output_format *format, linnet_write_fn write, void *user) {
   struct linnet_sink sink = {.write = write, .user = user};
   if (!format || !write)

@@ -53,7 +53,8 @@ struct linnet_alternative {
 
 /* One recording. The formats write words or, if `words` is NULL, phones; TextGrid and JSON contain both. */
 struct linnet_output {
-  size_t size;      /* sizeof(struct linnet_output); members that an older program does not have count as NULL or 0 */
+  size_t size;      /* sizeof(struct linnet_output), to be set before all calls; members that an older program does not
+                       have count as NULL or 0, and are not set */
   const char *id;   /* id of the utterance, or file name without folder and extension */
   const char *file; /* path, if the recording is a file and not an utterance of a data folder; NULL: none */
   int bare;         /* in the format text: tokens alone, without id or file */

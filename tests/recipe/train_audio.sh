@@ -79,12 +79,13 @@ floats() {
   done < audio/wav.scp > "$1/wav.scp"
   "$linnet" features --num-mel 8 --sample-rate 8000 --out "$1-feats/feats.ark" --scp "$1-feats/feats.scp" "$1" 2> /dev/null
   for data in "$1" "$1-feats"; do
-    check 0 'training on 0.0' "$linnet" train --train $data --dev $data --exp of-$data --config conf.json \
+    check 0 'training on 0.0' "$linnet" train --train "$data" --dev "$data" --exp "of-$data" --config conf.json \
       --set augment.speeds=[1] --set augment.padding.probability=0
-    grep -o '"dev_loss": [0-9.]*' of-$data/log.jsonl > losses-$data
+    grep -o '"dev_loss": [0-9.]*' "of-$data/log.jsonl" > "losses-$data"
   done
-  paste losses-$1 losses-$1-feats | awk '!($2 > 0 && $2 < 1.01 * $4 && $2 > 0.99 * $4) {exit 1} END {exit NR != 3}' ||
-    fail "$1: losses of recordings and of their features: $(paste losses-$1 losses-$1-feats)"
+  paste "losses-$1" "losses-$1-feats" > losses
+  awk '!($2 > 0 && $2 < 1.01 * $4 && $2 > 0.99 * $4) {exit 1} END {exit NR != 3}' losses ||
+    fail "$1: losses of recordings and of their features: $(cat losses)"
 }
 quiet() { sox -V1 "$1" -e floating-point -b 32 "$2" vol -80dB; }
 loud() { ffmpeg -v error -i "$1" -af volume=50dB -c:a pcm_f32le "$2" < /dev/null; }

@@ -181,6 +181,17 @@ static void test_recording(const struct linnet_recognizer *recognizer) {
   CHECK(linnet_recognizer_align(context, recognizer, audio, NULL, text, &seconds) == LINNET_ERROR_ARGUMENT &&
             strstr(linnet_context_error(context), "8000 samples a second"),
         "%s", linnet_context_error(context));
+  linnet_aligned_text_destroy(text);
+  linnet_text_aligner_destroy(aligner);
+  static const char *const others[] = {"<blank>", "X", "Y"};
+  REQUIRE(linnet_text_aligner_create(context, others, 3, NULL, &aligner) == LINNET_OK &&
+              linnet_aligned_text_create_phones(context, aligner, "X Y", "text", &text) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  linnet_audio_destroy(audio);
+  audio = open_audio(samples, 16000);
+  CHECK(linnet_recognizer_align(context, recognizer, audio, NULL, text, &seconds) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "other symbols"),
+        "%s", linnet_context_error(context));
   linnet_audio_destroy(audio);
   linnet_aligned_text_destroy(text);
   linnet_text_aligner_destroy(aligner);

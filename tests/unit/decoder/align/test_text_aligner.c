@@ -2,6 +2,7 @@
 #include <linnet/text_aligner.h>
 
 #include <math.h>
+#include <stddef.h>
 
 #include "test.h"
 
@@ -55,10 +56,34 @@ static void test_delay(struct linnet_context *context) {
   }
 }
 
+/* Members behind the size of a structure are those of a later version: they are neither read nor set. */
+static void test_older_program(struct linnet_context *context) {
+  static const struct linnet_output_jump own;
+  struct linnet_output output = {.size = offsetof(struct linnet_output, jumps), .jumps = &own};
+  struct linnet_align_settings settings;
+  struct linnet_text_aligner *aligner = NULL;
+  struct linnet_aligned_text *text = NULL;
+  float log_posteriors[FRAMES * SYMBOLS] = {0};
+  linnet_align_settings_default(&settings);
+  settings.size = offsetof(struct linnet_align_settings, jumps);
+  settings.jumps = 1;
+  REQUIRE(linnet_text_aligner_create(context, names, SYMBOLS, NULL, &aligner) == LINNET_OK &&
+              linnet_aligned_text_create_phones(context, aligner, "IH N", "TEXT", &text) == LINNET_OK &&
+              linnet_aligned_text_align(text, log_posteriors, FRAMES, frame_seconds, 1, &settings) == LINNET_OK &&
+              linnet_aligned_text_describe(text, &output) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  CHECK(output.num_phones == 2 && output.jumps == &own, "%zu phones", output.num_phones);
+  output.size = sizeof output;
+  CHECK(linnet_aligned_text_describe(text, &output) == LINNET_OK && !output.jumps, "jumps that were not asked for");
+  linnet_aligned_text_destroy(text);
+  linnet_text_aligner_destroy(aligner);
+}
+
 int main(void) {
   struct linnet_context *context = NULL;
   REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "context");
   test_delay(context);
+  test_older_program(context);
   linnet_context_destroy(context);
   return test_result();
 }
