@@ -52,7 +52,8 @@ enum linnet_status linnet_greedy_set_blank_penalty(struct linnet_greedy *greedy,
   if (!greedy)
     return LINNET_ERROR_ARGUMENT;
   if (!isfinite(penalty))
-    return linnet_fail(greedy->context, LINNET_ERROR_ARGUMENT, "blank_penalty is %g; it must be finite", (double)penalty);
+    return linnet_fail(greedy->context, LINNET_ERROR_ARGUMENT, "blank_penalty is %g; it must be finite",
+                       (double)penalty);
   if (greedy->frame > 0)
     return linnet_fail(greedy->context, LINNET_ERROR_STATE,
                        "the blank penalty cannot change within an utterance: call linnet_greedy_reset first");

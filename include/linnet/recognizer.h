@@ -156,8 +156,8 @@ LINNET_API enum linnet_status linnet_recognizer_load_aligner(struct linnet_conte
 
 /* Aligns `text`, made by such an aligner, to the rest of open audio (audio.h): computes the posteriors of the
  * recognizer, without its search, and calls linnet_aligned_text_align with `settings` (may be NULL).
- * LINNET_ERROR_ARGUMENT if the sample rate is not the model's, or the text is for other symbols. *seconds becomes the length of the audio. Memory grows
- * with it, by about 4 bytes for each symbol of each row of posteriors. */
+ * LINNET_ERROR_ARGUMENT if the sample rate is not the model's, or the text is for other symbols. *seconds becomes the
+ * length of the audio. Memory grows with it, by about 4 bytes for each symbol of each row of posteriors. */
 LINNET_API enum linnet_status linnet_recognizer_align(struct linnet_context *context,
                                                       const struct linnet_recognizer *recognizer,
                                                       struct linnet_audio *audio,

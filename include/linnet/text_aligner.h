@@ -95,8 +95,8 @@ LINNET_API enum linnet_status linnet_aligned_text_align(struct linnet_aligned_te
 LINNET_API const struct linnet_alignment *linnet_aligned_text_alignment(const struct linnet_aligned_text *text);
 
 /* Sets members of `output`: phones, words (NULL for a text of phones) and, if the settings of the alignment allowed
- * jumps, jumps. `size` must be set; the other members stay. They are valid as long as the text, but only until its next alignment.
- * LINNET_ERROR_STATE before linnet_aligned_text_align. */
+ * jumps, jumps. `size` must be set; the other members stay. They are valid as long as the text, but only until its next
+ * alignment. LINNET_ERROR_STATE before linnet_aligned_text_align. */
 LINNET_API enum linnet_status linnet_aligned_text_describe(const struct linnet_aligned_text *text,
                                                            struct linnet_output *output);
 
