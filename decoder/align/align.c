@@ -66,7 +66,7 @@ static enum linnet_status check_length(const struct linnet_align_maker *m) {
     return LINNET_OK;
   return linnet_fail(m->context, LINNET_ERROR_LIMIT,
                      "the text needs at least %zu frames and the audio has %zu: is it the text of this recording? "
-                     "If the text has more words than the audio, allow jumps",
+                     "If the text has more words than the audio, allow jumps (linnet align --jumps)",
                      needed, m->frames);
 }
 

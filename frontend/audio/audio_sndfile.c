@@ -200,18 +200,29 @@ static const char *find_foreign(const char *head, size_t n) {
   return n >= 12 && memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "AVI ", 4) == 0 ? "AVI" : NULL;
 }
 
+/* Appends a file name as a word of a command, quoted where a shell needs it, as far as there is room. */
+static void add_word(char *text, size_t size, const char *name) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
+  const char *mark = name[strspn(name, plain)] ? "'" : "";
+  size_t used = strlen(text);
+  used += (size_t)snprintf(text + used, size - used, " %s%s", mark, name[0] == '-' ? "./" : "");
+  for (size_t i = 0; name[i] && used + 8 < size; i++)
+    used += (size_t)snprintf(text + used, size - used, name[i] == '\'' ? "'\\''" : "%c", name[i]);
+  snprintf(text + used, size - used, "%s", mark);
+}
+
 static enum linnet_status fail_foreign(const struct linnet_bytes *bytes, const char *name) {
-  const char *slash = strrchr(bytes->name, '/'), *file = slash ? slash + 1 : bytes->name;
-  const char *dot = strrchr(file, '.'), *quote = strpbrk(bytes->name, " '()&;$") ? "\"" : "";
-  int length = dot && dot > file ? (int)(dot - file) : (int)strlen(file);
-  if (!bytes->owns_fd) /* no file of that name */
-    return linnet_fail(
-        bytes->context, LINNET_ERROR_UNSUPPORTED,
-        "%s: is %s, which is not supported: convert it, for example with 'ffmpeg -i pipe:0 -f wav pipe:1'", bytes->name,
-        name);
+  const char *slash = strrchr(bytes->name, '/'), *file = slash ? slash + 1 : bytes->name, *dot = strrchr(file, '.');
+  char command[1024] = "ffmpeg -i", target[512];
+  snprintf(target, sizeof target, "%.*s.wav", dot && dot > file ? (int)(dot - file) : (int)strlen(file), file);
+  if (bytes->owns_fd) {
+    add_word(command, sizeof command, bytes->name);
+    add_word(command, sizeof command, target);
+  } else { /* no file of that name */
+    snprintf(command, sizeof command, "ffmpeg -i pipe:0 -f wav pipe:1");
+  }
   return linnet_fail(bytes->context, LINNET_ERROR_UNSUPPORTED,
-                     "%s: is %s, which is not supported: convert it, for example with 'ffmpeg -i %s%s%s %s%.*s.wav%s'",
-                     bytes->name, name, quote, bytes->name, quote, quote, length, file, quote);
+                     "%s: is %s, which is not supported: convert it, for example: %s", bytes->name, name, command);
 }
 
 /* libsndfile stores the reason in a variable that all threads share, so the message is made from the bytes instead. */

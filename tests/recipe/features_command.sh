@@ -94,7 +94,9 @@ check 1 '3 of 8 utterances failed' some -o some.ark --scp some.scp
 grep -q 'u7: /nonexistent/u7.wav: No such file' out || fail 'u7 is not named'
 grep -q 'u8: .*--run-commands' out || fail 'u8 is not named'
 [[ $(cut -d' ' -f1 some.scp | tr '\n' ' ') == 'u1 u3 u4 u5 u6 ' ]] || fail 'the other utterances are missing'
-check 1 '2 of 8 utterances failed' some -o run.ark --scp run.scp --run-commands
+echo 'u9 exit 3 |' >> some/wav.scp
+check 1 '3 of 9 utterances failed' some -o run.ark --scp run.scp --run-commands
+grep -q 'u9: the command failed with exit status 3: exit 3' out || fail "u9: $(cat out)"
 grep -q '^u8 ' run.scp || fail 'the command was not run'
 check 1 'none of 1 utterance could' some/u2.wav -o none.ark
 [[ ! -e none.ark ]] || fail 'an archive without utterances exists'

@@ -56,6 +56,7 @@ if [[ -w /dev/full ]]; then
     [[ $status -eq 1 ]] || fail "$arguments > /dev/full: status $status"
     grep -q 'No space left on device' out || fail "$arguments > /dev/full: $(cat out)"
   done
+  check 1 '/dev/full: cannot write: No space left on device' transcribe --output /dev/full speech.wav
 fi
 prefix=()
 # shellcheck disable=SC2016 # of the inner shell

@@ -183,6 +183,7 @@ echo text > in/notes.txt
 check 1 'is a folder: use --recursive for the audio files in it' "$linnet" transcribe in
 mkdir empty
 check 1 'this folder has no audio file' "$linnet" transcribe --recursive empty
+: > in/x.m4a && : > in/b/y.MP4
 printf 'in/a.wav\nin/b/a.wav\nin/b/c/d.WAV\n' > expected
 "$linnet" transcribe -r in 2> /dev/null | cut -f 1 > got
 same got expected 'the files of a folder'
@@ -192,6 +193,7 @@ check 2 'only one of --output and --output-dir' "$linnet" transcribe --output-di
 for format in text:txt ctm:ctm textgrid:TextGrid; do
   rm -rf each
   check 0 '3 files' "$linnet" transcribe --format "${format%:*}" --output-dir each --recursive in
+  grep -q 'skipped 2 files whose format is not supported, such as in/b/y.MP4: convert them' out || fail "$(cat out)"
   (cd each && find . -type f | sort) > got
   printf './%s.'"${format#*:}"'\n' a b/a b/c/d > expected
   same got expected "$format in --output-dir"

@@ -89,6 +89,14 @@ static bool read_text(struct item *item, struct linnet_context *context, size_t 
   return false;
 }
 
+static void warn_nothing_aligned(const struct item *item) {
+  size_t count;
+  linnet_aligned_text_words(item->text, &count);
+  tool_warn("%s: %s", item->name,
+            count > 0 ? "no word of the text has a pronunciation, so all times are interpolated"
+                      : "the text has no words, so nothing is aligned");
+}
+
 static bool align(struct item *item, struct linnet_context *context, size_t index) {
   struct linnet_align_settings settings;
   linnet_align_settings_default(&settings);
@@ -101,7 +109,7 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   if (!read_text(item, context, index))
     return false;
   if (linnet_aligned_text_num_aligned(item->text) == 0)
-    tool_warn("%s: the text has no words, so nothing is aligned", item->name);
+    warn_nothing_aligned(item);
   if (compute_posteriors(item, context, index) != LINNET_OK) {
     tool_fail_context(context);
     return false;

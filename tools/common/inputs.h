@@ -19,6 +19,8 @@ struct walk {
   char **paths;  /* (count) */
   size_t *roots; /* (count): offset of the path within the folder that was walked; 0: the command line names the path */
   size_t count, capacity;
+  size_t num_others; /* files in folders whose format is not supported; the first one: */
+  char other[256];
 };
 
 /* Keeps the order of the command line; sorts the files of a folder by name, folder by folder. Skips names that begin

@@ -2,6 +2,7 @@
 #include "parallel.h"
 #include "tool.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -111,8 +112,8 @@ static void write_ready(struct ordered *ordered) {
     free(piece->text);
     piece->text = NULL;
   }
-  if (ordered->stream)
-    fflush(ordered->stream);
+  if (ordered->stream && fflush(ordered->stream) != 0 && ordered->error == 0)
+    ordered->error = errno;
 }
 
 bool ordered_put(struct ordered *ordered, size_t item, char *text, size_t bytes) {
@@ -139,5 +140,5 @@ void ordered_close(struct ordered *ordered) {
   }
   free(ordered->pieces);
   pthread_mutex_destroy(&ordered->mutex);
-  *ordered = (struct ordered){.stream = NULL};
+  *ordered = (struct ordered){.error = ordered->error};
 }

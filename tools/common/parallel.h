@@ -28,6 +28,7 @@ struct ordered {
     bool done;
   } * pieces; /* (capacity), held until all texts before it are written */
   size_t capacity, written;
+  int error; /* errno of the first write that failed, 0; also after ordered_close */
 };
 
 void ordered_open(struct ordered *ordered, FILE *stream);

@@ -427,6 +427,13 @@ static int report(const struct results *results, int parallel) {
                                : TOOL_OK;
 }
 
+/* Standard output has its own message at the end. */
+static void abandon(struct results *results) {
+  if (results->ordered.error != 0 && results->output.path)
+    tool_fail("%s: cannot write: %s", results->output.path, strerror(results->ordered.error));
+  tool_output_abandon(&results->output);
+}
+
 /* The failed inputs have been reported; the other results are worth keeping. Without any, an older file stays. After a
  * full disk, as after an interrupt, --resume goes on. */
 static bool close_output(struct results *results, int code) {
@@ -437,7 +444,7 @@ static bool close_output(struct results *results, int code) {
   if (!results->journalled && !empty)
     return tool_output_commit(&results->output);
   if (!results->journalled)
-    tool_output_abandon(&results->output);
+    abandon(results);
   else if (results->published)
     return journal_commit(&results->journal);
   else

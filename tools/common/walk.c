@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fts.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/numbers.h"
 #include "tool.h"
 
 /* Extensions of the formats that libsndfile reads, and of SPHERE files as on LDC's discs. */
@@ -15,12 +17,26 @@ static const char *const extensions[] = {"wav",  "flac", "mp3", "ogg",  "oga",  
                                          "nist", "wv1",  "wv2", "aif",  "aiff", "aifc", "au",
                                          "snd",  "caf",  "w64", "rf64", "voc",  "sf",   "paf"};
 
-bool walk_is_audio(const char *name) {
+/* Those of other formats with sound. */
+static const char *const others[] = {"m4a",  "m4b", "mp4", "mov", "3gp", "aac", "amr", "wma", "asf",
+                                     "webm", "mkv", "mka", "ape", "wv",  "tta", "ac3", "dts"};
+
+static bool ends_in(const char *name, const char *const *list, size_t count) {
   const char *dot = strrchr(name, '.');
-  for (size_t i = 0; dot && i < sizeof extensions / sizeof *extensions; i++)
-    if (strcasecmp(dot + 1, extensions[i]) == 0)
+  for (size_t i = 0; dot && i < count; i++)
+    if (strcasecmp(dot + 1, list[i]) == 0)
       return true;
   return false;
+}
+
+bool walk_is_audio(const char *name) {
+  return ends_in(name, extensions, sizeof extensions / sizeof *extensions);
+}
+
+/* Counts a file whose format is not supported; keeps the name of the first. */
+static void note_other(struct walk *walk, const char *path) {
+  if (walk->num_others++ == 0)
+    snprintf(walk->other, sizeof walk->other, "%s", path);
 }
 
 static bool add(struct walk *walk, const char *path, size_t root) {
@@ -58,8 +74,13 @@ static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bo
     tool_fail("%s: cannot read the folder: %s", entry->fts_path, strerror(entry->fts_errno));
     return false;
   }
-  if (entry->fts_info != FTS_F || !(all || walk_is_audio(entry->fts_name)))
+  if (entry->fts_info != FTS_F)
     return true;
+  if (!all && !walk_is_audio(entry->fts_name)) {
+    if (ends_in(entry->fts_name, others, sizeof others / sizeof *others))
+      note_other(walk, entry->fts_path);
+    return true;
+  }
   return add(walk, entry->fts_path, length + (entry->fts_path[length - 1] != '/'));
 }
 
@@ -102,6 +123,9 @@ bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recurs
     if (!(folder ? walk_folder(walk, paths[i], all) : add(walk, paths[i], 0)))
       return false;
   }
+  if (walk->num_others > 0)
+    tool_warn("skipped %zu file%s whose format is not supported, such as %s: convert them, for example with ffmpeg",
+              walk->num_others, linnet_plural(walk->num_others), walk->other);
   return true;
 }
 

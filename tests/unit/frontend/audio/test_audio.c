@@ -538,7 +538,7 @@ static void test_bad_paths(void) {
   static const char m4a[16] = "\0\0\0 ftypM4A ", webm[] = "\x1A\x45\xDF\xA3\x9F";
   save(m4a, sizeof m4a);
   expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED,
-              "is MP4 or M4A, which is not supported: convert it, for example with 'ffmpeg -i");
+              "is MP4 or M4A, which is not supported: convert it, for example: ffmpeg -i ");
   save(webm, sizeof webm);
   expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED, "is WebM or Matroska");
   static const char sphere[1024] = "NIST_1A\n   1024\nsample_rate -i 16000\nsample_n_bytes -i 2\nchannel_count -i 1\n"
