@@ -164,8 +164,10 @@ static bool find_length(struct linnet_context *context, const struct train_corpu
   u->frames = frames_of(corpus, u->folder, u->index);
   if (u->frames > 0 || corpus_check_readable(context, corpus, u) == LINNET_OK)
     return true;
+  const char *error = linnet_context_error(context);
+  const bool named = strncmp(error, u->id, strlen(u->id)) == 0; /* that of recordings */
   if (!tool_interrupted())
-    tool_fail("utterance %s: %s", u->id, linnet_context_error(context));
+    tool_fail("utterance %s%s%s", named ? "" : u->id, named ? "" : ": ", error);
   return false;
 }
 
