@@ -55,6 +55,8 @@ done
 "$linnet" decode --symbols symbols --run-commands 'ark,t:cat post.txt | tee copy |' > hyp 2> err || fail "a command: $(cat err)"
 same 'a command' expected hyp
 check 1 'cat post.txt |: is a command; if you trust it, run it with --run-commands' decode --symbols symbols 'ark:cat post.txt |'
+check 1 'ark:post.txt: u1: an utterance of this name came before: name each archive once' decode --symbols symbols ark:post.txt \
+  ark:post.txt
 check 1 'ark:cat post.txt; exit 3 |: the command failed' decode --symbols symbols --run-commands 'ark:cat post.txt; exit 3 |'
 printf 'u1 [\n-1 -2 -3\n-1 nan -2 ]\n' > nan.txt
 check 1 "u1: row 1, column 1 ('A') is nan, which is no log-posterior" decode --symbols symbols nan.txt

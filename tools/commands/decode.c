@@ -1,6 +1,8 @@
 /* linnet decode: log-posteriors in Kaldi archives, of any system, to symbols by a prefix beam search, or to words. */
+#define _GNU_SOURCE /* tdestroy */
 #include <math.h>
 #include <pthread.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +37,7 @@ struct decoding {
   struct lattices lattices;
   pthread_mutex_t mutex; /* protects what follows */
   struct matrix_source source;
+  void *keys;   /* of the utterances so far: a tree of tsearch */
   bool stopped; /* a thread failed */
   size_t utterances, frames, skipped;
   double seconds; /* of searching, summed over threads */
@@ -149,6 +152,22 @@ static int find_frame_shift(struct decoding *d, const char *key, double *seconds
                     d->source.inputs[d->source.input], key, options.format);
 }
 
+static int compare_keys(const void *a, const void *b) {
+  return strcmp(a, b);
+}
+
+/* Two results with the same name could not be scored. The caller holds the mutex. */
+static int remember(struct decoding *d, const char *key) {
+  char *copy = strdup(key), **node = copy ? tsearch(copy, &d->keys, compare_keys) : NULL;
+  const bool fresh = node && *node == copy;
+  if (!fresh)
+    free(copy);
+  return fresh   ? TOOL_OK
+         : !node ? tool_fail("%s: out of memory", key)
+                 : tool_fail("%s: %s: an utterance of this name came before: name each archive once",
+                             d->source.inputs[d->source.input], key);
+}
+
 /* Gives the next utterance to the worker. The caller holds the mutex. */
 static int take_next(struct decoding *d, struct worker *w) {
   const char *key;
@@ -161,7 +180,9 @@ static int take_next(struct decoding *d, struct worker *w) {
     return TOOL_OK;
   if (status != LINNET_OK)
     return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
-  int code = find_frame_shift(d, key, &w->frame_seconds);
+  int code = remember(d, key);
+  if (code == TOOL_OK)
+    code = find_frame_shift(d, key, &w->frame_seconds);
   if (code != TOOL_OK)
     return code;
   tool_note("%s: %zu frames", key, w->matrix.rows);
@@ -244,6 +265,7 @@ static int decode_all(struct linnet_context *context, struct decoding *d) {
   if (code < 0)
     code = tool_fail("cannot start threads");
   matrix_source_close(&d->source);
+  tdestroy(d->keys, free);
   pthread_mutex_destroy(&d->mutex);
   code = close_output(d, &output, code);
   if (code == TOOL_OK && d->skipped > 0)
