@@ -52,7 +52,8 @@ static enum linnet_status load_ngram(struct linnet_search *s, const struct linne
 }
 
 static bool has_unknown(const struct linnet_search *s) {
-  return linnet_ngram_find(s->ngram, LINNET_UNKNOWN_WORD) != LINNET_NOT_FOUND;
+  return linnet_ngram_find(s->ngram, LINNET_UNKNOWN_WORD) != LINNET_NOT_FOUND ||
+         linnet_ngram_find(s->ngram, "<UNK>") != LINNET_NOT_FOUND;
 }
 
 /* Symbols that the model does not have: it is an error if all are missing, and a warning if some are. */

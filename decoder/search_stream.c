@@ -356,7 +356,7 @@ enum linnet_status linnet_result_describe(const struct linnet_result *result, in
   if (!result || !output)
     return LINNET_ERROR_ARGUMENT;
   struct linnet_output full;
-  linnet_output_read(output, &full);
+  LINNET_TRY(linnet_output_read(NULL, output, &full));
   full.words = result->alternatives[0].words;
   full.num_words = result->alternatives[0].num_words;
   full.phones = result->alternatives[0].phones;

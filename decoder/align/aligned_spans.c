@@ -160,16 +160,18 @@ static void clip(struct linnet_span *spans, size_t count, double seconds) {
 }
 
 /* Jumps begin after the word before them, and end before the next one and within the recording: words reach a little
- * beyond the frames that they were aligned to. */
+ * beyond the frames that they were aligned to. Interpolated words may stand anywhere in a jump. */
 static void fit_jumps(struct linnet_aligned_text *t) {
   const struct linnet_span *spans = t->spoken ? t->word_spans : t->phone_spans;
   const size_t count = t->spoken ? t->num_word_spans : t->num_phone_spans;
   for (size_t i = 0, next = 0; i < t->num_jumps; i++) {
     struct linnet_output_jump *jump = &t->jumps[i];
-    while (next < count && spans[next].end <= jump->start)
+    while (next < count && (spans[next].interpolated || spans[next].end <= jump->start))
       next++;
     if (next < count && spans[next].start < jump->start)
       jump->start = spans[next++].end;
+    while (next < count && spans[next].interpolated)
+      next++;
     if (next < count)
       jump->end = fmin(jump->end, spans[next].start);
     jump->end = fmax(jump->start, fmin(jump->end, t->seconds));

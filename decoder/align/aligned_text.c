@@ -228,7 +228,7 @@ enum linnet_status linnet_aligned_text_describe(const struct linnet_aligned_text
   if (!t->phone_spans)
     return linnet_fail(t->context, LINNET_ERROR_STATE, "the text is not aligned: call linnet_aligned_text_align first");
   struct linnet_output full;
-  linnet_output_read(output, &full);
+  LINNET_TRY(linnet_output_read(t->context, output, &full));
   full.phones = t->phone_spans;
   full.num_phones = t->num_phone_spans;
   full.words = t->word_spans;

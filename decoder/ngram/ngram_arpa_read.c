@@ -116,8 +116,8 @@ static enum linnet_status read_header(struct arpa *a) {
   do {
     LINNET_TRY(next_line(a, "\\data\\"));
     if (is_line(a->line, "LinGram"))
-      return FAIL(a, LINNET_ERROR_FORMAT, "this is a binary model, which must be a file%s",
-                  ": a pipe or a compressed file is not possible");
+      return FAIL(a, LINNET_ERROR_FORMAT,
+                  "this is a binary model, which must be a file: a pipe or a compressed file is not possible%s", "");
   } while (!is_line(a->line, "\\data\\"));
   LINNET_TRY(next_text(a, "ngram 1="));
   while (a->line[strspn(a->line, SEPARATORS)] != '\\') {

@@ -62,9 +62,13 @@ static size_t size_of(const struct linnet_output *output) {
   return output->size < sizeof *output ? output->size : sizeof *output;
 }
 
-void linnet_output_read(const struct linnet_output *output, struct linnet_output *full) {
+enum linnet_status linnet_output_read(struct linnet_context *context, const struct linnet_output *output,
+                                      struct linnet_output *full) {
   memset(full, 0, sizeof *full);
+  if (output->size < sizeof output->size)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "set the size of struct linnet_output before this call");
   memcpy(full, output, size_of(output));
+  return LINNET_OK;
 }
 
 void linnet_output_fill(struct linnet_output *output, const struct linnet_output *full) {

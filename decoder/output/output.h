@@ -8,7 +8,8 @@
 
 /* For functions that set members of the caller's structure, which may be that of an older program: reads all members,
  * and writes back those that it has. */
-void linnet_output_read(const struct linnet_output *output, struct linnet_output *full);
+enum linnet_status linnet_output_read(struct linnet_context *context, const struct linnet_output *output,
+                                      struct linnet_output *full);
 void linnet_output_fill(struct linnet_output *output, const struct linnet_output *full);
 
 struct linnet_sink {

@@ -41,9 +41,10 @@ static void share(struct timing *p, size_t first, size_t end, double start, doub
   for (size_t w = first; w < end; w++)
     total += characters(p, w);
   for (size_t w = first; w < end; w++) {
-    double from = start + (stop - start) * done / total;
+    const double from = start + (stop - start) * done / total;
     done += characters(p, w);
-    put(p, (struct linnet_timed_word){w, LINNET_NOT_FOUND, from, start + (stop - start) * done / total});
+    /* not beyond `stop` by rounding */
+    put(p, (struct linnet_timed_word){w, LINNET_NOT_FOUND, from, fmin(start + (stop - start) * done / total, stop)});
   }
 }
 

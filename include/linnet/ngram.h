@@ -112,8 +112,8 @@ LINNET_API size_t linnet_ngram_find(const struct linnet_ngram *ngram, const char
 LINNET_API uint32_t linnet_ngram_begin(const struct linnet_ngram *ngram);
 
 /* Returns log P(word | *state) and sets *state to the state after the word. A word that the model does not have, such
- * as LINNET_NOT_FOUND, counts as <unk>. If the model has no <unk>, the result is -infinity and the empty context. The
- * function never allocates. */
+ * as LINNET_NOT_FOUND, counts as <unk>, or as <UNK> if there is only that. If it has neither, the result is -infinity
+ * and the empty context. The function never allocates. */
 LINNET_API float linnet_ngram_score(const struct linnet_ngram *ngram, uint32_t *state, size_t word);
 
 /* log P(</s> | state); 0 if the model has no </s>. */

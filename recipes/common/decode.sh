@@ -17,11 +17,11 @@ Recognises the utterances of a Kaldi data folder in parts, here or on a cluster.
   posteriors OPTION...   computes posteriors: archives PREFIX.1.ark ..., and PREFIX.scp with the utterances of all
   decode OPTION...       searches the posteriors in SCP: PREFIX.hyp
 
-Hypotheses are lines "UTTERANCE SYMBOLS", sorted; another --format is refused, as it cannot be joined. Failed parts run again: transcribe and
-decode continue, posteriors begins anew. If utterances are still without a result, PREFIX.missing lists them, with part and
-log, PREFIX.hyp or PREFIX.scp has the others, and the exit status is 1. The same command then runs only the failed parts. A
-finished command does not run again while its program, options, lists and the files that they name are the same; audio,
-and files that a recognizer's folder names elsewhere, are not compared.
+Hypotheses are lines "UTTERANCE SYMBOLS", sorted; another --format is refused, as it cannot be joined. Failed parts run
+again: transcribe and decode continue, posteriors begins anew. If utterances are still without a result, PREFIX.missing
+lists them, with part and log, PREFIX.hyp or PREFIX.scp has the others, and the exit status is 1. The same command then runs
+only the failed parts. A finished command does not run again while its program, options, lists and the files that they name
+are the same; audio, and files that a recognizer's folder names elsewhere, are not compared.
 
   --parts N       divide the speakers into N parts (default 32)
   --cmd TEXT      where parts run: local (default), or a way and its options, such as "slurm --mem 4G --threads 2 --time=60":

@@ -156,7 +156,7 @@ make_features() {
 # For the report: the sets, the seed unless --set has one, and all keys that were set
 training_settings() {
 	local keys=(${shards:+"$shards"} ${set[@]+"${set[@]}"}) own_seed=", seed $seed"
-	[[ " ${keys[*]}" != *[\ .]seed=* ]] || own_seed=''
+	[[ " ${keys[*]}" != *\ seed=* && " ${keys[*]}" != *\ training.seed=* ]] || own_seed=''
 	echo "$train, chosen on $dev$own_seed, device $device, $precision, commit $(commit)${keys[*]:+, --set ${keys[*]}}"
 }
 

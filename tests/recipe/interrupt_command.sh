@@ -183,6 +183,8 @@ echo text > in/notes.txt
 check 1 'is a folder: use --recursive for the audio files in it' "$linnet" transcribe in
 mkdir empty
 check 1 'this folder has no audio file' "$linnet" transcribe --recursive empty
+mkdir others && : > others/x.webm
+check 1 'skipped 1 file whose format is not supported, such as others/x.webm' "$linnet" transcribe --recursive others
 : > in/x.m4a && : > in/b/y.MP4
 printf 'in/a.wav\nin/b/a.wav\nin/b/c/d.WAV\n' > expected
 "$linnet" transcribe -r in 2> /dev/null | cut -f 1 > got

@@ -87,9 +87,11 @@ floats() {
   awk '!($2 > 0 && $2 < 1.01 * $4 && $2 > 0.99 * $4) {exit 1} END {exit NR != 3}' losses ||
     fail "$1: losses of recordings and of their features: $(cat losses)"
 }
+one_sided() { sox -V1 "$1" -e floating-point -b 32 "$2" vol -80dB dcshift -0.00004; }
 quiet() { sox -V1 "$1" -e floating-point -b 32 "$2" vol -80dB; }
 loud() { ffmpeg -v error -i "$1" -af volume=50dB -c:a pcm_f32le "$2" < /dev/null; }
 floats quiet quiet
+floats one-sided one_sided
 ! command -v ffmpeg > /dev/null || floats loud loud
 
 # --- the index is used while it is of the same files, and checked

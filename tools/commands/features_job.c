@@ -4,7 +4,6 @@
 #include "base/numbers.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -73,12 +72,6 @@ static enum linnet_status read_all(struct linnet_audio *audio, double start, dou
   return status;
 }
 
-/* Whether a command is to blame. One that still wrote when its output was refused ends by SIGPIPE. */
-static bool command_failed(int code, bool refused) {
-  const bool cut = WIFSIGNALED(code) ? WTERMSIG(code) == SIGPIPE : WEXITSTATUS(code) == 128 + SIGPIPE;
-  return code != 0 && !(refused && cut);
-}
-
 /* Reads the output of a command of wav.scp. Its standard error goes to the terminal. If the command fails, so does the
  * utterance, even if there was audio. */
 static bool run_command(struct linnet_context *context, const struct features_job *job, size_t i, const char *command,
@@ -97,11 +90,11 @@ static bool run_command(struct linnet_context *context, const struct features_jo
   if (status == LINNET_OK)
     status = audio_options_name(context, read_all(audio, start, end, samples, count));
   const int code = pclose(pipe);
-  if (command_failed(code, status != LINNET_OK))
+  if (status != LINNET_OK)
+    tool_fail_context(context);
+  if (code != 0)
     tool_fail("%s: the command failed with exit status %d: %s", features_id(&job->input, i),
               WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code), command);
-  else if (status != LINNET_OK)
-    tool_fail_context(context);
   return code == 0 && status == LINNET_OK;
 }
 

@@ -77,6 +77,9 @@ static bool accumulate(struct linnet_context *context, struct train_corpus *corp
 
 /* --- saving ------------------------------------------------------------------------------------------------------- */
 
+/* Changes with how recordings are kept (clip.h). */
+static const uint64_t kept = 2;
+
 /* Features of recordings depend on this, too. */
 static uint64_t hash_front_end(uint64_t hash, const struct linnet_context *context, const struct train_corpus *corpus) {
   const char *const texts[] = {corpus->config->features, linnet_context_kernels(context), linnet_version()};
@@ -88,7 +91,7 @@ static uint64_t hash_front_end(uint64_t hash, const struct linnet_context *conte
 /* What the statistics depend on; on rank 0. */
 static uint64_t compute_key(const struct linnet_context *context, const struct train_corpus *corpus, bool by_speaker) {
   const struct linnet_feature_config *config = &corpus->config->feature_config;
-  const uint64_t numbers[] = {by_speaker, config->cmvn_frames, config->fbank.num_mel, sizeof *corpus->statistics};
+  const uint64_t numbers[] = {by_speaker, config->cmvn_frames, config->fbank.num_mel, sizeof *corpus->statistics, kept};
   uint64_t hash = cache_hash(CACHE_HASH_START, numbers, sizeof numbers);
   for (size_t i = 0; i < corpus->num_folders; i++) {
     const uint64_t keys[] = {corpus->stored[i].key, corpus->audio[i].key};

@@ -13,13 +13,16 @@ static const float quiet_peak = 2048;
 
 /* 1 for what 16 bits hold well. Louder recordings than full scale, and quiet ones, fill the 16 bits. */
 static float choose_scale(const float *samples, size_t count) {
-  float peak = 0;
+  float low = 0, high = 0;
   bool whole = true;
   for (size_t i = 0; i < count; i++) {
-    peak = fmaxf(peak, samples[i] < 0 ? -samples[i] - 1 : samples[i]);
+    low = fminf(low, samples[i]);
+    high = fmaxf(high, samples[i]);
     whole = whole && samples[i] == rintf(samples[i]);
   }
-  return peak <= 32767 && (whole || peak >= quiet_peak || peak == 0) ? 1 : peak / 32767;
+  const float peak = fmaxf(-low, high);
+  const bool fits = low >= -32768 && high <= 32767 && (whole || peak >= quiet_peak);
+  return fits || peak < 1e-30f || isinf(peak) ? 1 : peak / 32767;
 }
 
 static int16_t to_int16(float sample) {
@@ -82,7 +85,8 @@ enum linnet_status clip_change_speed(struct linnet_context *context, const struc
   enum linnet_status status = open_changed(context, clip, rate, speed, &audio);
   if (status == LINNET_OK)
     status = take_clip(context, audio, changed);
-  changed->scale *= clip->scale;
+  if (status == LINNET_OK)
+    changed->scale *= clip->scale;
   return status;
 }
 

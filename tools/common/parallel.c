@@ -104,14 +104,17 @@ static bool reserve(struct ordered *ordered, size_t item) {
   return true;
 }
 
+static void write_piece(struct ordered *ordered, struct ordered_piece *piece) {
+  if (piece->text && ordered->stream && fwrite(piece->text, 1, piece->bytes, ordered->stream) < piece->bytes &&
+      ordered->error == 0)
+    ordered->error = errno;
+  free(piece->text);
+  piece->text = NULL;
+}
+
 static void write_ready(struct ordered *ordered) {
-  while (ordered->written < ordered->capacity && ordered->pieces[ordered->written].done) {
-    struct ordered_piece *piece = &ordered->pieces[ordered->written++];
-    if (piece->text && ordered->stream)
-      fwrite(piece->text, 1, piece->bytes, ordered->stream);
-    free(piece->text);
-    piece->text = NULL;
-  }
+  while (ordered->written < ordered->capacity && ordered->pieces[ordered->written].done)
+    write_piece(ordered, &ordered->pieces[ordered->written++]);
   if (ordered->stream && fflush(ordered->stream) != 0 && ordered->error == 0)
     ordered->error = errno;
 }
@@ -132,12 +135,8 @@ bool ordered_put(struct ordered *ordered, size_t item, char *text, size_t bytes)
 }
 
 void ordered_close(struct ordered *ordered) {
-  for (size_t i = ordered->written; i < ordered->capacity; i++) {
-    const struct ordered_piece *piece = &ordered->pieces[i];
-    if (piece->text && ordered->stream)
-      fwrite(piece->text, 1, piece->bytes, ordered->stream);
-    free(piece->text);
-  }
+  for (size_t i = ordered->written; i < ordered->capacity; i++)
+    write_piece(ordered, &ordered->pieces[i]);
   free(ordered->pieces);
   pthread_mutex_destroy(&ordered->mutex);
   *ordered = (struct ordered){.error = ordered->error};

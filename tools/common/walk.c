@@ -111,6 +111,12 @@ static bool is_folder(const char *path) {
   return strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+static void warn_of_others(const struct walk *walk) {
+  if (walk->num_others > 0)
+    tool_warn("skipped %zu file%s whose format is not supported, such as %s: convert them, for example with ffmpeg",
+              walk->num_others, linnet_plural(walk->num_others), walk->other);
+}
+
 bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recursive, bool all) {
   *walk = (struct walk){.paths = NULL};
   for (size_t i = 0; i < count; i++) {
@@ -120,12 +126,12 @@ bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recurs
                 paths[i]);
       return false;
     }
-    if (!(folder ? walk_folder(walk, paths[i], all) : add(walk, paths[i], 0)))
+    if (!(folder ? walk_folder(walk, paths[i], all) : add(walk, paths[i], 0))) {
+      warn_of_others(walk);
       return false;
+    }
   }
-  if (walk->num_others > 0)
-    tool_warn("skipped %zu file%s whose format is not supported, such as %s: convert them, for example with ffmpeg",
-              walk->num_others, linnet_plural(walk->num_others), walk->other);
+  warn_of_others(walk);
   return true;
 }
 

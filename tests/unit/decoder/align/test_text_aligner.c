@@ -6,41 +6,50 @@
 
 #include "test.h"
 
-enum { FRAMES = 20, SYMBOLS = 3 };
+enum { FRAMES = 20, MAX_FRAMES = 400, SYMBOLS = 3 };
 
 static const double frame_seconds = 0.03;
 static const char *const names[SYMBOLS] = {"<blank>", "IH", "N"};
 static const char lexicon[] = "in IH N\nhi N IH\n";
 
-/* Aligns a text with IH in frame 5 and N in frame 6; checks that words have times, one after the other. */
-static void check_times(struct linnet_context *context, const char *text, float delay, size_t count) {
+static int count_bytes(void *user, const char *text, size_t bytes) {
+  (void)text;
+  *(size_t *)user += bytes;
+  return 0;
+}
+
+/* Aligns a text with IH in frame 5 and N in frame 6 of `frames`; checks that words have times, one after the other. */
+static void check_times(struct linnet_context *context, const char *text, float delay, size_t frames, size_t count) {
   struct linnet_text_aligner_settings settings;
   struct linnet_text_aligner *aligner = NULL;
   struct linnet_aligned_text *aligned = NULL;
-  float log_posteriors[FRAMES * SYMBOLS];
+  static float log_posteriors[MAX_FRAMES * SYMBOLS];
   linnet_text_aligner_settings_default(&settings);
   settings.lexicon = (struct linnet_source){.data = lexicon, .bytes = sizeof lexicon - 1};
   settings.emission_delay = delay;
-  for (size_t i = 0; i < FRAMES * SYMBOLS; i++) {
+  for (size_t i = 0; i < frames * SYMBOLS; i++) {
     const size_t frame = i / SYMBOLS, symbol = frame == 5 ? 1 : frame == 6 ? 2 : 0;
     log_posteriors[i] = logf(i % SYMBOLS == symbol ? 0.98f : 0.01f);
   }
   REQUIRE(linnet_text_aligner_create(context, names, SYMBOLS, &settings, &aligner) == LINNET_OK &&
               linnet_aligned_text_create(context, aligner, text, "TEXT", &aligned) == LINNET_OK &&
-              linnet_aligned_text_align(aligned, log_posteriors, FRAMES, frame_seconds, FRAMES * frame_seconds, NULL) ==
-                  LINNET_OK,
+              linnet_aligned_text_align(aligned, log_posteriors, frames, frame_seconds, (double)frames * frame_seconds,
+                                        NULL) == LINNET_OK,
           "%s", linnet_context_error(context));
-  struct linnet_output output = {.size = sizeof output};
-  linnet_aligned_text_describe(aligned, &output);
+  struct linnet_output output = {.size = sizeof output, .id = "u"};
+  REQUIRE(linnet_aligned_text_describe(aligned, &output) == LINNET_OK, "describe");
   CHECK(output.num_words == count, "'%s': %zu words", text, output.num_words);
   double end = 0;
   for (size_t i = 0; i < output.num_words; i++) {
     const struct linnet_span *word = &output.words[i];
-    CHECK(word->start >= end - 1e-9 && word->end > word->start && word->end <= FRAMES * frame_seconds + 1e-9,
+    CHECK(word->start >= end && word->end > word->start && word->end <= (double)frames * frame_seconds,
           "'%s' with a delay of %g: '%s' from %g to %g after %g", text, (double)delay, word->text, word->start,
           word->end, end);
     end = word->end;
   }
+  size_t bytes = 0;
+  CHECK(linnet_output_write(linnet_output_format_find("textgrid"), &output, count_bytes, &bytes) == LINNET_OK,
+        "'%s' in %zu frames: no TextGrid", text, frames);
   linnet_aligned_text_destroy(aligned);
   linnet_text_aligner_destroy(aligner);
 }
@@ -49,10 +58,18 @@ static void check_times(struct linnet_context *context, const char *text, float 
 static void test_delay(struct linnet_context *context) {
   static const float delays[] = {0, 0.06f, 0.2f, 1};
   for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
-    check_times(context, "zz in", delays[i], 2);
-    check_times(context, "zz zzzz in zz", delays[i], 4);
-    check_times(context, "in zz", delays[i], 2);
-    check_times(context, "zz zzz", delays[i], 2);
+    check_times(context, "zz in", delays[i], FRAMES, 2);
+    check_times(context, "zz zzzz in zz", delays[i], FRAMES, 4);
+    check_times(context, "in zz", delays[i], FRAMES, 2);
+    check_times(context, "zz zzz", delays[i], FRAMES, 2);
+  }
+}
+
+/* Shares of a gap add up to it, and no more, whatever its length. */
+static void test_gaps(struct linnet_context *context) {
+  for (size_t frames = FRAMES; frames <= MAX_FRAMES; frames += 3) {
+    check_times(context, "in zz zzzz zzz z zzzzzzz", 0.06f, frames, 6);
+    check_times(context, "zzz z zz", 0, frames, 3);
   }
 }
 
@@ -73,6 +90,8 @@ static void test_older_program(struct linnet_context *context) {
               linnet_aligned_text_describe(text, &output) == LINNET_OK,
           "%s", linnet_context_error(context));
   CHECK(output.num_phones == 2 && output.jumps == &own, "%zu phones", output.num_phones);
+  output.size = 0;
+  CHECK(linnet_aligned_text_describe(text, &output) == LINNET_ERROR_ARGUMENT, "no size");
   output.size = sizeof output;
   CHECK(linnet_aligned_text_describe(text, &output) == LINNET_OK && !output.jumps, "jumps that were not asked for");
   linnet_aligned_text_destroy(text);
@@ -83,6 +102,7 @@ int main(void) {
   struct linnet_context *context = NULL;
   REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "context");
   test_delay(context);
+  test_gaps(context);
   test_older_program(context);
   linnet_context_destroy(context);
   return test_result();
