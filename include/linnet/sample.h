@@ -36,7 +36,8 @@ struct linnet_sample_settings {
   size_t count;   /* sequences (default 1) */
   size_t steps;   /* values of a sequence (default 0) */
   size_t given;   /* the first values of each sequence that the caller gives (default 0) */
-  size_t batch;   /* sequences that step together, up to 4096; 0: about 32, 16 in bfloat16, 8 in int8 (default) */
+  size_t batch;   /* sequences that step together, up to 4096; 0: about 32, 16 in bfloat16, 8 in int8, for each MiB of
+                     a core's second cache (default) */
   uint64_t seed;  /* of the random numbers (default 0) */
   uint64_t first; /* index of the first sequence, so that calls can continue (default 0) */
 };

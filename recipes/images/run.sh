@@ -370,7 +370,7 @@ write_speed() {
 
 The paper's networks (8 layers for MNIST, 16 for CIFAR-10, 8 heads of 32, feed-forward 1024) with random weights, on one
 thread. Seconds are of the processor, so that other programs on the machine matter less; the last column is the clock's.
-The third column is the number of images; \`linear\` generates them in groups of 8 to 32, the others together.
+The third column is the number of images; \`linear\` generates them in groups, the others together.
 \`linear\` and \`stateful-softmax\` step with a state. \`softmax\` and \`lsh\` run the network over all values so far
 for each new one: 8 lengths are measured, and each stands for an eighth of the steps. \`torch\` is
 \`local/peer_torch.py\`. The paper's images per second are of its GPU with large batches, its seconds of its CPU with one

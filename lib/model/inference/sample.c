@@ -2,6 +2,7 @@
 #include "model/inference/sample.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include <linnet/recurrence.h>
 
@@ -11,14 +12,23 @@
 #include "base/settings.h"
 #include "ops/logistic_mixture.h"
 
-/* Each step reads all weights once and the states of all sequences of the group. With the paper's network for MNIST
- * these numbers were faster than a single group on the AMD EPYC (Zen 4) for which they were chosen: in a larger group
- * the states no longer fit into its cache, and in a smaller one too few sequences share the weights. On another
- * processor the best groups may be larger; recipes/images/RESULTS.md has a sweep. A group may be half as large again,
- * because a very small last group would be slow. */
+/* How many MiB the second cache of a core has: 1 to 8, 1 if this is unknown. */
+static size_t cache_size(void) {
+  long bytes = 0;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+  return linnet_min_size(linnet_max_size(bytes > 0 ? (size_t)bytes >> 20 : 1, 1), 8);
+}
+
+/* Each step reads all weights once and the states of all sequences of the group. In a larger group the states no longer
+ * fit into the cache, and in a smaller one too few sequences share the weights. With the paper's network for MNIST
+ * these numbers were the best on an AMD EPYC (Zen 4), whose cores have 1 MiB, and twice as many on an Intel Xeon with 2
+ * MiB: recipes/images/RESULTS.md has a sweep. A group may be half as large again, because a very small last group would
+ * be slow. */
 static size_t default_batch(const struct linnet_context *context, size_t count) {
   const enum linnet_precision precision = linnet_context_precision(context);
-  const size_t batch = precision == LINNET_INT8 ? 8 : precision == LINNET_BFLOAT16 ? 16 : 32;
+  const size_t batch = cache_size() * (precision == LINNET_INT8 ? 8 : precision == LINNET_BFLOAT16 ? 16 : 32);
   return count <= batch + batch / 2 ? count : batch;
 }
 

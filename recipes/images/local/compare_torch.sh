@@ -15,7 +15,7 @@ Usage: compare_torch.sh --torch PYTHON [--images mnist] [--batches "1 10 100"] [
 Runs the steps of linear attention of the network for MNIST (8 layers) or CIFAR-10 (16 layers), with random weights and
 one thread. In each round every program runs once, so that other programs on the machine disturb all of them. Sequences
 have --steps values: with the state of linear attention, a step takes the same time in sequences of any length. Linnet
-steps in groups of 8 to 32 images, as linnet_sample does; PyTorch with all images at once. A batch of one image runs ten
+steps in groups of images, as linnet_sample does; PyTorch with all images at once. A batch of one image runs ten
 times in Linnet, because it is short.
 
 FILE has each measurement: round, images, program, milliseconds of the processor a step of all images. Printed are
