@@ -95,8 +95,10 @@ int tool_fail(const char *format, ...) {
 
 int tool_usage(const char *format, ...) {
   va_list arguments;
-  if (usage_hidden)
+  if (usage_hidden) {
+    sleep(1); /* mpirun ends all processes with the first one: the one that prints must come first */
     return TOOL_USAGE;
+  }
   va_start(arguments, format);
   print_message("", format, arguments);
   va_end(arguments);
