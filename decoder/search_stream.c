@@ -174,11 +174,13 @@ static enum linnet_status rank(struct linnet_search_stream *s, size_t *count) {
 }
 
 enum linnet_status linnet_search_stream_ends_word(struct linnet_search_stream *s, bool *ends) {
-  struct linnet_word_hypothesis h = {.complete = 1, .num_words = 1};
+  struct linnet_word_hypothesis h;
   size_t count;
-  *ends = false;
-  LINNET_TRY(note(s, s->words ? rank(s, &count) : LINNET_OK));
-  LINNET_TRY(note(s, s->words ? linnet_word_search_hypothesis(s->words, 0, &h) : LINNET_OK));
+  *ends = !s->words;
+  if (*ends)
+    return LINNET_OK;
+  LINNET_TRY(note(s, rank(s, &count)));
+  LINNET_TRY(note(s, linnet_word_search_hypothesis(s->words, 0, &h)));
   *ends = h.complete && h.num_words > 0;
   return LINNET_OK;
 }

@@ -22,10 +22,10 @@ static size_t cache_size(void) {
 }
 
 /* Each step reads all weights once and the states of all sequences of the group. In a larger group the states no longer
- * fit into the cache, and in a smaller one too few sequences share the weights. With the paper's network for MNIST
- * these numbers were the best on an AMD EPYC (Zen 4), whose cores have 1 MiB, and twice as many on an Intel Xeon with 2
- * MiB: recipes/images/RESULTS.md has a sweep. A group may be half as large again, because a very small last group would
- * be slow. */
+ * fit into the cache, and in a smaller one too few sequences share the weights. These numbers were chosen with the
+ * paper's network for MNIST on an AMD EPYC (Zen 4), whose cores have 1 MiB. On an Intel Xeon with 2 MiB twice as many
+ * are faster with 8-bit integers: recipes/images/RESULTS.md has a sweep. A group may be half as large again, because a
+ * very small last group would be slow. */
 static size_t default_batch(const struct linnet_context *context, size_t count) {
   const enum linnet_precision precision = linnet_context_precision(context);
   const size_t batch = cache_size() * (precision == LINNET_INT8 ? 8 : precision == LINNET_BFLOAT16 ? 16 : 32);

@@ -21,7 +21,7 @@ static const struct poptOption own_options[] = {
     {INT("channels", channels, "Colours: 1 or 3")},
     {INT("length", length, "Instead of images, sequences of this many values; 0: images")},
     {INT("count", count, "Sequences to generate")},
-    {INT("batch", batch, "Sequences that step together; 0: 8 to 32, which is fastest")},
+    {INT("batch", batch, "Sequences that step together; 0: as linnet_sample chooses")},
     {"whole", 0, POPT_ARG_NONE, &options.whole, 0, "Without a state: run the network over all values so far", NULL},
     {INT("points", points, "Lengths that are measured with --whole")},
     POPT_TABLEEND};
