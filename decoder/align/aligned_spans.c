@@ -89,8 +89,8 @@ static struct linnet_span word_span(const struct linnet_aligned_text *t, const s
   return span;
 }
 
-/* The times of aligned words (count), in seconds without the delay. Words without a pronunciation share the time between
- * them. NULL without memory. */
+/* The times of aligned words (count), in seconds without the delay. Words without a pronunciation share the time
+ * between them. NULL without memory. */
 static struct linnet_word_time *aligned_times(const struct linnet_aligned_text *t,
                                               const struct linnet_aligned_word *words, size_t count) {
   struct linnet_word_time *times = linnet_alloc(t->context, count, sizeof *times);
