@@ -145,9 +145,10 @@ static enum linnet_status load_hotwords(struct linnet_search *s, const struct li
 
 /* Both may add words to the lexicon. The grammar comes last, because it counts them. */
 static enum linnet_status load_phrases(struct linnet_search *s, const struct linnet_search_settings *settings) {
-  struct linnet_guesser guesser = {.context = s->context, .lexicon = s->vocabulary.lexicon, .model = &settings->g2p};
+  struct linnet_lexicon *lexicon = s->vocabulary.lexicon;
+  struct linnet_guesser guesser = {.context = s->context, .lexicon = lexicon, .added = lexicon, .g2p = s->g2p};
   enum linnet_status status = LINNET_OK;
-  s->num_read_words = linnet_lexicon_num_words(s->vocabulary.lexicon);
+  s->num_read_words = linnet_lexicon_num_words(lexicon);
   if (linnet_source_given(&settings->hotwords))
     status = load_hotwords(s, &settings->hotwords, &guesser);
   if (status == LINNET_OK && linnet_source_given(&settings->grammar))
@@ -199,6 +200,9 @@ static enum linnet_status open_words(struct linnet_search *s, const struct linne
   if (status != LINNET_OK)
     return linnet_fail_setting(s->context, "lexicon", status);
   LINNET_TRY(find_silences(s, settings));
+  status = linnet_g2p_demand_create(s->context, &settings->g2p, &s->g2p);
+  if (status != LINNET_OK)
+    return linnet_fail_setting(s->context, "g2p", status);
   LINNET_TRY(load_phrases(s, settings));
   LINNET_TRY(load_language(s, settings));
   return linnet_word_search_create(s->context, s->vocabulary.lexicon, s->num_symbols, &s->words, &s->first);
@@ -356,6 +360,7 @@ void linnet_search_destroy(struct linnet_search *s) {
   linnet_ngram_destroy(s->ngram);
   linnet_grammar_destroy(s->grammar);
   linnet_hotwords_destroy(s->hotwords);
+  linnet_g2p_demand_destroy(s->g2p);
   linnet_vocabulary_close(&s->vocabulary);
   linnet_free(s->context, s->lookahead);
   linnet_free(s->context, s->silences);

@@ -8,6 +8,8 @@
 #include <linnet/ngram.h>
 #include <linnet/search.h>
 
+#include "decoder/g2p/g2p_demand.h"
+#include "decoder/words/stream_hotwords.h"
 #include "decoder/words/symbols.h"
 
 struct linnet_search {
@@ -29,6 +31,7 @@ struct linnet_search {
   struct linnet_ngram_binding *binding;
   struct linnet_grammar *grammar;
   struct linnet_hotwords *hotwords;
+  struct linnet_g2p_demand *g2p; /* NULL: no word can be guessed */
   float *lookahead;
   int *silences;
   struct linnet_word_search *first; /* the streams share its tree */
@@ -44,8 +47,8 @@ void linnet_search_stream_clip(struct linnet_search_stream *stream, double secon
  * next reset on or `at_once`. The stream then owns them. */
 enum linnet_status linnet_search_stream_read_hotwords(const struct linnet_search_stream *stream,
                                                       const struct linnet_source *source,
-                                                      struct linnet_hotwords **hotwords);
-void linnet_search_stream_take_hotwords(struct linnet_search_stream *stream, struct linnet_hotwords *hotwords,
+                                                      struct linnet_stream_hotwords **hotwords);
+void linnet_search_stream_take_hotwords(struct linnet_search_stream *stream, struct linnet_stream_hotwords *hotwords,
                                         bool at_once);
 
 /* Loads the priors that the settings name, if any (search_priors.c). The search must have its symbols. */

@@ -5,17 +5,15 @@
 #include "decoder/output/output.h"
 #include "decoder/output/spans.h"
 #include "decoder/search_parts.h"
-#include "decoder/words/hotwords.h"
-#include "decoder/words/word_beam.h"
 
 struct linnet_search_stream {
   struct linnet_context *context;
   const struct linnet_search *search;
-  struct linnet_greedy *greedy;     /* one of the three is not NULL */
-  struct linnet_beam *beam;         /* */
-  struct linnet_word_search *words; /* */
-  struct linnet_hotwords *hotwords; /* of the stream; NULL: those of the search */
-  struct linnet_hotwords *next_hotwords;
+  struct linnet_greedy *greedy;            /* one of the three is not NULL */
+  struct linnet_beam *beam;                /* */
+  struct linnet_word_search *words;        /* */
+  struct linnet_stream_hotwords *hotwords; /* NULL: those of the search */
+  struct linnet_stream_hotwords *next_hotwords;
   bool changes_hotwords; /* to the next ones, at the next reset */
   uint64_t first;        /* frame of the recording at which the search began */
   size_t frames;         /* since then */
@@ -62,8 +60,8 @@ enum linnet_status linnet_search_stream_create(struct linnet_context *context, c
 }
 
 static void change_hotwords(struct linnet_search_stream *s) {
-  linnet_word_search_set_hotwords(s->words, s->next_hotwords ? s->next_hotwords : s->search->hotwords);
-  linnet_hotwords_destroy(s->hotwords);
+  linnet_stream_hotwords_apply(s->next_hotwords, s->search->hotwords, s->words);
+  linnet_stream_hotwords_destroy(s->hotwords);
   s->hotwords = s->next_hotwords;
   s->next_hotwords = NULL;
   s->changes_hotwords = false;
@@ -71,19 +69,18 @@ static void change_hotwords(struct linnet_search_stream *s) {
 
 enum linnet_status linnet_search_stream_read_hotwords(const struct linnet_search_stream *s,
                                                       const struct linnet_source *source,
-                                                      struct linnet_hotwords **hotwords) {
+                                                      struct linnet_stream_hotwords **hotwords) {
   *hotwords = NULL;
   if (!s->words)
     return linnet_fail(s->context, LINNET_ERROR_UNSUPPORTED, "hotwords need a search for words");
   if (!source || !linnet_source_given(source))
     return LINNET_OK;
-  return linnet_hotwords_open(s->context, source, linnet_source_name(source), s->search->vocabulary.lexicon, NULL,
-                              hotwords);
+  return linnet_stream_hotwords_open(s->context, source, s->search->first, &s->search->words, s->search->g2p, hotwords);
 }
 
-void linnet_search_stream_take_hotwords(struct linnet_search_stream *s, struct linnet_hotwords *hotwords,
+void linnet_search_stream_take_hotwords(struct linnet_search_stream *s, struct linnet_stream_hotwords *hotwords,
                                         bool at_once) {
-  linnet_hotwords_destroy(s->next_hotwords);
+  linnet_stream_hotwords_destroy(s->next_hotwords);
   s->next_hotwords = hotwords;
   s->changes_hotwords = true;
   if (at_once)
@@ -92,7 +89,7 @@ void linnet_search_stream_take_hotwords(struct linnet_search_stream *s, struct l
 
 enum linnet_status linnet_search_stream_set_hotwords(struct linnet_search_stream *s,
                                                      const struct linnet_source *source) {
-  struct linnet_hotwords *hotwords;
+  struct linnet_stream_hotwords *hotwords;
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(linnet_search_stream_read_hotwords(s, source, &hotwords));
@@ -122,8 +119,8 @@ void linnet_search_stream_destroy(struct linnet_search_stream *s) {
   if (!s)
     return;
   linnet_word_search_destroy(s->words);
-  linnet_hotwords_destroy(s->hotwords);
-  linnet_hotwords_destroy(s->next_hotwords);
+  linnet_stream_hotwords_destroy(s->hotwords);
+  linnet_stream_hotwords_destroy(s->next_hotwords);
   linnet_beam_destroy(s->beam);
   linnet_greedy_destroy(s->greedy);
   linnet_free(s->context, s->spans);
@@ -239,9 +236,9 @@ static void set_boundaries(struct linnet_search_stream *s, size_t num_words, siz
                      (double)(s->first + s->frames) * s->frame_seconds);
 }
 
-/* Token n is word n - 1 of the lexicon; the token after those is that of unknown words. */
+/* Words behind those that were read, but for the unknown word: for the search, then for this stream (word_tree.h). */
 static bool is_guessed(const struct linnet_search *search, unsigned token) {
-  return token > search->num_read_words && token <= linnet_lexicon_num_words(search->vocabulary.lexicon);
+  return token > search->num_read_words && token != linnet_lexicon_num_words(search->vocabulary.lexicon) + 1;
 }
 
 static void append_words(struct linnet_search_stream *s, const struct linnet_recognised_word *words, size_t count) {
@@ -317,6 +314,17 @@ static void point_to_spans(struct linnet_search_stream *s) {
     a->phones = span + a->num_words;
     span += a->num_words + a->num_phones;
   }
+}
+
+size_t linnet_search_stream_num_tokens(const struct linnet_search_stream *s) {
+  const struct linnet_lexicon *own = s->hotwords ? s->hotwords->lexicon : NULL;
+  return linnet_search_num_tokens(s->search) + (own ? linnet_lexicon_num_words(own) : 0);
+}
+
+const char *linnet_search_stream_token(const struct linnet_search_stream *s, size_t token) {
+  if (token < linnet_search_num_tokens(s->search))
+    return linnet_search_token(s->search, token);
+  return token < linnet_search_stream_num_tokens(s) ? linnet_word_search_text(s->words, (unsigned)token) : NULL;
 }
 
 const struct linnet_search *linnet_search_stream_search(const struct linnet_search_stream *stream) {

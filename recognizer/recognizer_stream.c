@@ -281,14 +281,14 @@ enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recogn
 /* Both lists are read before either pass takes its own. */
 enum linnet_status linnet_recognizer_stream_set_hotwords(struct linnet_recognizer_stream *s,
                                                          const struct linnet_source *source) {
-  struct linnet_hotwords *first = NULL, *second = NULL;
+  struct linnet_stream_hotwords *first = NULL, *second = NULL;
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(linnet_search_stream_read_hotwords(s->search, source, &first));
   const enum linnet_status status =
       s->second ? linnet_second_pass_read_hotwords(s->second, source, &second) : LINNET_OK;
   if (status != LINNET_OK) {
-    linnet_hotwords_destroy(first);
+    linnet_stream_hotwords_destroy(first);
     return status;
   }
   const bool at_once = linnet_stream_is_empty(s->audio);

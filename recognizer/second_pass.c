@@ -109,11 +109,11 @@ struct linnet_second_pass {
   struct linnet_recognizer_stream *stream;
   size_t dim, stride;
   double row_seconds;
-  uint64_t known, row;                /* the rows with which the features begin, and the segment */
-  float *features;                    /* (frames, dim) */
-  size_t frames, capacity;            /* capacity in elements */
-  const struct linnet_result *result; /* of the segment; NULL: it has not been recognised */
-  struct linnet_hotwords *hotwords;   /* of the next segment, if it changes them */
+  uint64_t known, row;                     /* the rows with which the features begin, and the segment */
+  float *features;                         /* (frames, dim) */
+  size_t frames, capacity;                 /* capacity in elements */
+  const struct linnet_result *result;      /* of the segment; NULL: it has not been recognised */
+  struct linnet_stream_hotwords *hotwords; /* of the next segment, if it changes them */
   bool changes_hotwords;
 };
 
@@ -135,7 +135,7 @@ void linnet_second_pass_destroy(struct linnet_second_pass *p) {
   if (!p)
     return;
   linnet_recognizer_stream_destroy(p->stream);
-  linnet_hotwords_destroy(p->hotwords);
+  linnet_stream_hotwords_destroy(p->hotwords);
   linnet_free(p->context, p->features);
   linnet_free(p->context, p);
 }
@@ -214,12 +214,13 @@ void linnet_second_pass_reset(struct linnet_second_pass *p) {
 
 enum linnet_status linnet_second_pass_read_hotwords(const struct linnet_second_pass *p,
                                                     const struct linnet_source *source,
-                                                    struct linnet_hotwords **hotwords) {
+                                                    struct linnet_stream_hotwords **hotwords) {
   return linnet_search_stream_read_hotwords(linnet_recognizer_stream_first_search(p->stream), source, hotwords);
 }
 
-void linnet_second_pass_take_hotwords(struct linnet_second_pass *p, struct linnet_hotwords *hotwords, bool at_once) {
-  linnet_hotwords_destroy(p->hotwords);
+void linnet_second_pass_take_hotwords(struct linnet_second_pass *p, struct linnet_stream_hotwords *hotwords,
+                                      bool at_once) {
+  linnet_stream_hotwords_destroy(p->hotwords);
   p->hotwords = hotwords;
   p->changes_hotwords = true;
   if (at_once)

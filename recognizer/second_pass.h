@@ -9,6 +9,8 @@
 
 #include <linnet/recognizer.h>
 
+#include "decoder/words/stream_hotwords.h"
+
 /* Loads the recognizer of the second pass that the settings of `first` name. The model and search of `first` exist. It
  * gives words or phones, alternatives and lattices as `first` does, and has the grammar and the hotwords of `first` if
  * it has any; its own endpoints, partial results and second pass do not count, nor does its ensemble if the ensemble's
@@ -52,7 +54,8 @@ enum linnet_status linnet_second_pass_set_speaker(struct linnet_second_pass *pas
  * NULL: those of its recognizer. */
 enum linnet_status linnet_second_pass_read_hotwords(const struct linnet_second_pass *pass,
                                                     const struct linnet_source *source,
-                                                    struct linnet_hotwords **hotwords);
-void linnet_second_pass_take_hotwords(struct linnet_second_pass *pass, struct linnet_hotwords *hotwords, bool at_once);
+                                                    struct linnet_stream_hotwords **hotwords);
+void linnet_second_pass_take_hotwords(struct linnet_second_pass *pass, struct linnet_stream_hotwords *hotwords,
+                                      bool at_once);
 
 #endif

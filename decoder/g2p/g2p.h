@@ -71,6 +71,11 @@ bool linnet_g2p_next_letter(const char **word, char letter[5]);
  * a curly apostrophe. NULL if there are none. */
 const char *linnet_g2p_plain_letters(const char *letter);
 
+/* What a file begins with, with its NUL; and the failure of one that does not. */
+#define LINNET_G2P_MAGIC "LinG2P\n"
+enum { LINNET_G2P_MAGIC_BYTES = sizeof LINNET_G2P_MAGIC };
+enum linnet_status linnet_g2p_fail_kind(struct linnet_context *context, const char *name);
+
 /* Loads the model that a setting names. */
 enum linnet_status linnet_g2p_load_source(struct linnet_context *context, const struct linnet_source *source,
                                           struct linnet_g2p **g2p);

@@ -38,7 +38,6 @@ enum {
   MAX_BACKOFF = 10000
 };
 
-static const char MAGIC[8] = {'L', 'i', 'n', 'G', '2', 'P', '\n', '\0'};
 static const char *const SPECIAL_WORDS[G2P_SPECIAL_WORDS] = {"</s>", "<s>", "<unk>"};
 
 _Static_assert((int)NGRAM_MAX_ORDER == (int)COUNTS, "the header has a count for each order");
@@ -91,7 +90,7 @@ static void put_floats(struct writer *w, const float *values) {
 }
 
 static void put_header(struct writer *w, const struct linnet_g2p *g2p) {
-  put_bytes(w, MAGIC, sizeof MAGIC);
+  put_bytes(w, LINNET_G2P_MAGIC, LINNET_G2P_MAGIC_BYTES);
   put_integer(w, VERSION, 4);
   put_integer(w, g2p->ngram->shape.order, 4);
   put_integer(w, g2p->letters.count, 4);
@@ -232,12 +231,16 @@ static bool sizes_are_possible(const struct source *s) {
   return good;
 }
 
+enum linnet_status linnet_g2p_fail_kind(struct linnet_context *context, const char *name) {
+  return linnet_fail(context, LINNET_ERROR_FORMAT,
+                     "%s: not a model of pronunciations; make one with 'linnet g2p --train'", name);
+}
+
 static enum linnet_status read_header(struct source *s) {
-  char magic[sizeof MAGIC];
+  char magic[LINNET_G2P_MAGIC_BYTES];
   uint32_t version;
-  if (!linnet_reader_copy(&s->reader, magic, sizeof magic) || memcmp(magic, MAGIC, sizeof MAGIC) != 0)
-    return linnet_fail(s->context, LINNET_ERROR_FORMAT,
-                       "%s: not a model of pronunciations; make one with 'linnet g2p --train'", s->name);
+  if (!linnet_reader_copy(&s->reader, magic, sizeof magic) || memcmp(magic, LINNET_G2P_MAGIC, sizeof magic) != 0)
+    return linnet_g2p_fail_kind(s->context, s->name);
   if (!linnet_reader_u32(&s->reader, &version) || version != VERSION)
     return linnet_fail(s->context, LINNET_ERROR_UNSUPPORTED,
                        "%s: the version of the format is not %d; train the model again with 'linnet g2p --train'",

@@ -48,13 +48,13 @@ void linnet_expression_append(struct linnet_grammar_source *source, uint32_t who
 
 enum linnet_status linnet_expression_word(struct linnet_grammar_source *source, const char *word, size_t line,
                                           uint32_t *expression) {
-  size_t index;
-  LINNET_TRY(linnet_guesser_find(source->guesser, source->lexicon, word, &index));
-  if (index == LINNET_NOT_FOUND)
+  uint32_t token;
+  LINNET_TRY(linnet_guesser_find(source->guesser, source->lexicon, word, &token));
+  if (token == 0)
     return linnet_fail(source->context, LINNET_ERROR_FORMAT, "%s:%zu: '%.100s' is not in the lexicon %.100s: %s",
                        source->name, line, word, linnet_lexicon_name(source->lexicon),
                        linnet_guesser_remedy(source->guesser));
-  *expression = linnet_expression_add(source, LINNET_EXPRESSION_WORD, (uint32_t)index + 1, line);
+  *expression = linnet_expression_add(source, LINNET_EXPRESSION_WORD, token, line);
   return *expression == LINNET_NO_EXPRESSION ? linnet_grammar_out_of_memory(source, line) : LINNET_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/g2p/g2p.h"
 #include "decoder/words/symbols.h"
 
@@ -41,37 +42,51 @@ static enum linnet_status add_guess(void *user, const int *labels, size_t count,
   return linnet_lexicon_add(guess->lexicon, guess->word, labels, count, relative, &guess->index);
 }
 
-enum linnet_status linnet_guesser_find(struct linnet_guesser *guesser, const struct linnet_lexicon *lexicon,
-                                       const char *word, size_t *index) {
-  *index = linnet_lexicon_find(lexicon, word);
-  if (*index != LINNET_NOT_FOUND || !guesser || !linnet_source_given(guesser->model))
-    return LINNET_OK;
-  enum linnet_status status =
-      guesser->g2p ? LINNET_OK : linnet_g2p_load_source(guesser->context, guesser->model, &guesser->g2p);
-  struct guess guess = {guesser->lexicon, word, LINNET_NOT_FOUND, 1};
+/* The token of a word of the lexicon that is `added` to. */
+static uint32_t token_of(const struct linnet_guesser *guesser, size_t index) {
+  const size_t before = guesser->added == guesser->lexicon ? 0 : linnet_lexicon_num_words(guesser->lexicon) + 1;
+  return (uint32_t)(before + index + 1);
+}
+
+static enum linnet_status add_guesses(struct linnet_guesser *guesser, const char *word, size_t *index) {
+  const struct linnet_g2p *g2p = NULL;
+  struct guess guess = {guesser->added, word, LINNET_NOT_FOUND, 1};
+  enum linnet_status status = linnet_g2p_demand_model(guesser->g2p, guesser->context, &g2p);
   if (status == LINNET_OK)
-    status = linnet_g2p_guess(guesser->g2p, guesser->context, word, linnet_lexicon_phones(lexicon), add_guess, &guess);
-  guesser->failed = status != LINNET_OK;
-  if (guesser->failed)
-    return linnet_fail_setting(guesser->context, "g2p", status);
+    status = linnet_g2p_guess(g2p, guesser->context, word, linnet_lexicon_phones(guesser->lexicon), add_guess, &guess);
   *index = guess.index;
-  if (guess.index != LINNET_NOT_FOUND)
+  guesser->failed = status != LINNET_OK;
+  return guesser->failed ? linnet_fail_setting(guesser->context, "g2p", status) : LINNET_OK;
+}
+
+enum linnet_status linnet_guesser_find(struct linnet_guesser *guesser, const struct linnet_lexicon *lexicon,
+                                       const char *word, uint32_t *token) {
+  size_t index = linnet_lexicon_find(lexicon, word);
+  *token = index == LINNET_NOT_FOUND ? 0 : (uint32_t)index + 1;
+  if (*token > 0 || !guesser || !guesser->g2p)
+    return LINNET_OK;
+  index = linnet_lexicon_find(guesser->added, word);
+  if (index == LINNET_NOT_FOUND) {
+    LINNET_TRY(add_guesses(guesser, word, &index));
+    if (index == LINNET_NOT_FOUND)
+      return LINNET_OK;
     linnet_word_list_add(&guesser->guessed, word);
+  }
+  *token = token_of(guesser, index);
   return LINNET_OK;
 }
 
 const char *linnet_guesser_remedy(const struct linnet_guesser *guesser) {
   if (!guesser)
     return LINNET_LEXICON_REMEDY;
-  if (!linnet_source_given(guesser->model))
+  if (!guesser->g2p)
     return "name a model of pronunciations (g2p), which guesses them, or add the word: " LINNET_LEXICON_REMEDY;
   return "the model of pronunciations lacks some of the letters: write it as it is spoken, such as GEE PEE, or add it "
          "to the lexicon by hand";
 }
 
-void linnet_guesser_close(struct linnet_guesser *guesser) {
+void linnet_guesser_close(const struct linnet_guesser *guesser) {
   if (guesser->guessed.count > 0)
     linnet_log(guesser->context, LINNET_LOG_WARNING, "guessed the pronunciations of words that are not in %s: %s",
                linnet_lexicon_name(guesser->lexicon), guesser->guessed.text);
-  linnet_g2p_destroy(guesser->g2p);
 }

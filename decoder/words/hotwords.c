@@ -55,12 +55,11 @@ static enum linnet_status judge_missing(const struct linnet_hotwords *h) {
 }
 
 static enum linnet_status add_token(struct linnet_hotwords *h, struct phrase *phrase, const char *word) {
-  size_t index;
-  LINNET_TRY(linnet_guesser_find(h->guesser, h->lexicon, word, &index));
-  if (index == LINNET_NOT_FOUND) {
+  uint32_t token;
+  LINNET_TRY(linnet_guesser_find(h->guesser, h->lexicon, word, &token));
+  if (token == 0) { /* the list is refused at its end */
     h->first_missing = h->missing.count == 0 ? h->text.line : h->first_missing;
     linnet_word_list_add(&h->missing, word);
-    index = 0; /* the list is refused at its end */
   }
   if (phrase->count == MAX_WORDS)
     return linnet_fail(h->context, LINNET_ERROR_LIMIT, "%s:%zu: the phrase has more than %d words", h->text.name,
@@ -69,7 +68,7 @@ static enum linnet_status add_token(struct linnet_hotwords *h, struct phrase *ph
   if (!grown)
     return out_of_memory(h);
   h->tokens = grown;
-  h->tokens[h->token_count++] = (int)index + 1;
+  h->tokens[h->token_count++] = (int)token;
   phrase->count++;
   return LINNET_OK;
 }

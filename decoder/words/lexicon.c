@@ -210,6 +210,38 @@ enum linnet_status linnet_lexicon_add(struct linnet_lexicon *lexicon, const char
   return LINNET_OK;
 }
 
+static struct linnet_lexicon *create(struct linnet_context *context, const char *name, bool fold_case) {
+  struct linnet_lexicon *lexicon = linnet_calloc(context, 1, sizeof *lexicon);
+  if (!lexicon)
+    return NULL;
+  lexicon->context = lexicon->words.context = context;
+  lexicon->fold_case = fold_case;
+  lexicon->name = linnet_strdup(context, name);
+  if (lexicon->name)
+    return lexicon;
+  linnet_lexicon_destroy(lexicon);
+  return NULL;
+}
+
+static bool make_first_room(struct linnet_lexicon *lexicon, bool probable) {
+  lexicon->begin = linnet_calloc(lexicon->context, 1, sizeof *lexicon->begin);
+  lexicon->room.begin = 1;
+  if (probable)
+    lexicon->probabilities = linnet_alloc(lexicon->context, 1, sizeof *lexicon->probabilities);
+  lexicon->room.probabilities = probable;
+  return lexicon->begin && (lexicon->probabilities || !probable);
+}
+
+enum linnet_status linnet_lexicon_create_beside(struct linnet_context *context, const struct linnet_lexicon *other,
+                                                struct linnet_lexicon **lexicon) {
+  *lexicon = create(context, other->name, other->fold_case);
+  if (*lexicon && make_first_room(*lexicon, other->probabilities != NULL))
+    return LINNET_OK;
+  linnet_lexicon_destroy(*lexicon);
+  *lexicon = NULL;
+  return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a lexicon");
+}
+
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 enum { MAX_BYTES = 1 << 26, MAX_VARIANTS = 1000 };
@@ -488,14 +520,8 @@ static enum linnet_status builder_open(struct builder *b, struct linnet_context 
   *b = (struct builder){.context = context, .allowed = phones, .written = {.context = context}};
   b->text.context = context;
   LINNET_TRY(LINNET_READ_SETTINGS(context, lexicon, settings, &b->settings));
-  b->lexicon = linnet_calloc(context, 1, sizeof *b->lexicon);
-  if (!b->lexicon)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a lexicon");
-  b->lexicon->context = context;
-  b->lexicon->name = linnet_strdup(context, name);
-  b->lexicon->words.context = context;
-  b->lexicon->fold_case = b->settings.fold_case != 0;
-  return b->lexicon->name ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a lexicon");
+  b->lexicon = create(context, name, b->settings.fold_case != 0);
+  return b->lexicon ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a lexicon");
 }
 
 /* Releases the builder. On success *lexicon gets the lexicon, else it is destroyed. */

@@ -27,6 +27,11 @@ const char *linnet_lexicon_name(const struct linnet_lexicon *lexicon);
 enum linnet_status linnet_lexicon_add(struct linnet_lexicon *lexicon, const char *word, const int *labels, size_t count,
                                       float probability, size_t *index);
 
+/* An empty lexicon for words that another one lacks, with its name, its case and probabilities if it has them. Its
+ * phones are labels of the other. */
+enum linnet_status linnet_lexicon_create_beside(struct linnet_context *context, const struct linnet_lexicon *other,
+                                                struct linnet_lexicon **lexicon);
+
 /* --- vocabulary --------------------------------------------------------------------------------------------------- */
 
 /* The symbols, and a lexicon with these symbols as phones: they give words and phones their labels. */

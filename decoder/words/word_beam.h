@@ -173,6 +173,7 @@ enum { LINNET_WORD_AHEADS = 1024 }; /* a power of two */
 struct linnet_word_search {
   struct linnet_context *context;
   const struct linnet_lexicon *lexicon;
+  const struct linnet_lexicon *own_lexicon;    /* of the branch of the tree, or NULL */
   struct linnet_word_search_settings settings; /* without arrays, which the tree holds */
   struct linnet_calibrations calibrations;     /* the settings point here */
   size_t beam;
@@ -247,8 +248,18 @@ struct linnet_word_step {
   double token_scale;    /* power of two that brings the probability of the best token near 1 */
 };
 
-/* Replaces the hotwords of the settings (NULL: none) and resets the search. They must outlive it. */
-void linnet_word_search_set_hotwords(struct linnet_word_search *search, const struct linnet_hotwords *hotwords);
+/* Replaces the hotwords of the settings (NULL: none) and resets the search. `branch` has the nodes of their words that
+ * the lexicon lacks, which are those of `own_lexicon`; NULL: there are none. All of them must outlive the search. */
+void linnet_word_search_set_hotwords(struct linnet_word_search *search, const struct linnet_hotwords *hotwords,
+                                     const struct linnet_lexicon *own_lexicon, const struct linnet_word_tree *branch);
+
+/* The lexicon that has the word of a token, which is not the unknown word; *word gets its index there. */
+static inline const struct linnet_lexicon *linnet_word_lexicon(const struct linnet_word_search *s, uint32_t token,
+                                                               size_t *word) {
+  const bool own = token > s->tree.unknown;
+  *word = token - 1 - (own ? s->tree.unknown : 0);
+  return own ? s->own_lexicon : s->lexicon;
+}
 
 /* The first state in the list of a word sequence (linnet_word_state.next). */
 uint32_t linnet_word_first_state(const struct linnet_word_search *s, uint32_t history);

@@ -82,7 +82,7 @@ static void find_start_sources(struct linnet_word_search *s, uint32_t history, b
 }
 
 void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_position to, uint32_t parent) {
-  if (s->tree.nodes[to.node].parent == LINNET_WORD_ROOT) {
+  if (linnet_word_node_at(&s->tree, to.node)->parent == LINNET_WORD_ROOT) {
     find_start_sources(s, to.history, linnet_word_is_loop(&s->tree, to.node));
     return;
   }
@@ -108,7 +108,7 @@ double linnet_word_inflow(const struct linnet_word_search *s, uint32_t node, uin
 static double inflow_of(struct linnet_word_search *s, const struct linnet_word_state *state) {
   if (state->parent != LINNET_NO_STATE)
     return outflow(s->now, state->parent, state->symbol);
-  if (s->tree.nodes[state->position.node].parent != LINNET_WORD_ROOT)
+  if (linnet_word_node_at(&s->tree, state->position.node)->parent != LINNET_WORD_ROOT)
     return 0;
   linnet_word_find_sources(s, state->position, state->parent);
   return linnet_word_inflow(s, state->position.node, state->symbol);
@@ -123,14 +123,18 @@ struct ahead {
 static bool leads(const void *user, unsigned token) {
   const struct ahead *a = user;
   const struct linnet_word_tree *tree = &a->search->tree;
-  return !linnet_word_is_loop(tree, a->node) && linnet_word_tree_leads(tree, a->search->lexicon, a->node, token);
+  const bool own = a->node >= tree->count; /* in the branch */
+  size_t word;
+  const struct linnet_lexicon *lexicon = linnet_word_lexicon(a->search, token, &word);
+  return !linnet_word_is_loop(tree, a->node) && own == (token > tree->unknown) &&
+         linnet_word_tree_leads(tree, lexicon, a->node, word);
 }
 
 /* A phrase of hotwords gives a part of its weight after each word. So that its next word is not preferred to all others
  * until it ends, a position loses this part as soon as it can no longer become that word. */
 double linnet_word_look(const struct linnet_word_search *s, struct linnet_word_position position) {
   const struct linnet_hotwords *hotwords = s->history.hotwords;
-  const double look = s->tree.nodes[position.node].look;
+  const double look = linnet_word_node_at(&s->tree, position.node)->look;
   if (!hotwords || linnet_word_is_between(&s->tree, position.node))
     return look;
   const uint32_t state = s->history.items[position.history].hotword_state;
@@ -231,7 +235,7 @@ static void try_position(struct linnet_word_step *f, struct linnet_word_position
   struct linnet_word_search *s = f->search;
   if (linnet_pair_table_find(&s->table, to.history, to.node) != LINNET_NO_PAIR)
     return;
-  uint32_t symbol = s->tree.nodes[to.node].symbol;
+  uint32_t symbol = linnet_word_node_at(&s->tree, to.node)->symbol;
   double probability = s->choice.probability[symbol];
   linnet_word_find_sources(s, to, from);
   double sum = linnet_word_inflow(s, to.node, symbol);
@@ -247,27 +251,35 @@ static void go_on(struct linnet_word_step *f, uint32_t from) {
   const struct linnet_word_state *state = &s->now->states[from];
   double per_look = s->now->score[from] / state->look;
   for (to.node = state->first_child; to.node < state->end_child; to.node++) {
-    const struct linnet_word_node *child = &s->tree.nodes[to.node];
+    const struct linnet_word_node *child = linnet_word_node_at(&s->tree, to.node);
     double probability = s->choice.probability[child->symbol];
     if (per_look * child->look * probability >= f->to_beat && probability > 0)
       try_position(f, to, from);
   }
 }
 
+static void start_at(struct linnet_word_step *f, uint32_t from, struct linnet_word_position to, double reached) {
+  const struct linnet_word_tree *tree = &f->search->tree;
+  if (to.node != 0 &&
+      reached * linnet_word_node_at(tree, to.node)->look * linnet_word_arrive(tree, to.node) >= f->to_beat)
+    try_position(f, to, from);
+}
+
 /* Tries all positions where a word or a silence starts after the sequence `history`, which is that of the state or one
  * word longer. `score` is that of the state with this sequence, without lookahead. */
 static void start(struct linnet_word_step *f, uint32_t from, uint32_t history, double score) {
   const struct linnet_word_search *s = f->search;
+  const struct linnet_word_tree *branch = s->tree.branch;
   for (size_t i = 0; i < s->choice.count; i++) {
     uint32_t symbol = s->choice.chosen[i].symbol;
-    const uint32_t *starts = s->tree.starts + symbol * LINNET_WORD_STARTS;
+    const size_t first = symbol * LINNET_WORD_STARTS;
     double reached = score * s->choice.probability[symbol];
     if (reached * s->tree.max_start < f->to_beat)
       return;
     for (size_t k = 0; k < LINNET_WORD_STARTS; k++)
-      if (starts[k] != 0 &&
-          reached * s->tree.nodes[starts[k]].look * linnet_word_arrive(&s->tree, starts[k]) >= f->to_beat)
-        try_position(f, (struct linnet_word_position){history, starts[k]}, from);
+      start_at(f, from, (struct linnet_word_position){history, s->tree.starts[first + k]}, reached);
+    if (branch)
+      start_at(f, from, (struct linnet_word_position){history, branch->starts[first]}, reached);
   }
 }
 
@@ -292,9 +304,11 @@ static double bare_score(const struct linnet_word_search *s, uint32_t state) {
 }
 
 static void find_leave(struct linnet_word_search *s, struct linnet_word_state *state) {
+  size_t count;
   state->leave = 0;
-  for (uint32_t i = 0; i < state->num_words; i++) {
-    uint32_t longer = linnet_history_child(&s->history, state->position.history, s->tree.words[state->first_word + i]);
+  const uint32_t *tokens = linnet_word_ends(&s->tree, state->position.node, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t longer = linnet_history_child(&s->history, state->position.history, tokens[i]);
     state->leave = fmax(state->leave,
                         s->history.items[longer].factor * linnet_pronunciation_factor(&s->tree, state->first_word + i));
   }
@@ -324,8 +338,10 @@ static void leave(struct linnet_word_step *f, uint32_t from) {
   struct linnet_word_search *s = f->search;
   const struct linnet_word_state *state = &s->now->states[from];
   double bare = bare_score(s, from);
-  for (uint32_t i = 0; i < state->num_words; i++) {
-    uint32_t longer = linnet_history_child(&s->history, state->position.history, s->tree.words[state->first_word + i]);
+  size_t count;
+  const uint32_t *tokens = linnet_word_ends(&s->tree, state->position.node, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t longer = linnet_history_child(&s->history, state->position.history, tokens[i]);
     start(f, from, longer,
           bare * s->history.items[longer].factor * linnet_pronunciation_factor(&s->tree, state->first_word + i));
   }

@@ -43,8 +43,9 @@ static uint32_t record_of(struct linnet_word_search *s, uint32_t state, struct l
 static struct linnet_token enter(const struct linnet_word_step *f, const struct source *source, uint32_t node,
                                  double probability) {
   struct linnet_word_search *s = f->search;
-  struct linnet_token token = linnet_token_enter(linnet_row_posterior(&f->row, s->tree.nodes[node].symbol, probability),
-                                                 s->frames, record_of(s, source->state, source->token));
+  struct linnet_token token =
+      linnet_token_enter(linnet_row_posterior(&f->row, linnet_word_node_at(&s->tree, node)->symbol, probability),
+                         s->frames, record_of(s, source->state, source->token));
   token.probability =
       linnet_row_floor(source->probability * probability * linnet_word_arrive(&s->tree, node) * f->token_scale);
   return token;
@@ -89,13 +90,13 @@ static void keep_state(const struct linnet_word_step *f, uint32_t from, size_t t
 
 /* The state before a new position, in the same word. */
 static uint32_t parent_of(const struct linnet_word_search *s, struct linnet_word_position position) {
-  uint32_t parent = s->tree.nodes[position.node].parent;
+  uint32_t parent = linnet_word_node_at(&s->tree, position.node)->parent;
   return parent == LINNET_WORD_ROOT ? LINNET_NO_STATE : linnet_pair_table_find(&s->table, position.history, parent);
 }
 
 struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s,
                                               struct linnet_word_position position) {
-  const struct linnet_word_node *node = &s->tree.nodes[position.node];
+  const struct linnet_word_node *node = linnet_word_node_at(&s->tree, position.node);
   bool ends = node[1].first_word > node[0].first_word;
   return (struct linnet_word_state){.position = position,
                                     .symbol = node->symbol,
@@ -103,7 +104,7 @@ struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s
                                     .end_child = node[1].first_child,
                                     .first_word = node[0].first_word,
                                     .num_words = node[1].first_word - node[0].first_word,
-                                    .token = ends ? s->tree.words[node->first_word] : 0,
+                                    .token = ends ? *linnet_word_tokens_at(&s->tree, node->first_word) : 0,
                                     .parent = LINNET_NO_STATE,
                                     .next = LINNET_NO_STATE,
                                     .look = linnet_word_look(s, position),
@@ -112,7 +113,7 @@ struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s
 
 static void make_state(const struct linnet_word_step *f, struct linnet_word_position position, size_t to) {
   struct linnet_word_search *s = f->search;
-  const struct linnet_word_node *node = &s->tree.nodes[position.node];
+  const struct linnet_word_node *node = linnet_word_node_at(&s->tree, position.node);
   double probability = s->choice.probability[node->symbol];
   linnet_word_find_sources(s, position, parent_of(s, position));
   const struct source source = best_source(s, node->symbol);

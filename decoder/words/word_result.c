@@ -286,7 +286,9 @@ enum linnet_status linnet_word_search_hypothesis(struct linnet_word_search *sear
 const char *linnet_word_search_text(const struct linnet_word_search *search, unsigned token) {
   if (token == search->tree.unknown)
     return LINNET_UNKNOWN_WORD;
-  return token > 0 ? linnet_lexicon_word(search->lexicon, token - 1) : NULL;
+  size_t word;
+  const struct linnet_lexicon *lexicon = linnet_word_lexicon(search, token, &word);
+  return token > 0 && lexicon ? linnet_lexicon_word(lexicon, word) : NULL;
 }
 
 void linnet_lexicon_tokens(const struct linnet_lexicon *lexicon, const char **names) {

@@ -163,8 +163,11 @@ enum linnet_status linnet_word_search_share(struct linnet_context *context, cons
   return open_search(context, first->lexicon, first->choice.symbols, &first->settings, &first->tree, search);
 }
 
-void linnet_word_search_set_hotwords(struct linnet_word_search *s, const struct linnet_hotwords *hotwords) {
+void linnet_word_search_set_hotwords(struct linnet_word_search *s, const struct linnet_hotwords *hotwords,
+                                     const struct linnet_lexicon *own_lexicon, const struct linnet_word_tree *branch) {
   s->history.hotwords = hotwords;
+  s->own_lexicon = own_lexicon;
+  linnet_word_tree_set_branch(&s->tree, branch);
   s->max_factor = linnet_history_max_factor(&s->history);
   linnet_word_search_reset(s);
 }

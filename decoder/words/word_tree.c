@@ -236,22 +236,103 @@ struct linnet_word_tree linnet_word_tree_share(const struct linnet_word_tree *tr
   return copy;
 }
 
+/* --- branches ----------------------------------------------------------------------------------------------------- */
+
+/* Numbers the nodes, words and tokens of a tree after those of the other. Words begin at children of the root of both.
+ */
+static void renumber(struct linnet_word_tree *branch, const struct linnet_word_tree *tree) {
+  for (uint32_t node = 0; node <= branch->count; node++) {
+    struct linnet_word_node *n = &branch->nodes[node];
+    n->first_child += tree->count;
+    n->first_word += tree->num_words;
+    n->parent += n->parent == LINNET_WORD_ROOT ? 0 : tree->count;
+  }
+  for (uint32_t i = 0; i < branch->num_words; i++)
+    branch->words[i] += tree->unknown;
+  for (uint32_t symbol = 0; symbol < branch->symbols; symbol++) {
+    uint32_t *start = &branch->starts[symbol * LINNET_WORD_STARTS];
+    *start += *start == 0 ? 0 : tree->count;
+  }
+}
+
+/* The child by a symbol, the root if there is none. */
+static uint32_t find_child(const struct linnet_word_tree *tree, uint32_t node, uint32_t symbol) {
+  uint32_t child = tree->nodes[node].first_child;
+  const uint32_t end = tree->nodes[node + 1].first_child;
+  while (child < end && tree->nodes[child].symbol != symbol)
+    child++;
+  return child < end ? child : LINNET_WORD_ROOT;
+}
+
+/* A node of a branch that is not renumbered yet gets at least the lookahead of the node with the same phones in the
+ * tree, as if it were that node. Otherwise a rare word would leave the beam before its phones tell it from others.
+ * `same` (nodes) gets these nodes; the root stands for none. */
+static void raise_look(struct linnet_word_tree *branch, const struct linnet_word_tree *tree, uint32_t *same) {
+  for (uint32_t node = 1; node < branch->count; node++) {
+    struct linnet_word_node *n = &branch->nodes[node];
+    const bool known = n->parent == LINNET_WORD_ROOT || same[n->parent] != LINNET_WORD_ROOT;
+    same[node] = known ? find_child(tree, same[n->parent], n->symbol) : LINNET_WORD_ROOT;
+    if (same[node] != LINNET_WORD_ROOT)
+      n->look = fmax(n->look, tree->nodes[same[node]].look);
+    if (n->parent == LINNET_WORD_ROOT)
+      branch->max_start = fmax(branch->max_start, n->look);
+  }
+}
+
+static enum linnet_status join_branch(struct linnet_word_tree *branch, const struct linnet_word_tree *tree) {
+  uint32_t *same = linnet_calloc(branch->context, branch->count, sizeof *same);
+  if (!same)
+    return linnet_fail(branch->context, LINNET_ERROR_MEMORY, "out of memory for %u nodes", (unsigned)branch->count);
+  raise_look(branch, tree, same);
+  linnet_free(branch->context, same);
+  renumber(branch, tree);
+  return LINNET_OK;
+}
+
+/* The settings of a tree without silences and unknown words, whose words have the lookahead of the unknown word. */
+enum linnet_status linnet_word_branch_create(struct linnet_word_tree *branch, struct linnet_context *context,
+                                             const struct linnet_word_tree *tree, const struct linnet_lexicon *lexicon,
+                                             const struct linnet_word_search_settings *settings) {
+  struct linnet_word_search_settings own = *settings;
+  const size_t tokens = linnet_lexicon_num_words(lexicon) + 2;
+  float *lookahead = linnet_alloc(context, tokens, sizeof *lookahead);
+  *branch = (struct linnet_word_tree){.context = NULL};
+  if (!lookahead)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu words", tokens);
+  for (size_t i = 0; i < tokens; i++)
+    lookahead[i] = settings->lookahead ? settings->lookahead[tree->unknown] : 0;
+  own.lookahead = lookahead;
+  own.num_silences = 0;
+  own.unknown_penalty = INFINITY;
+  enum linnet_status status = linnet_word_tree_create(branch, context, lexicon, tree->symbols, &own);
+  linnet_free(context, lookahead);
+  return status == LINNET_OK ? join_branch(branch, tree) : status;
+}
+
+void linnet_word_tree_set_branch(struct linnet_word_tree *tree, const struct linnet_word_tree *branch) {
+  tree->branch = branch;
+  tree->max_start = tree->nodes[LINNET_WORD_ROOT].look;
+  if (branch)
+    tree->max_start = fmax(tree->max_start, branch->max_start);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
 /* Whether the node's path from the root is the beginning of the labels. */
 static bool begins_with(const struct linnet_word_tree *tree, uint32_t node, size_t depth, const int *labels) {
-  while (depth > 0 && (uint32_t)labels[depth - 1] == tree->nodes[node].symbol) {
-    node = tree->nodes[node].parent;
+  while (depth > 0 && (uint32_t)labels[depth - 1] == linnet_word_node_at(tree, node)->symbol) {
+    node = linnet_word_node_at(tree, node)->parent;
     depth--;
   }
   return depth == 0;
 }
 
 bool linnet_word_tree_leads(const struct linnet_word_tree *tree, const struct linnet_lexicon *lexicon, uint32_t node,
-                            uint32_t token) {
-  const size_t word = (size_t)token - 1, variants = linnet_lexicon_num_variants(lexicon, word);
+                            size_t word) {
   size_t depth = 0, count;
-  for (uint32_t n = node; n != LINNET_WORD_ROOT; n = tree->nodes[n].parent)
+  for (uint32_t n = node; n != LINNET_WORD_ROOT; n = linnet_word_node_at(tree, n)->parent)
     depth++;
-  for (size_t v = 0; v < variants; v++) {
+  for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, word); v++) {
     const int *labels = linnet_lexicon_pronunciation(lexicon, word, v, &count);
     if (count >= depth && begins_with(tree, node, depth, labels))
       return true;
@@ -262,5 +343,6 @@ bool linnet_word_tree_leads(const struct linnet_word_tree *tree, const struct li
 size_t linnet_word_tree_memory(const struct linnet_word_tree *tree) {
   return ((size_t)tree->count + 1) * sizeof *tree->nodes + (size_t)tree->num_words * sizeof *tree->words +
          (tree->factors ? (size_t)tree->num_words * sizeof *tree->factors : 0) +
-         (size_t)tree->symbols * LINNET_WORD_STARTS * sizeof *tree->starts;
+         (size_t)tree->symbols * LINNET_WORD_STARTS * sizeof *tree->starts +
+         (tree->branch ? linnet_word_tree_memory(tree->branch) : 0);
 }

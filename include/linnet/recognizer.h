@@ -235,8 +235,9 @@ LINNET_API enum linnet_status linnet_recognizer_stream_set_second_pass(struct li
 
 /* Gives the stream hotwords of its own, such as the names that one caller may say. They replace those of the recognizer
  * and, if there is a second pass, of its recognizer; NULL: those of the recognizers again. They count from the next
- * utterance or segment on, or at once if the utterance has no audio yet, and stay. The lexicons of both passes must
- * have the words. A failure changes nothing. See linnet_search_stream_set_hotwords. */
+ * utterance or segment on, or at once if the utterance has no audio yet, and stay. Each pass guesses words that its
+ * lexicon lacks, if its recognizer names a model for this ("g2p"). A failure changes nothing. See
+ * linnet_search_stream_set_hotwords. */
 LINNET_API enum linnet_status linnet_recognizer_stream_set_hotwords(struct linnet_recognizer_stream *stream,
                                                                     const struct linnet_source *source);
 
@@ -280,7 +281,7 @@ LINNET_API enum linnet_status linnet_recognizer_stream_run(struct linnet_recogni
                                                            const struct linnet_result **result);
 
 /* The search stream, for example to get the lattice of a finished utterance (linnet_search_stream_lattice). After a
- * second pass it is the search stream of this pass. linnet_search_stream_search names the tokens of either. */
+ * second pass it is the search stream of this pass. linnet_search_stream_token names the tokens of either. */
 LINNET_API const struct linnet_search_stream *
 linnet_recognizer_stream_search(const struct linnet_recognizer_stream *stream);
 

@@ -83,8 +83,8 @@ struct linnet_search_settings {
                                  (default) to 10. Times of results are earlier by it, but not before the first row:
                                  phones whose time that would be follow each other from there, one row each */
   struct linnet_source g2p;   /* guesses the pronunciations of words of `grammar` and `hotwords` that the lexicon lacks
-                                 (g2p.h), and logs a warning; the model is opened only if there are such words.
-                                 Default: they are errors */
+                                 (g2p.h), and logs a warning; also those of hotwords that a stream gets later. The model
+                                 is loaded when there are such words. Default: they are errors */
 };
 
 LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings, size_t size);
@@ -109,7 +109,7 @@ LINNET_API enum linnet_status linnet_search_create(struct linnet_context *contex
                                                    struct linnet_search **search);
 
 /* The number of tokens that lattices can have, and the name of one: of a symbol or of a word (linnet_word_search_text);
- * NULL out of range and for 0. */
+ * NULL out of range and for 0. Streams may have more (linnet_search_stream_num_tokens). */
 LINNET_API size_t linnet_search_num_tokens(const struct linnet_search *search);
 LINNET_API const char *linnet_search_token(const struct linnet_search *search, size_t token);
 
@@ -166,8 +166,14 @@ LINNET_API enum linnet_status linnet_search_stream_finish(struct linnet_search_s
 LINNET_API enum linnet_status linnet_search_stream_result(struct linnet_search_stream *stream, double frame_seconds,
                                                           const struct linnet_result **result);
 
-/* The search of a stream, which names the tokens of its lattices (linnet_search_token). */
+/* The search of a stream. */
 LINNET_API const struct linnet_search *linnet_search_stream_search(const struct linnet_search_stream *stream);
+
+/* The number of tokens that the lattices of a stream can have, and the name of one: those of the search
+ * (linnet_search_token), then the words that were guessed for hotwords of the stream. Names of the latter live until
+ * the stream gets other hotwords or is destroyed. */
+LINNET_API size_t linnet_search_stream_num_tokens(const struct linnet_search_stream *stream);
+LINNET_API const char *linnet_search_stream_token(const struct linnet_search_stream *stream, size_t token);
 
 /* Adds the hypotheses of a finished utterance to a lattice, which must be empty and not finished. LINNET_ERROR_STATE
  * for a greedy stream, which has no hypotheses, before linnet_search_stream_finish, and for a lattice that has states.
@@ -177,9 +183,10 @@ LINNET_API enum linnet_status linnet_search_stream_lattice(const struct linnet_s
 
 /* Gives the stream hotwords of its own (hotwords.h), in place of those of the search; `source` NULL, or without path
  * and data: those of the search again; an empty list: none. They count from the next reset on, or at once if the stream
- * has no frames yet, and stay. A word that the lexicon lacks is an error that names the line: only the words of the
- * settings can be guessed. After a failure the hotwords are as before. LINNET_ERROR_UNSUPPORTED without a search for
- * words. */
+ * has no frames yet, and stay. If the settings of the search name a `g2p`, it guesses the pronunciations of words that
+ * the lexicon lacks; these words are of this stream alone, and a grammar has none of them. Without it, such a word is
+ * an error that names the line. After a failure the hotwords are as before. LINNET_ERROR_UNSUPPORTED without a search
+ * for words. */
 LINNET_API enum linnet_status linnet_search_stream_set_hotwords(struct linnet_search_stream *stream,
                                                                 const struct linnet_source *source);
 

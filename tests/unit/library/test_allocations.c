@@ -17,6 +17,7 @@
 #include <linnet/linnet.h>
 #include <linnet/ngram.h>
 
+#include "small_g2p.h"
 #include "small_training.h"
 
 /* --- functions of the scenarios ----------------------------------------------------------------------------------- */
@@ -77,32 +78,16 @@ static void write_recognizers(void) {
              "{\"model\": \"model.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", "
              "\"hotwords\": \"hotwords\", \"g2p\": \"g2p\", \"grammar\": \"grammar\", \"num_alternatives\": 3, "
              "\"ensemble_model\": \"causal.safetensors\"}");
-  write_text(live_path, "{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", "
-                        "\"partial_interval\": 0.05, \"endpoint\": {\"rules\": [{\"speech\": true, \"word\": true, "
-                        "\"silence\": 0.05}, {\"length\": 0.2}]}}");
+  write_text(
+      live_path,
+      "{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", "
+      "\"g2p\": \"g2p\", \"partial_interval\": 0.05, \"endpoint\": {\"rules\": [{\"speech\": true, \"word\": true, "
+      "\"silence\": 0.05}, {\"length\": 0.2}]}}");
   write_text(final_path, "{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", "
-                         "\"endpoint\": {\"rules\": [{\"word\": true, \"length\": 0.05}]}}");
+                         "\"g2p\": \"g2p\", \"endpoint\": {\"rules\": [{\"word\": true, \"length\": 0.05}]}}");
   write_text(FOLDER "/lexicon", "AB A B\nC C\nDA D A\n");
   write_text(FOLDER "/hotwords", "C AB 3\nCAB\n");
   write_text(FOLDER "/grammar", "AB C\nDA\nC AB\n");
-}
-
-static void write_g2p(struct linnet_context *context) {
-  static const char *const words[] = {"AB", "CA", "DAB", "BAD", "CD"}, *const phones[] = {"A", "B", "C", "D"};
-  struct linnet_g2p_trainer *trainer = NULL;
-  struct linnet_g2p *g2p = NULL;
-  REQUIRE(linnet_g2p_trainer_create(context, NULL, &trainer) == LINNET_OK, "%s", linnet_context_error(context));
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    const char *spoken[3];
-    const size_t count = strlen(words[i]);
-    for (size_t k = 0; k < count; k++)
-      spoken[k] = phones[words[i][k] - 'A'];
-    CHECK(linnet_g2p_trainer_add(trainer, words[i], spoken, count) == LINNET_OK, "%s", words[i]);
-  }
-  REQUIRE(linnet_g2p_trainer_finish(trainer, &g2p) == LINNET_OK, "%s", linnet_context_error(context));
-  REQUIRE(linnet_g2p_save(context, g2p, FOLDER "/g2p") == LINNET_OK, "%s", linnet_context_error(context));
-  linnet_g2p_destroy(g2p);
-  linnet_g2p_trainer_destroy(trainer);
 }
 
 static void prepare(void) {
@@ -112,7 +97,7 @@ static void prepare(void) {
   make_model(context, causal, causal_path);
   write_wave();
   write_recognizers();
-  write_g2p(context);
+  write_small_g2p(context, FOLDER "/g2p");
   for (size_t t = 0; t < ROWS; t++)
     for (size_t k = 0; k < ROW_SYMBOLS; k++)
       rows[t][k] = t / 2 % 4 == k ? -0.2f : -2.5f;
@@ -356,7 +341,7 @@ static enum linnet_status hear(struct linnet_context *context, const char *json,
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_set_sample_rate(stream, 8000);
   if (status == LINNET_OK)
-    status = linnet_recognizer_stream_set_hotwords(stream, &(struct linnet_source){NULL, "C AB 3\n", 7});
+    status = linnet_recognizer_stream_set_hotwords(stream, &(struct linnet_source){NULL, "C AB 3\nBAC\n", 11});
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_accept(stream, samples, 9000);
   if (status == LINNET_OK)

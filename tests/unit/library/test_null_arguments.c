@@ -116,7 +116,7 @@ static const char needing[] =
     "default\n"
     "linnet_recognizer_stream_reset\nlinnet_recognizer_stream_search\nlinnet_recognizer_stream_seconds\n"
     "linnet_search_num_tokens\nlinnet_search_settings_default\nlinnet_search_stream_reset\n"
-    "linnet_search_stream_search\n"
+    "linnet_search_stream_num_tokens\nlinnet_search_stream_search\nlinnet_search_stream_token\n"
     "linnet_search_stream_reset_at\nlinnet_endpoint_settings_default\n"
     "linnet_search_token\nlinnet_text_aligner_settings_default\n";
 

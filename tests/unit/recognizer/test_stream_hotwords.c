@@ -1,22 +1,46 @@
-/* Hotwords of a stream: it gives what a recognizer with these hotwords gives, also with a second pass and in a batch;
- * they count from the next utterance on and stay until others replace them; a list that is refused changes nothing. */
+/* Hotwords of a stream: it gives what a recognizer with these hotwords gives, also with a second pass, in a batch, and
+ * with guessed words; they count from the next utterance on and stay until others replace them; a list that is refused
+ * changes nothing. */
 #include <linnet/recognizer.h>
 
 #include "recognizer_events.h"
 #include "recognizer_models.h"
 #include "recognizer_streams.h"
+#include "small_g2p.h"
 #include "test.h"
 
 enum { SAMPLES = 48000 };
 
 #define FOLDER TEST_BINARY_DIR "/stream_hotwords_files"
-#define WORDS(model)                                                                                                   \
-  "\"model\": \"" model ".safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": 20"
+#define WORDS_OF(model, beam)                                                                                          \
+  "\"model\": \"" model ".safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": " beam
+#define WORDS(model) WORDS_OF(model, "20")
 #define RULES "\"endpoint\": {\"rules\": [{\"length\": 0.9}]}"
 
 static struct linnet_context *context;
 static float samples[SAMPLES];
 static const struct linnet_source names = {NULL, "DAB C 9\nCA 4\n", 13}, others = {NULL, "BA AB 7\n", 8};
+
+/* The lexicon has neither ADB nor CDA. The beam drops little, because guessed words of a stream have states of their
+ * own, so that another one would be full earlier. */
+static const struct linnet_source guessed = {NULL, "ADB 9\nCA AB 4\nADB CDA 6\n", 24};
+#define GUESSING WORDS_OF("causal", "2000") ", " RULES ", \"g2p\": \"g2p\", \"language_model\": \"words.arpa\""
+
+static void prepare_guesses(void) {
+  write_small_g2p(context, FOLDER "/g2p");
+  save_text(FOLDER, "guessed", guessed.data);
+  save_text(FOLDER, "words.arpa",
+            "\\data\\\nngram 1=10\n\n\\1-grams:\n-1 </s>\n-99 <s>\n-1.3 <unk>\n-1 AB\n-1 BA\n-0.9 C\n-1.1 CA\n"
+            "-1 D\n-1.2 DAB\n-0.8 BD\n\n\\end\\\n");
+  save_text(FOLDER, "late_guess.json", "{" WORDS_OF("model", "2000") ", \"g2p\": \"g2p\"}");
+  save_text(FOLDER, "guess.json", "{" GUESSING "}");
+  save_text(FOLDER, "guess_grammar.json", "{" WORDS("causal") ", \"g2p\": \"g2p\", \"grammar\": \"grammar\"}");
+  save_text(FOLDER, "grammar", "BA DAB\nCA AB C\n");
+  save_text(FOLDER, "guess_named.json", "{" GUESSING ", \"hotwords\": \"guessed\"}");
+  save_text(FOLDER, "guess_twice.json", "{" GUESSING ", \"second_pass\": \"late_guess.json\"}");
+  save_text(FOLDER, "guess_twice_named.json",
+            "{" GUESSING ", \"hotwords\": \"guessed\", \"second_pass\": \"late_guess.json\"}");
+}
 
 static void prepare(void) {
   REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
@@ -77,12 +101,12 @@ static void expect(const char *recognizer, const struct events *got, const char 
   CHECK(strcmp(expected.text, got->text) == 0, "%s:%s\n%s:%s", what, got->text, recognizer, expected.text);
 }
 
-static void test_stream(const char *plain, const char *named) {
+static void test_stream(const char *plain, const char *named, const struct linnet_source *list) {
   static struct events e, without;
   struct linnet_recognizer *recognizer = load(plain);
   struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   watch(stream, &without);
-  set(stream, &names);
+  set(stream, list);
   watch(stream, &e);
   CHECK(strcmp(e.text, without.text) != 0, "%s: the hotwords change nothing:%s", plain, e.text);
   expect(named, &e, "set before the audio");
@@ -200,6 +224,53 @@ static void test_refused(void) {
   linnet_recognizer_destroy(phones);
 }
 
+/* The names of the tokens of two streams of a search, one of which has words of its own. */
+static void test_tokens(void) {
+  static struct events e;
+  struct linnet_recognizer *recognizer = load("guess.json");
+  struct linnet_recognizer_stream *streams[2] = {open_stream(context, recognizer), open_stream(context, recognizer)};
+  set(streams[0], &guessed);
+  for (size_t i = 0; i < 2; i++) {
+    watch(streams[i], &e);
+    CHECK((strstr(e.text, " CDA ") != NULL) == (i == 0), "stream %zu: %s", i, e.text);
+    const struct linnet_search_stream *search = linnet_recognizer_stream_search(streams[i]);
+    const size_t words = linnet_search_num_tokens(linnet_search_stream_search(search));
+    CHECK(words == 9 && linnet_search_stream_num_tokens(search) == words + (i == 0 ? 2 : 0), "%zu tokens", words);
+    CHECK(strcmp(linnet_search_stream_token(search, 1), "AB") == 0, "the first word");
+    CHECK(strcmp(linnet_search_stream_token(search, words - 1), LINNET_UNKNOWN_WORD) == 0, "the unknown word");
+    const char *own = linnet_search_stream_token(search, words), *last = linnet_search_stream_token(search, words + 1);
+    CHECK(i == 0 ? own && last && strcmp(own, "ADB") == 0 && strcmp(last, "CDA") == 0 : !own && !last, "own words");
+    CHECK(!linnet_search_stream_token(search, 0) && !linnet_search_stream_token(search, words + 2), "out of range");
+  }
+  for (size_t i = 0; i < 2; i++)
+    linnet_recognizer_stream_destroy(streams[i]);
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* A grammar has no guessed words, and they change nothing. */
+static void test_grammar(void) {
+  static struct events before, after;
+  struct linnet_recognizer *recognizer = load("guess_grammar.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  watch(stream, &before);
+  set(stream, &(struct linnet_source){NULL, "ADB 90\nCDA 90\n", 14});
+  watch(stream, &after);
+  CHECK(before.finals > 0 && strcmp(before.text, after.text) == 0, "%s\n%s", before.text, after.text);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* A word with a letter that the model of pronunciations lacks. */
+static void test_not_guessed(void) {
+  struct linnet_recognizer *recognizer = load("guess.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  const struct linnet_source list = {"contacts", "ADB\nAD7\n", 8};
+  CHECK(linnet_recognizer_stream_set_hotwords(stream, &list) == LINNET_ERROR_FORMAT, "a digit");
+  CHECK(strstr(linnet_context_error(context), "contacts:2: 'AD7'"), "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
 /* One of two streams of a batch. */
 static void test_batch(void) {
   static struct events e[2];
@@ -226,8 +297,14 @@ static void test_batch(void) {
 int main(void) {
   REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "no context");
   prepare();
-  test_stream("plain.json", "named.json");
-  test_stream("twice.json", "twice_named.json");
+  test_stream("plain.json", "named.json", &names);
+  test_stream("twice.json", "twice_named.json", &names);
+  prepare_guesses();
+  test_stream("guess.json", "guess_named.json", &guessed);
+  test_stream("guess_twice.json", "guess_twice_named.json", &guessed);
+  test_tokens();
+  test_grammar();
+  test_not_guessed();
   test_replaced();
   test_next_utterance("whole.json", "whole_named.json");
   test_next_utterance("whole_twice.json", "whole_twice_named.json");
