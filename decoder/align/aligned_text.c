@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "decoder/g2p/g2p.h"
 #include "decoder/output/output.h"
 #include "decoder/output/spans.h"
+#include "decoder/text/pronounced_text.h"
 
 void(linnet_text_aligner_settings_default)(struct linnet_text_aligner_settings *settings, size_t size) {
   static const struct linnet_text_aligner_settings defaults = {.size = sizeof defaults};
@@ -28,7 +28,7 @@ static enum linnet_status open_aligner(struct linnet_text_aligner *a, const char
   a->emission_delay = settings->emission_delay;
   LINNET_TRY(linnet_vocabulary_open(&a->vocabulary, a->context, names, num_symbols, &settings->lexicon));
   LINNET_TRY(load_rules(a, &settings->rules));
-  return linnet_source_given(&settings->g2p) ? linnet_g2p_load_source(a->context, &settings->g2p, &a->g2p) : LINNET_OK;
+  return linnet_g2p_demand_create(a->context, &settings->g2p, &a->g2p);
 }
 
 enum linnet_status linnet_text_aligner_create(struct linnet_context *context, const char *const *names,
@@ -57,7 +57,7 @@ void linnet_text_aligner_destroy(struct linnet_text_aligner *a) {
   if (!a)
     return;
   linnet_text_normalizer_destroy(a->normalizer);
-  linnet_g2p_destroy(a->g2p);
+  linnet_g2p_demand_destroy(a->g2p);
   linnet_vocabulary_close(&a->vocabulary);
   linnet_free(a->context, a);
 }
@@ -73,9 +73,8 @@ static enum linnet_status read_words(struct linnet_aligned_text *t, const char *
   linnet_pronounced_text_settings_default(&settings);
   settings.normalizer = t->aligner->normalizer;
   settings.lexicon = t->aligner->vocabulary.lexicon;
-  settings.g2p = t->aligner->g2p;
   settings.phones = t->aligner->vocabulary.symbols;
-  LINNET_TRY(linnet_pronounced_text_create(t->context, text, name, &settings, &t->spoken));
+  LINNET_TRY(linnet_pronounced_text_open(t->context, text, name, &settings, t->aligner->g2p, &t->spoken));
   const struct linnet_written_word *all = linnet_pronounced_text_words(t->spoken, &t->num_tokens);
   t->words = linnet_pronounced_text_align_words(t->spoken, &t->num_words);
   t->tokens = linnet_alloc(t->context, t->num_tokens, sizeof *t->tokens);

@@ -4,14 +4,15 @@
 
 #include <linnet/text_aligner.h>
 
+#include "decoder/g2p/g2p_demand.h"
 #include "decoder/words/symbols.h"
 
 struct linnet_text_aligner {
   struct linnet_context *context;
   struct linnet_vocabulary vocabulary;
   struct linnet_text_normalizer *normalizer;
-  struct linnet_g2p *g2p; /* NULL: unknown words are not guessed */
-  double emission_delay;  /* seconds */
+  struct linnet_g2p_demand *g2p; /* NULL: unknown words are not guessed */
+  double emission_delay;         /* seconds */
 };
 
 struct linnet_aligned_text {

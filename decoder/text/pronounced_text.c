@@ -182,10 +182,10 @@ static int knows(void *user, const char *word) {
 }
 
 static enum linnet_status make(struct linnet_pronounced_text *text, const char *source, const char *name,
-                               const struct linnet_pronounced_text_settings *settings) {
+                               const struct linnet_pronounced_text_settings *settings, struct linnet_g2p_demand *g2p) {
   struct linnet_context *context = text->context;
   struct linnet_pronouncer p = {
-      .context = context, .settings = settings, .text = text, .guessed = {.context = context}};
+      .context = context, .settings = settings, .g2p = g2p, .text = text, .guessed = {.context = context}};
   size_t words;
   bool small = false;
   LINNET_TRY(survey(context, source, name, &words, &small));
@@ -206,6 +206,21 @@ static enum linnet_status make(struct linnet_pronounced_text *text, const char *
   return status == LINNET_OK ? point_variants(text) : status;
 }
 
+enum linnet_status linnet_pronounced_text_open(struct linnet_context *context, const char *text, const char *name,
+                                               const struct linnet_pronounced_text_settings *settings,
+                                               struct linnet_g2p_demand *g2p, struct linnet_pronounced_text **result) {
+  struct linnet_pronounced_text *made = *result = linnet_calloc(context, 1, sizeof *made);
+  if (!made)
+    return out_of_memory(context);
+  made->context = made->strings.context = context;
+  enum linnet_status status = make(made, text, name, settings, g2p);
+  if (status == LINNET_OK)
+    return status;
+  linnet_pronounced_text_destroy(made);
+  *result = NULL;
+  return status;
+}
+
 enum linnet_status linnet_pronounced_text_create(struct linnet_context *context, const char *text, const char *name,
                                                  const struct linnet_pronounced_text_settings *settings,
                                                  struct linnet_pronounced_text **result) {
@@ -219,16 +234,7 @@ enum linnet_status linnet_pronounced_text_create(struct linnet_context *context,
     return linnet_fail(
         context, LINNET_ERROR_ARGUMENT,
         "linnet_pronounced_text_create: settings: the normalizer is NULL, or phones are missing for g2p");
-  struct linnet_pronounced_text *made = linnet_calloc(context, 1, sizeof *made);
-  if (!made)
-    return out_of_memory(context);
-  made->context = made->strings.context = context;
-  enum linnet_status status = make(made, text, name, &own);
-  if (status == LINNET_OK)
-    *result = made;
-  else
-    linnet_pronounced_text_destroy(made);
-  return status;
+  return linnet_pronounced_text_open(context, text, name, &own, NULL, result);
 }
 
 void linnet_pronounced_text_destroy(struct linnet_pronounced_text *text) {

@@ -5,6 +5,7 @@
 #include <linnet/pronounced_text.h>
 
 #include "decoder/base/names.h"
+#include "decoder/g2p/g2p_demand.h"
 #include "decoder/text/text_ways.h"
 
 /* A pronunciation: labels [first, first + count) of a pool of labels. */
@@ -43,6 +44,7 @@ struct linnet_guess {
 struct linnet_pronouncer {
   struct linnet_context *context;
   const struct linnet_pronounced_text_settings *settings;
+  struct linnet_g2p_demand *g2p; /* in place of that of the settings; NULL: none */
   struct linnet_pronounced_text *text;
   struct linnet_text_speaker speaker;
   struct linnet_names guessed; /* words; `guesses` are theirs */
@@ -50,6 +52,11 @@ struct linnet_pronouncer {
   size_t guess_capacity;
   struct linnet_label_pool pool;
 };
+
+/* linnet_pronounced_text_create, with a model that is loaded when a word needs it; NULL: that of the settings. */
+enum linnet_status linnet_pronounced_text_open(struct linnet_context *context, const char *text, const char *name,
+                                               const struct linnet_pronounced_text_settings *settings,
+                                               struct linnet_g2p_demand *g2p, struct linnet_pronounced_text **result);
 
 /* Adds a pronunciation: the labels from `first` to the end of the pool. */
 enum linnet_status linnet_label_pool_close(struct linnet_context *context, struct linnet_label_pool *pool,

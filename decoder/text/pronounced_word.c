@@ -40,7 +40,10 @@ static enum linnet_status guess(struct linnet_pronouncer *p, const char *word, s
     return linnet_fail(p->context, LINNET_ERROR_MEMORY, "out of memory for %zu guesses", p->guessed.count);
   p->guesses = grown;
   p->guesses[*index] = (struct linnet_guess){p->pool.range_count, 0};
-  LINNET_TRY(linnet_g2p_guess(p->settings->g2p, p->context, word, phones_of(p), put_guess, p));
+  const struct linnet_g2p *g2p = p->settings->g2p;
+  if (!g2p)
+    LINNET_TRY(linnet_g2p_demand_model(p->g2p, p->context, &g2p));
+  LINNET_TRY(linnet_g2p_guess(g2p, p->context, word, phones_of(p), put_guess, p));
   p->guesses[*index].count = p->pool.range_count - p->guesses[*index].first;
   return LINNET_OK;
 }
@@ -54,7 +57,7 @@ static enum linnet_status find_word(struct linnet_pronouncer *p, const char *tex
     word->entry = linnet_lexicon_find(lexicon, text);
   if (word->entry != LINNET_NOT_FOUND) {
     word->variants = linnet_lexicon_num_variants(lexicon, word->entry);
-  } else if (p->settings->g2p) {
+  } else if (p->settings->g2p || p->g2p) {
     LINNET_TRY(guess(p, text, &word->guess));
     word->variants = p->guesses[word->guess].count;
   }
