@@ -182,12 +182,15 @@ sanitizers() {
 	fi
 	run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer' "${slow[@]}"
 }
-# Kernel sets that this processor does not run are not compiled again, unless all is tested.
+# Kernel sets that this processor does not choose are not compiled again, unless all is tested.
 kernels=AUTO
 if [ -z "$full" ]; then
 	kernels='avx2;dotprod'
-	! grep -qsw avx_vnni /proc/cpuinfo || kernels+=';avxvnni'
-	! grep -qsw avx512f /proc/cpuinfo || kernels+=';avx512'
+	if grep -qsw avx512f /proc/cpuinfo; then
+		kernels+=';avx512'
+	elif grep -qsw avx_vnni /proc/cpuinfo; then
+		kernels+=';avxvnni'
+	fi
 fi
 if [ -z "$quick" ] &&
 	build asan-ubsan 'Build with sanitizers' asan-ubsan -DLINNET_CUDA=OFF "-DLINNET_KERNELS=$kernels"; then
