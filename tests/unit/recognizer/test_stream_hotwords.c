@@ -1,6 +1,8 @@
 /* Hotwords of a stream: it gives what a recognizer with these hotwords gives, also with a second pass, in a batch, and
  * with guessed words; they count from the next utterance on and stay until others replace them; a list that is refused
  * changes nothing. */
+#include <pthread.h>
+
 #include <linnet/recognizer.h>
 
 #include "recognizer_events.h"
@@ -34,6 +36,7 @@ static void prepare_guesses(void) {
             "-1 D\n-1.2 DAB\n-0.8 BD\n\n\\end\\\n");
   save_text(FOLDER, "late_guess.json", "{" WORDS_OF("model", "2000") ", \"g2p\": \"g2p\"}");
   save_text(FOLDER, "guess.json", "{" GUESSING "}");
+  save_text(FOLDER, "guess_whole.json", "{" WORDS("causal") ", \"g2p\": \"g2p\"}");
   save_text(FOLDER, "guess_grammar.json", "{" WORDS("causal") ", \"g2p\": \"g2p\", \"grammar\": \"grammar\"}");
   save_text(FOLDER, "grammar", "BA DAB\nCA AB C\n");
   save_text(FOLDER, "guess_named.json", "{" GUESSING ", \"hotwords\": \"guessed\"}");
@@ -247,6 +250,50 @@ static void test_tokens(void) {
   linnet_recognizer_destroy(recognizer);
 }
 
+/* A stream of a thread of its own. */
+struct caller {
+  pthread_t thread;
+  const struct linnet_recognizer *recognizer;
+  enum linnet_status status;
+  bool heard; /* a guessed word */
+};
+
+static void *call(void *user) {
+  struct caller *caller = user;
+  struct linnet_context *own = NULL;
+  struct linnet_recognizer_stream *stream = NULL;
+  const struct linnet_result *result = NULL;
+  caller->status = linnet_context_share(context, &own);
+  if (caller->status == LINNET_OK)
+    caller->status = linnet_recognizer_stream_create(own, caller->recognizer, &stream);
+  if (caller->status == LINNET_OK)
+    caller->status = linnet_recognizer_stream_set_hotwords(stream, &(struct linnet_source){NULL, "CDA 40\n", 7});
+  if (caller->status == LINNET_OK)
+    caller->status = feed_stream(stream, samples, SAMPLES / 2, 1600);
+  if (caller->status == LINNET_OK)
+    caller->status = linnet_recognizer_stream_result(stream, &result);
+  for (size_t i = 0; caller->status == LINNET_OK && i < result->alternatives[0].num_words; i++)
+    caller->heard = caller->heard || result->alternatives[0].words[i].guessed;
+  linnet_recognizer_stream_destroy(stream);
+  linnet_context_destroy(own);
+  return NULL;
+}
+
+/* Streams of several threads need the model of pronunciations at the same time, which none has loaded yet. */
+static void test_threads(void) {
+  struct linnet_recognizer *recognizer = load("guess_whole.json");
+  struct caller callers[4];
+  for (size_t i = 0; i < 4; i++) {
+    callers[i] = (struct caller){.recognizer = recognizer};
+    REQUIRE(pthread_create(&callers[i].thread, NULL, call, &callers[i]) == 0, "thread");
+  }
+  for (size_t i = 0; i < 4; i++) {
+    pthread_join(callers[i].thread, NULL);
+    CHECK(callers[i].status == LINNET_OK && callers[i].heard, "thread %zu: status %d", i, (int)callers[i].status);
+  }
+  linnet_recognizer_destroy(recognizer);
+}
+
 /* A grammar has no guessed words, and they change nothing. */
 static void test_grammar(void) {
   static struct events before, after;
@@ -303,6 +350,7 @@ int main(void) {
   test_stream("guess.json", "guess_named.json", &guessed);
   test_stream("guess_twice.json", "guess_twice_named.json", &guessed);
   test_tokens();
+  test_threads();
   test_grammar();
   test_not_guessed();
   test_replaced();
