@@ -32,7 +32,7 @@ static void choose_phones(const struct linnet_search_settings *given, struct lin
 }
 
 /* The hotwords and the grammar of the first pass replace those of the second. Its model of pronunciations guesses their
- * words if the second has none. */
+ * words, and those of a stream's hotwords, if the second has none. */
 static void take_phrases(const struct linnet_search_settings *first, struct linnet_search_settings *search) {
   const bool hotwords = linnet_source_given(&first->hotwords), grammar = linnet_source_given(&first->grammar);
   if (hotwords)
@@ -41,7 +41,7 @@ static void take_phrases(const struct linnet_search_settings *first, struct linn
     search->grammar = first->grammar;
     search->language_model = (struct linnet_source){.path = NULL};
   }
-  if ((hotwords || grammar) && !linnet_source_given(&search->g2p))
+  if (!linnet_source_given(&search->g2p))
     search->g2p = first->g2p;
 }
 

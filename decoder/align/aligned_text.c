@@ -28,7 +28,8 @@ static enum linnet_status open_aligner(struct linnet_text_aligner *a, const char
   a->emission_delay = settings->emission_delay;
   LINNET_TRY(linnet_vocabulary_open(&a->vocabulary, a->context, names, num_symbols, &settings->lexicon));
   LINNET_TRY(load_rules(a, &settings->rules));
-  return linnet_g2p_demand_create(a->context, &settings->g2p, &a->g2p);
+  LINNET_TRY(linnet_g2p_demand_create(a->context, &settings->g2p, &a->g2p));
+  return linnet_g2p_demand_check(a->g2p, a->context);
 }
 
 enum linnet_status linnet_text_aligner_create(struct linnet_context *context, const char *const *names,

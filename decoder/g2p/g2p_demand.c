@@ -17,25 +17,14 @@ struct linnet_g2p_demand {
   struct linnet_g2p *g2p;         /* NULL: not yet loaded */
 };
 
-/* Refuses a file that cannot be read or is no model. *later: it can be read later, too. */
-static enum linnet_status check_file(struct linnet_context *context, const char *path, bool *later) {
+/* Whether it can be read later, or is missing so far. */
+static bool can_wait(const struct linnet_source *source) {
   struct stat information;
-  char head[LINNET_G2P_MAGIC_BYTES] = {0};
-  FILE *stream = fopen(path, "rb");
-  if (!stream)
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
-  *later = fstat(fileno(stream), &information) == 0 && S_ISREG(information.st_mode);
-  const bool model = !*later || (fread(head, 1, sizeof head, stream) == sizeof head &&
-                                 memcmp(head, LINNET_G2P_MAGIC, sizeof head) == 0);
-  fclose(stream);
-  return model ? LINNET_OK : linnet_g2p_fail_kind(context, path);
+  return !source->data && (stat(source->path, &information) != 0 || S_ISREG(information.st_mode));
 }
 
 static enum linnet_status open_source(struct linnet_g2p_demand *d, const struct linnet_source *source) {
-  bool later = false;
-  if (!source->data)
-    LINNET_TRY(check_file(d->context, source->path, &later));
-  if (!later)
+  if (!can_wait(source))
     return linnet_g2p_load_source(d->context, source, &d->g2p);
   d->path = linnet_strdup(d->context, source->path);
   return d->path ? LINNET_OK : linnet_fail(d->context, LINNET_ERROR_MEMORY, "%s: out of memory", source->path);
@@ -66,6 +55,19 @@ enum linnet_status linnet_g2p_demand_create(struct linnet_context *context, cons
   else
     linnet_g2p_demand_destroy(d);
   return status;
+}
+
+enum linnet_status linnet_g2p_demand_check(const struct linnet_g2p_demand *d, struct linnet_context *context) {
+  char head[LINNET_G2P_MAGIC_BYTES];
+  if (!d || !d->path)
+    return LINNET_OK;
+  FILE *stream = fopen(d->path, "rb");
+  if (!stream)
+    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", d->path, strerror(errno));
+  const bool model =
+      fread(head, 1, sizeof head, stream) == sizeof head && memcmp(head, LINNET_G2P_MAGIC, sizeof head) == 0;
+  fclose(stream);
+  return model ? LINNET_OK : linnet_g2p_fail_kind(context, d->path);
 }
 
 enum linnet_status linnet_g2p_demand_model(struct linnet_g2p_demand *d, struct linnet_context *context,

@@ -10,10 +10,13 @@
 
 struct linnet_g2p_demand;
 
-/* Bytes in memory are loaded at once, because they may be released afterwards, and so is what is no regular file. Of a
- * file only its first bytes are read, to refuse a wrong one. Without a source *demand is NULL. */
+/* Bytes in memory are loaded at once, because they may be released afterwards, and so is what is no regular file. A
+ * file is not opened yet. Without a source *demand is NULL. */
 enum linnet_status linnet_g2p_demand_create(struct linnet_context *context, const struct linnet_source *source,
                                             struct linnet_g2p_demand **demand);
+
+/* Refuses a file that cannot be read or does not begin as models do. NULL is allowed. */
+enum linnet_status linnet_g2p_demand_check(const struct linnet_g2p_demand *demand, struct linnet_context *context);
 
 /* The model, which lives as long as `demand`. A failure has its sentence in `context`; the next call tries again. */
 enum linnet_status linnet_g2p_demand_model(struct linnet_g2p_demand *demand, struct linnet_context *context,

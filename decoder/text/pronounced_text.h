@@ -44,7 +44,7 @@ struct linnet_guess {
 struct linnet_pronouncer {
   struct linnet_context *context;
   const struct linnet_pronounced_text_settings *settings;
-  struct linnet_g2p_demand *g2p; /* in place of that of the settings; NULL: none */
+  struct linnet_g2p_demand *g2p; /* if the settings have none; may be NULL */
   struct linnet_pronounced_text *text;
   struct linnet_text_speaker speaker;
   struct linnet_names guessed; /* words; `guesses` are theirs */
@@ -53,7 +53,7 @@ struct linnet_pronouncer {
   struct linnet_label_pool pool;
 };
 
-/* linnet_pronounced_text_create, with a model that is loaded when a word needs it; NULL: that of the settings. */
+/* linnet_pronounced_text_create. If the settings have no g2p, `g2p` (may be NULL) is loaded when a word needs it. */
 enum linnet_status linnet_pronounced_text_open(struct linnet_context *context, const char *text, const char *name,
                                                const struct linnet_pronounced_text_settings *settings,
                                                struct linnet_g2p_demand *g2p, struct linnet_pronounced_text **result);

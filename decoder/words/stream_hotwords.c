@@ -5,17 +5,17 @@
 #include "decoder/words/hotwords.h"
 #include "decoder/words/symbols.h"
 
-/* The branch of the guessed words; without any, none is needed. */
+/* The branch of the guessed words; it and their lexicon are dropped if there are none, or if all are impossible. */
 static enum linnet_status grow_branch(struct linnet_stream_hotwords *h, const struct linnet_word_search *search,
                                       const struct linnet_word_search_settings *settings, const char *name) {
   if (linnet_lexicon_num_words(h->lexicon) > 0) {
     LINNET_TRY(linnet_word_branch_create(&h->branch, h->context, &search->tree, h->lexicon, settings));
-    if (h->branch.num_words == 0)
-      linnet_log(h->context, LINNET_LOG_WARNING,
-                 "%s: words that the lexicon lacks cannot be recognised, because the language model has no %s, or a "
-                 "grammar takes its place",
-                 name, LINNET_UNKNOWN_WORD);
-    return LINNET_OK;
+    if (h->branch.num_words > 0)
+      return LINNET_OK;
+    linnet_log(h->context, LINNET_LOG_WARNING,
+               "%s: words that the lexicon lacks cannot be recognised, because the language model has no %s, or a "
+               "grammar takes its place",
+               name, LINNET_UNKNOWN_WORD);
   }
   linnet_lexicon_destroy(h->lexicon);
   h->lexicon = NULL;

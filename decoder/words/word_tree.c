@@ -232,6 +232,7 @@ void linnet_word_tree_destroy(struct linnet_word_tree *tree) {
 struct linnet_word_tree linnet_word_tree_share(const struct linnet_word_tree *tree, struct linnet_context *context) {
   struct linnet_word_tree copy = *tree;
   copy.context = context;
+  linnet_word_tree_set_branch(&copy, NULL);
   atomic_fetch_add(tree->references, 1);
   return copy;
 }

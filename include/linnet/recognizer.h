@@ -68,19 +68,20 @@ struct linnet_recognizer_settings {
   double partial_interval; /* seconds of audio between partial results for the hook. So they do not depend on how the
                               audio is divided among calls. 0 (default): after each call that takes audio; infinity:
                               no partial results */
-  const char *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When
-                              a segment or an utterance has ended and has words or phones, it recognises it again as
-                              a whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end
-                              speech recognition"). So a causal model gives results while audio arrives, and a better
-                              one the last word. The network of the other recognizer gets the segment and, before it,
-                              the audio since this recognizer's network last started
-                              (linnet_endpoint_settings.restart), at most 10 s of it; only the segment is searched.
-                              The number of alternatives, whether there is a lattice, and the hotwords and the grammar,
-                              if there are any, are those of this recognizer's search settings; so is `g2p`, for their
-                              words, if the other recognizer has none. All other search settings are those of the other
-                              recognizer. If this recognizer searches for phones, those
-                              of the second pass are greedy. The models must have the same filterbank and stack as many
-                              frames; the endpoints of the other recognizer and its second pass do not count */
+  const char
+      *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When
+                       a segment or an utterance has ended and has words or phones, it recognises it again as
+                       a whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end
+                       speech recognition"). So a causal model gives results while audio arrives, and a better
+                       one the last word. The network of the other recognizer gets the segment and, before it,
+                       the audio since this recognizer's network last started
+                       (linnet_endpoint_settings.restart), at most 10 s of it; only the segment is searched.
+                       The number of alternatives, whether there is a lattice, and the hotwords and the grammar,
+                       if there are any, are those of this recognizer's search settings; so is `g2p`, for the
+                       words of both, if the other recognizer has none. All other search settings are those of the other
+                       recognizer. If this recognizer searches for phones, those
+                       of the second pass are greedy. The models must have the same filterbank and stack as many
+                       frames; the endpoints of the other recognizer and its second pass do not count */
   /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
    * Platt 2014, "Ensemble deep learning for speech recognition"). Models that were trained in different ways make
    * different errors, and together fewer. The models must have the same symbols, the same filterbank, and stack as many
@@ -211,7 +212,8 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
  * alternative change (its phones, if there are no words), and once when the result is final. With endpoints each
  * segment has its final result. A segment in which nothing was recognised has one only if the last partial result that
  * the hook got of it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the
- * call; the texts of its words and phones live as long as the recognizer. If the hook returns non-zero, the function
+ * call; the texts of its words and phones live as long as the recognizer, but those of words that were guessed for
+ * hotwords of the stream only until it gets others or is destroyed. If the hook returns non-zero, the function
  * that called it fails with LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
 typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 
@@ -236,8 +238,8 @@ LINNET_API enum linnet_status linnet_recognizer_stream_set_second_pass(struct li
 /* Gives the stream hotwords of its own, such as the names that one caller may say. They replace those of the recognizer
  * and, if there is a second pass, of its recognizer; NULL: those of the recognizers again. They count from the next
  * utterance or segment on, or at once if the utterance has no audio yet, and stay. Each pass guesses words that its
- * lexicon lacks, if its recognizer names a model for this ("g2p"). A failure changes nothing. See
- * linnet_search_stream_set_hotwords. */
+ * lexicon lacks, with the `g2p` of its recognizer or, if that of the second pass has none, of the first. A failure
+ * changes nothing. See linnet_search_stream_set_hotwords. */
 LINNET_API enum linnet_status linnet_recognizer_stream_set_hotwords(struct linnet_recognizer_stream *stream,
                                                                     const struct linnet_source *source);
 

@@ -171,8 +171,8 @@ LINNET_API enum linnet_status linnet_search_stream_result(struct linnet_search_s
 LINNET_API const struct linnet_search *linnet_search_stream_search(const struct linnet_search_stream *stream);
 
 /* The number of tokens that the lattices of a stream can have, and the name of one: those of the search
- * (linnet_search_token), then the words that were guessed for hotwords of the stream. Names of the latter live until
- * the stream gets other hotwords or is destroyed. */
+ * (linnet_search_token), then the words that were guessed for hotwords of the stream. The latter are other words as
+ * soon as other hotwords count, so lattices should be written before. Their names live until then. */
 LINNET_API size_t linnet_search_stream_num_tokens(const struct linnet_search_stream *stream);
 LINNET_API const char *linnet_search_stream_token(const struct linnet_search_stream *stream, size_t token);
 
@@ -185,9 +185,10 @@ LINNET_API enum linnet_status linnet_search_stream_lattice(const struct linnet_s
 /* Gives the stream hotwords of its own (hotwords.h), in place of those of the search; `source` NULL, or without path
  * and data: those of the search again; an empty list: none. They count from the next reset on, or at once if the stream
  * has no frames yet, and stay. If the settings of the search name a `g2p`, it guesses the pronunciations of words that
- * the lexicon lacks; these words are of this stream alone, and a grammar has none of them. Without it, such a word is
- * an error that names the line. After a failure the hotwords are as before. LINNET_ERROR_UNSUPPORTED without a search
- * for words. */
+ * the lexicon lacks. These words are of this stream alone, and count as unknown words in the language model, even if it
+ * has them. A warning says so if they cannot be recognised, because it has no <unk>, or a grammar takes its place.
+ * Without `g2p`, such a word is an error that names the line. After a failure the hotwords are as before.
+ * LINNET_ERROR_UNSUPPORTED without a search for words. */
 LINNET_API enum linnet_status linnet_search_stream_set_hotwords(struct linnet_search_stream *stream,
                                                                 const struct linnet_source *source);
 

@@ -33,7 +33,8 @@ struct linnet_text_aligner_settings {
   struct linnet_source lexicon; /* pronunciations; none: `g2p` guesses every word; without `g2p`, all words are unknown.
                                    Stress digits are removed unless the symbols have them */
   struct linnet_source g2p;     /* guesses words that the lexicon does not have (g2p.h); none: they stay unknown. A file
-                                   is loaded with the first such word, and must stay until then */
+                                   is loaded with the first such word, and must stay until then; at first only its kind
+                                   is checked */
   struct linnet_source rules; /* how numbers, abbreviations etc. are spoken (text_normalizer.h); none: they are unknown
                                  words */
   float emission_delay;       /* seconds by which the posteriors have symbols later than the audio, 0 (default) to 10.
