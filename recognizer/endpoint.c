@@ -22,7 +22,7 @@ struct linnet_endpoint {
   size_t capacity;          /* of `loud` */
   uint64_t num_counted;     /* frames of features that were counted */
   uint64_t num_needed;      /* frames of features that the row depends on, without the look-ahead */
-  uint64_t quiet;           /* frames of features since the last loud one */
+  uint64_t quiet;           /* frames of features since the last loud one, and since the start of the segment */
   uint64_t silence, length; /* rows since the last symbol, and since the start of the segment */
   bool speech;              /* the segment has symbols */
 };
@@ -111,14 +111,14 @@ void linnet_endpoint_destroy(struct linnet_endpoint *e) {
 }
 
 static void start_segment(struct linnet_endpoint *e) {
-  e->silence = e->length = 0;
+  e->silence = e->length = e->quiet = 0;
   e->speech = false;
 }
 
 void linnet_endpoint_reset(struct linnet_endpoint *e) {
   e->detector = (struct linnet_speech_detector){.seconds = 0};
   e->num_loud = e->seen = 0;
-  e->num_counted = e->num_needed = e->quiet = 0;
+  e->num_counted = e->num_needed = 0;
   start_segment(e);
 }
 

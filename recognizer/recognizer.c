@@ -16,14 +16,19 @@ enum linnet_status linnet_model_load_source(struct linnet_context *context, cons
              : linnet_model_load(context, source->path, model);
 }
 
+/* Where the filterbank ends; 0 and below count from half the sample rate (fbank.h). */
+static double highest_frequency(const struct linnet_fbank_settings *fbank) {
+  return fbank->high_frequency > 0 ? fbank->high_frequency : fbank->sample_rate / 2 + fbank->high_frequency;
+}
+
 static bool same_filterbank(const struct linnet_model *first, const struct linnet_model *second) {
   struct linnet_feature_config features[2];
   linnet_model_features(first, &features[0]);
   linnet_model_features(second, &features[1]);
   const struct linnet_fbank_settings *a = &features[0].fbank, *b = &features[1].fbank;
   return a->sample_rate == b->sample_rate && a->frame_length == b->frame_length && a->frame_shift == b->frame_shift &&
-         a->num_mel == b->num_mel && a->low_frequency == b->low_frequency && a->high_frequency == b->high_frequency &&
-         a->preemphasis == b->preemphasis;
+         a->num_mel == b->num_mel && a->low_frequency == b->low_frequency &&
+         highest_frequency(a) == highest_frequency(b) && a->preemphasis == b->preemphasis;
 }
 
 enum linnet_status linnet_check_same_rows(struct linnet_context *context, const struct linnet_model *first,

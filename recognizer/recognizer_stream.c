@@ -118,11 +118,11 @@ static bool ends_word(void *user) {
   return ends;
 }
 
-/* Whether the network restarts at an endpoint after the last row. */
+/* Whether the network restarts at an endpoint after the last row; one that needs whole utterances does not. */
 static bool restarts(const struct linnet_recognizer_stream *s) {
   const struct linnet_endpoint_settings *settings = &s->recognizer->endpoints.settings;
   const double seconds = (double)(s->row - s->network_row) * linnet_stream_frame_seconds(s->audio);
-  return settings->restart && seconds >= settings->restart_seconds;
+  return settings->restart && linnet_recognizer_is_incremental(s->recognizer) && seconds >= settings->restart_seconds;
 }
 
 /* Ends the search and, if it has found something, runs the second pass up to row `end`. */

@@ -26,6 +26,8 @@ static void choose_phones(const struct linnet_search_settings *given, struct lin
     *search = *given;
   else
     linnet_search_settings_default(search);
+  search->priors = words.priors;
+  search->prior_scale = words.prior_scale;
   search->calibrations = words.calibrations;
   search->blank_penalty = words.blank_penalty;
   search->emission_delay = words.emission_delay;

@@ -21,7 +21,7 @@ struct linnet_endpoint_rule {
   int speech;     /* 1: the segment must have speech, that is symbols other than blank and silences */
   int word;       /* 1: the best hypothesis must end with a complete word; other searches than for words ignore it */
   double silence; /* minimum seconds since the last symbol */
-  double quiet;   /* minimum seconds since the last frame with the level of speech */
+  double quiet;   /* minimum seconds since the last frame with the level of speech, and since the segment began */
   double length;  /* minimum seconds since the start of the segment; a rule with no other minimum ends the segment at
                      this time, even inside a word */
 };

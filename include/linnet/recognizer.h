@@ -68,20 +68,18 @@ struct linnet_recognizer_settings {
   double partial_interval; /* seconds of audio between partial results for the hook. So they do not depend on how the
                               audio is divided among calls. 0 (default): after each call that takes audio; infinity:
                               no partial results */
-  const char
-      *second_pass; /* path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When
-                       a segment or an utterance has ended and has words or phones, it recognises it again as
-                       a whole, and its result is the final one (Sainath et al. 2019, "Two-pass end-to-end
-                       speech recognition"). So a causal model gives results while audio arrives, and a better
-                       one the last word. The network of the other recognizer gets the segment and, before it,
-                       the audio since this recognizer's network last started
-                       (linnet_endpoint_settings.restart), at most 10 s of it; only the segment is searched.
-                       The number of alternatives, whether there is a lattice, and the hotwords and the grammar,
-                       if there are any, are those of this recognizer's search settings; so is `g2p`, for the
-                       words of both, if the other recognizer has none. All other search settings are those of the other
-                       recognizer. If this recognizer searches for phones, those
-                       of the second pass are greedy. The models must have the same filterbank and stack as many
-                       frames; the endpoints of the other recognizer and its second pass do not count */
+  /* Path of another recognizer, as linnet_recognizer_load takes it, or NULL (default). When a segment or an utterance
+   * has ended and has words or phones, it recognises it again as a whole, and its result is the final one (Sainath et
+   * al. 2019, "Two-pass end-to-end speech recognition"). So a causal model gives results while audio arrives, and a
+   * better one the last word. The network of the other recognizer gets the segment and, before it, the audio since this
+   * recognizer's network last started (linnet_endpoint_settings.restart), at most 10 s of it; only the segment is
+   * searched. The number of alternatives, whether there is a lattice, and the hotwords and the grammar, if there are
+   * any, are those of this recognizer's search settings; so is `g2p`, for the words of both, if the other recognizer
+   * has none. All other search settings are those of the other recognizer. If this recognizer searches for phones, so
+   * does the second pass, greedily or with the beam of this recognizer; then only priors, calibrations, blank penalty
+   * and emission delay are those of the other. The models must have the same filterbank and stack as many frames; the
+   * endpoints of the other recognizer and its second pass do not count. */
+  const char *second_pass;
   /* A second model beside the first: their log-posteriors are averaged (log-linear combination of an ensemble; Deng and
    * Platt 2014, "Ensemble deep learning for speech recognition"). Models that were trained in different ways make
    * different errors, and together fewer. The models must have the same symbols, the same filterbank, and stack as many
@@ -315,8 +313,9 @@ LINNET_API void linnet_recognizer_stream_destroy(struct linnet_recognizer_stream
    linnet_recognizer_stream_destroy(streams[i]);
    linnet_recognizer_batch_destroy(batch);
 
-   Each stream has the results that it has alone, to the last bit. A batch and its streams are used from one thread at a
-   time: a server has a batch for each of its threads, each made from its own context handle. */
+   Each stream has the results that it has alone, to the last bit with all kernels except "cblas". A batch and its
+   streams are used from one thread at a time: a server has a batch for each of its threads, each made from its own
+   context handle. */
 
 struct linnet_recognizer_batch;
 

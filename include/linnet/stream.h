@@ -19,7 +19,7 @@
  * linnet_stream_segments gives the segments so far. All of them except the last are final. The end and the confidence
  * of the last may change until another segment follows or linnet_stream_finish is called. With other models all
  * segments come from linnet_stream_finish. Posteriors and segments do not depend on how the samples are divided among
- * calls, to the last bit.
+ * calls, to the last bit with all kernels except "cblas".
  *
  * linnet_stream_accept, linnet_stream_accept_features and linnet_stream_finish can be cancelled, and
  * linnet_stream_finish reports its progress (linnet_cancel_fn). After a call that was cancelled, or ran out of memory,

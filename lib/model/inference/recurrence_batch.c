@@ -98,13 +98,15 @@ static enum linnet_status check_input(const struct linnet_recurrence_batch *b,
   return linnet_encoder_check_frames(context, config_of(b), input->features, input->num_frames);
 }
 
-/* Reserves memory for all rows of an input, so that a failure leaves all streams as they were. */
+/* Reserves memory for all rows of an input, so that a failure leaves all streams as they were. The last row may be of
+ * an incomplete stack. */
 static enum linnet_status prepare_input(const struct linnet_recurrence_batch *b, struct linnet_recurrence_input *input,
                                         size_t index) {
   LINNET_TRY(check_input(b, input, index));
   input->num_rows = 0;
   input->recurrence->listed = true;
-  return linnet_recurrence_reserve(input->recurrence, input->num_frames / config_of(b)->stack + 1);
+  const size_t frames = input->recurrence->stacked + input->num_frames;
+  return linnet_recurrence_reserve(input->recurrence, linnet_divide_up(frames, config_of(b)->stack));
 }
 
 static enum linnet_status prepare(const struct linnet_recurrence_batch *b, struct linnet_recurrence_input *inputs,

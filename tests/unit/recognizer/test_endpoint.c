@@ -108,7 +108,7 @@ static void expect(const struct linnet_endpoint_rule *rules, size_t count, const
 static void test_rules(void) {
   const struct linnet_endpoint_rule silence = {.silence = 0.3}, spoken = {.speech = 1, .silence = 0.3};
   const struct linnet_endpoint_rule length = {.length = 0.6}, quiet = {.speech = 1, .silence = 0.09, .quiet = 0.3};
-  const struct linnet_endpoint_rule word = {.speech = 1, .word = 1, .silence = 0.3};
+  const struct linnet_endpoint_rule word = {.speech = 1, .word = 1, .silence = 0.3}, pause = {.quiet = 0.3};
   const struct linnet_endpoint_rule both[] = {{.silence = 0.6}, {.speech = 1, .silence = 0.3}};
   expect(&silence, 1, "25_", 0, 0, "10 20 ");
   expect(&silence, 1, "5s9_s10_", 0, 0, "25 ");
@@ -120,6 +120,7 @@ static void test_rules(void) {
   expect(&quiet, 1, "s30v_", 0, 0, "");
   expect(&quiet, 1, "s30v30_", 0, 0, "41 ");
   expect(&quiet, 1, "s12n30_", 0, 0, "16 ");
+  expect(&pause, 1, "5s42_", 0, 0, "15 25 35 45 "); /* a segment is as long */
   expect(&word, 1, "s30_", 5, 0, "16 ");
   expect(both, 2, "40_s25_", 0, 0, "20 40 51 ");
   expect(NULL, 0, "s500_", 0, 0, "");

@@ -26,6 +26,7 @@ static float samples[SAMPLES];
   "\"endpoint\": {\"restart_seconds\": " seconds ", \"rules\": [{\"speech\": true, \"silence\": 0.12}, "               \
   "{\"speech\": true, \"word\": true, \"quiet\": 0.2}, {\"length\": 0.9}]}"
 #define RULES RULES_AFTER("0")
+#define SYMBOLS "\"search\": \"symbols\", \"beam\": 7, \"insertion_bonus\": 0.5"
 #define LIVE WORDS("causal") ", \"partial_interval\": 0.1, " RULES
 
 static void prepare(void) {
@@ -35,6 +36,7 @@ static void prepare(void) {
   REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
   REQUIRE(write_other_model(FOLDER "/stack.safetensors", 2, 0), "no model that stacks two frames");
   REQUIRE(write_other_model(FOLDER "/band.safetensors", 3, 4000), "no model with another filterbank");
+  REQUIRE(write_other_model(FOLDER "/same.safetensors", 3, 8000), "no model with the whole band");
   save_text(FOLDER, "lexicon", "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n");
   save_text(FOLDER, "late.json", "{" WORDS("model") "}");
   save_text(FOLDER, "late_phones.json", "{\"model\": \"model.safetensors\"}");
@@ -52,6 +54,15 @@ static void prepare(void) {
   save_text(FOLDER, "commands_twice.json",
             "{" LIVE ", \"grammar\": \"commands\", \"second_pass\": \"late_commands.json\"}");
   save_text(FOLDER, "phones.json", "{\"model\": \"causal.safetensors\", " RULES ", \"second_pass\": \"late.json\"}");
+  save_text(FOLDER, "not_causal.json", "{" WORDS("model") ", \"second_pass\": \"late.json\", " RULES "}");
+  save_text(FOLDER, "first_priors", "<blk> 0.5\nA 0.01\nB 0.25\nC 0.14\nD 0.1\n");
+  save_text(FOLDER, "late_priors", "<blk> 0.2\nA 0.4\nB 0.1\nC 0.1\nD 0.2\n");
+  save_text(FOLDER, "late_symbols.json",
+            "{\"model\": \"model.safetensors\", \"priors\": \"late_priors\", \"prior_scale\": 0.8, " SYMBOLS "}");
+  save_text(FOLDER, "late_weighed.json", "{" WORDS("model") ", \"priors\": \"late_priors\", \"prior_scale\": 0.8}");
+  save_text(FOLDER, "symbols.json",
+            "{\"model\": \"causal.safetensors\", \"priors\": \"first_priors\", \"prior_scale\": 2, " SYMBOLS ", " RULES
+            ", \"second_pass\": \"late_weighed.json\"}");
 }
 
 static struct linnet_recognizer *load(const char *name) {
@@ -364,6 +375,13 @@ static void test_shared_model(void) {
   CHECK(same + 1000 < copy, "%zu bytes with one model, %zu with its copy", same, copy);
 }
 
+/* A filterbank to 8 kHz is one to half of 16 kHz. */
+static void test_same_band(void) {
+  save_text(FOLDER, "same_band.json", "{" WORDS("same") "}");
+  save_text(FOLDER, "same.json", "{" LIVE ", \"second_pass\": \"same_band.json\"}");
+  linnet_recognizer_destroy(load("same.json"));
+}
+
 static void test_refused(void) {
   static const struct {
     const char *late, *message;
@@ -395,6 +413,9 @@ int main(void) {
   test_alone("twice.json", "late.json", 0);
   test_alone("phones.json", "late_phones.json", 0);
   test_alone("context.json", "late.json", 2);
+  test_alone("not_causal.json", "late.json", INFINITY);
+  test_alone("symbols.json", "late_symbols.json", 0);
+  test_same_band();
   test_first_pass();
   test_off();
   test_whole();

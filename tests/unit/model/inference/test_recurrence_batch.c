@@ -158,6 +158,37 @@ static void test_blocks(struct fixture *f, const char *what, size_t most) {
   linnet_recurrence_destroy(s->recurrence);
 }
 
+/* A finishing step whose frames complete a stack and begin another: the state grows by two rows. Some frames at once
+ * and the rest at the end, for all divisions of short utterances. */
+static void test_stacks(void) {
+  struct fixture f;
+  open_fixture(&f, NULL, "{\"attention\": \"causal-softmax\", \"stack\": 4}");
+  for (size_t frames = 1; frames < 14; frames++)
+    for (size_t first = 0; first <= frames; first++) {
+      struct utterance u = utterance_create(f.context, f.model, frames);
+      struct stream *s = &streams[0];
+      struct linnet_recurrence_batch *batch = NULL;
+      *s = (struct stream){.utterance = &u};
+      REQUIRE(linnet_recurrence_batch_create(f.context, f.model, 0, &batch) == LINNET_OK &&
+                  linnet_recurrence_batch_open(batch, &s->recurrence) == LINNET_OK,
+              "%s", linnet_context_error(f.context));
+      struct linnet_recurrence_input input = {
+          .recurrence = s->recurrence, .features = u.features, .num_frames = first, .log_posteriors = s->posteriors};
+      REQUIRE(linnet_recurrence_batch_step(batch, &input, 1) == LINNET_OK, "%s", linnet_context_error(f.context));
+      take_rows(s, &input);
+      input.features = utterance_frame(&u, first);
+      input.num_frames = frames - first;
+      input.finish = 1;
+      REQUIRE(linnet_recurrence_batch_step(batch, &input, 1) == LINNET_OK, "%s", linnet_context_error(f.context));
+      take_rows(s, &input);
+      check_rows(s, "stacks", first);
+      linnet_recurrence_destroy(s->recurrence);
+      linnet_recurrence_batch_destroy(batch);
+      utterance_destroy(&u);
+    }
+  close_fixture(&f);
+}
+
 static void test_kernels(const struct linnet_ops *ops) {
   static const size_t max_rows[] = {0, 1, 5, 24};
   for (size_t c = 0; c < sizeof configs / sizeof *configs; c++) {
@@ -272,6 +303,7 @@ static void test_precision(const struct linnet_ops *ops) {
 int main(void) {
   test_each_table(test_kernels);
   test_each_table(test_precision);
+  test_stacks();
   test_errors();
   test_memory();
   return test_result();
