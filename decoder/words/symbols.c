@@ -6,7 +6,7 @@
 #include "base/c_locale.h"
 #include "decoder/base/text_file.h"
 
-enum { MAX_SYMBOLS = 1 << 20, MAX_BYTES = 1 << 26 };
+enum { MAX_SYMBOLS = 1 << 24, MAX_BYTES = 1 << 26 };
 
 struct linnet_symbols {
   struct linnet_names names;

@@ -191,8 +191,8 @@ struct linnet_train_epoch {
   double train_loss, dev_loss;       /* of CTC, per label */
   double dev_error;                  /* percent; negative without count_errors */
   double learning_rate;              /* at the end of the epoch */
-  double train_seconds, dev_seconds; /* wall time; only that of this process if the epoch was resumed */
-  double total_seconds;              /* of the whole training, including the processes before (saved in checkpoints) */
+  double train_seconds, dev_seconds; /* wall time of the epoch's training and of its validation */
+  double total_seconds;              /* of both, of all epochs so far; processes before count (saved in checkpoints) */
   size_t num_frames;                 /* input frames trained on */
   size_t num_infeasible;             /* utterances that were skipped because they have too few frames for their
                                         labels */

@@ -146,10 +146,33 @@ static size_t first_difference(const char *a, const char *b, size_t length) {
   return item;
 }
 
+/* Whether a text has a line with the key of `line`. */
+static bool has_key(const char *text, const char *line) {
+  const size_t length = strcspn(line, "=\n") + 1;
+  while (*text && strncmp(text, line, length) != 0) {
+    text += strcspn(text, "\n");
+    text += *text == '\n';
+  }
+  return *text != '\0';
+}
+
+/* A line that only one of them has: a method that was switched on or off. */
+static bool describe_missing(const char *ours, const char *theirs, char sentence[LINNET_DIFFERENCE_BYTES]) {
+  const bool gone = *ours && !has_key(theirs, ours), fresh = !gone && *theirs && !has_key(ours, theirs);
+  const char *line = gone ? ours : theirs;
+  const int length = (int)strcspn(line, "\n");
+  if (gone || fresh)
+    linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%s %.*s", gone ? "with" : "without", length < 80 ? length : 80,
+                  line);
+  return gone || fresh;
+}
+
 bool linnet_fingerprint_differs(const char *ours, const char *theirs, char sentence[LINNET_DIFFERENCE_BYTES]) {
   while ((*ours || *theirs) && !is_earlier(ours, theirs) && !is_earlier(theirs, ours)) {
     int a = (int)strcspn(ours, "\n"), b = (int)strcspn(theirs, "\n");
     if (a != b || strncmp(ours, theirs, (size_t)a) != 0) {
+      if (describe_missing(ours, theirs, sentence))
+        return true;
       int same = (int)first_difference(ours, theirs, (size_t)(a < b ? a : b)), key = (int)strcspn(theirs, "=");
       a -= same, b -= same;
       linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%.*s= ...%.*s, not %.*s", key < 60 ? key : 60, theirs,

@@ -214,7 +214,7 @@ static enum linnet_status save_epoch(struct linnet_trainer *t, const struct linn
 }
 
 /* If validation is cancelled, the checkpoint is that of the last step of the epoch, and a continued training starts
- * with this validation. */
+ * with this validation. So does the next run after a failure. */
 static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
   double started = linnet_train_clock();
@@ -249,12 +249,18 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .waiting_seconds = of_steps.waiting,
       .num_sent_bytes = of_steps.bytes,
       .hidden_seconds = of_steps.hidden};
-  double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
+  const double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
+  const struct linnet_train_state before = *s;
+  s->total_seconds = report.total_seconds += report.dev_seconds;
   report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure, report.dev_loss);
   s->epoch++;
   s->epoch_step = 0;
   s->sums = (struct linnet_epoch_sums){0};
-  LINNET_TRY(linnet_ranks_agree(&t->ranks, save_epoch(t, events, &report, measure, host, stop)));
+  status = linnet_ranks_agree(&t->ranks, save_epoch(t, events, &report, measure, host, stop));
+  if (status != LINNET_OK) {
+    *s = before;
+    return status;
+  }
   LINNET_TRY(linnet_trainer_checkpoint(t));
   if (linnet_trainer_is_first(t))
     linnet_trainer_prune_models(t, t->state.epoch);

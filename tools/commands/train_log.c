@@ -186,6 +186,8 @@ bool train_log_open(struct train_log *log, const char *folder, const struct linn
   FILE *epochs = open_log(log->path, is_done_epoch, linnet_trainer_num_epochs(trainer), &lines);
   if (!epochs || fclose(epochs) != 0)
     return false;
+  if (!batches && linnet_trainer_num_steps(trainer) == 0)
+    unlink(log->batches_path); /* of an earlier training in this folder */
   log->batches = batches ? open_batches(log->batches_path, linnet_trainer_num_steps(trainer)) : NULL;
   return !batches || log->batches;
 }

@@ -305,6 +305,55 @@ static void test_failed_step(void) {
   remove_folder(folder);
 }
 
+/* The end of an epoch fails: the next run of the trainer repeats the validation and the event, and gives the models of
+ * an undisturbed training. */
+static void test_failed_epoch(void) {
+  char folder[64], path[128];
+  struct linnet_context *context = test_context();
+  struct run run = make_run(transformer, 1, 2), whole = run;
+  struct linnet_train_events events = {.size = sizeof events, .user = &run, .step = on_step, .epoch = on_epoch};
+  struct linnet_trainer *trainer = create_trainer(context, make_folder(folder), &run, NULL, NULL);
+  REQUIRE(trainer, "%s", linnet_context_error(context));
+  run.context = context;
+  run.fail_epoch = 1;
+  CHECK(linnet_trainer_run(trainer, &events) == LINNET_ERROR_IO && trainer->state.epoch == 0, "no failure");
+  CHECK(trainer->state.num_kept == 0 && trainer->state.total_seconds == trainer->state.sums.seconds, "not as before");
+  const uint64_t steps = run.steps;
+  run.fail_epoch = 0;
+  run.first_loss = 0;
+  CHECK(linnet_trainer_run(trainer, &events) == LINNET_OK && run.steps == 2 * steps, "%s",
+        linnet_context_error(context));
+  CHECK(run.first_loss > 0 && trainer->state.num_kept == 2, "the first epoch has no event, or no model");
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  CHECK(access(path, F_OK) == 0, "%s is missing", path);
+  linnet_trainer_destroy(trainer);
+  remove_folder(folder);
+  events.user = &whole;
+  trainer = create_trainer(context, make_folder(folder), &whole, NULL, NULL);
+  CHECK(trainer && linnet_trainer_run(trainer, &events) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(whole.first_loss == run.first_loss && whole.last_loss == run.last_loss, "%g and %g, not %g and %g",
+        run.first_loss, run.last_loss, whole.first_loss, whole.last_loss);
+  linnet_trainer_destroy(trainer);
+  linnet_context_destroy(context);
+  remove_folder(folder);
+}
+
+/* A method that was switched off or on is named, not its neighbours. */
+static void test_other_methods(void) {
+  char folder[64];
+  struct run a = make_run(transformer, 1, 1);
+  a.average_decay = 0.9;
+  train(&a, make_folder(folder));
+  a.average_decay = 0;
+  train(&a, folder);
+  CHECK(a.status == LINNET_ERROR_STATE && strstr(a.error, "settings, with average_decay=0.9"), "%s", a.error);
+  a.average_decay = 0.9;
+  a.consistency = 0.2;
+  train(&a, folder);
+  CHECK(a.status == LINNET_ERROR_STATE && strstr(a.error, "settings, without consistency=0.2"), "%s", a.error);
+  remove_folder(folder);
+}
+
 /* What comes after a long recipe counts, too. */
 static void test_long_recipe(void) {
   static char recipe[20000];
@@ -583,6 +632,8 @@ int main(void) {
   test_other_settings();
   test_not_finite();
   test_failed_step();
+  test_failed_epoch();
+  test_other_methods();
   test_long_recipe();
   test_useless_validation();
   test_metadata();
