@@ -74,6 +74,22 @@ static enum linnet_status read_stream_settings(struct linnet_recognizer *r,
   return r->has_endpoints ? linnet_endpoint_read(r->context, settings->endpoint, &r->endpoints) : LINNET_OK;
 }
 
+/* The search, and that of the second pass if there is one. */
+static enum linnet_status open_passes(struct linnet_recognizer *r, const struct linnet_recognizer_settings *given) {
+  struct linnet_recognizer_settings settings = *given;
+  struct linnet_shared_search shared;
+  if (!given->second_pass)
+    return open_search(r, given->search);
+  enum linnet_status status = linnet_shared_search_open(r->context, given->search, &shared);
+  settings.search = &shared.settings;
+  if (status == LINNET_OK)
+    status = open_search(r, settings.search);
+  if (status == LINNET_OK)
+    status = linnet_second_pass_load(r, &settings, &r->second);
+  linnet_shared_search_release(r->context, &shared);
+  return status;
+}
+
 static enum linnet_status open_parts(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings,
                                      const struct linnet_model *ensemble_model) {
   struct linnet_feature_config features;
@@ -84,8 +100,7 @@ static enum linnet_status open_parts(struct linnet_recognizer *r, const struct l
   linnet_model_features(r->model, &features);
   r->lengths = linnet_silence_lengths_of(&features, settings->max_silence, settings->edge_silence);
   LINNET_TRY(linnet_ensemble_load(r->context, settings, r->model, ensemble_model, &r->ensemble));
-  LINNET_TRY(open_search(r, settings->search));
-  return settings->second_pass ? linnet_second_pass_load(r, settings, &r->second) : LINNET_OK;
+  return open_passes(r, settings);
 }
 
 enum linnet_status linnet_recognizer_create_with(struct linnet_context *context,

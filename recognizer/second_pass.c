@@ -5,9 +5,38 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "base/file.h"
 #include "base/settings.h"
 #include "decoder/search_parts.h"
 #include "recognizer/recognizer_parts.h"
+
+enum { MAX_PHRASES_BYTES = 1 << 26 };
+
+/* --- what both passes read -----------------------------------------------------------------------------------------
+ */
+
+static enum linnet_status hold(struct linnet_context *context, const char *setting, struct linnet_source *source,
+                               void **data) {
+  struct stat status;
+  if (!source->path || source->data || stat(source->path, &status) != 0 || S_ISREG(status.st_mode))
+    return LINNET_OK;
+  const enum linnet_status read = linnet_file_read(context, source->path, MAX_PHRASES_BYTES, data, &source->bytes);
+  source->data = *data;
+  return read == LINNET_OK ? LINNET_OK : linnet_fail_setting(context, setting, read);
+}
+
+enum linnet_status linnet_shared_search_open(struct linnet_context *context, const struct linnet_search_settings *given,
+                                             struct linnet_shared_search *shared) {
+  *shared = (struct linnet_shared_search){.hotwords = NULL};
+  LINNET_TRY(LINNET_READ_SETTINGS(context, search, given, &shared->settings));
+  LINNET_TRY(hold(context, "hotwords", &shared->settings.hotwords, &shared->hotwords));
+  return hold(context, "grammar", &shared->settings.grammar, &shared->grammar);
+}
+
+void linnet_shared_search_release(struct linnet_context *context, struct linnet_shared_search *shared) {
+  linnet_free(context, shared->hotwords);
+  linnet_free(context, shared->grammar);
+}
 
 /* --- the recognizer ----------------------------------------------------------------------------------------------- */
 

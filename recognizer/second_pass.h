@@ -19,6 +19,19 @@ enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first
                                            const struct linnet_recognizer_settings *settings,
                                            struct linnet_recognizer **recognizer);
 
+/* Search settings whose hotwords and grammar two passes can read: those of a pipe, which can be read once, are in
+ * memory.
+ */
+struct linnet_shared_search {
+  struct linnet_search_settings settings;
+  void *hotwords, *grammar; /* NULL: a file */
+};
+
+/* To be released after a failure, too. */
+enum linnet_status linnet_shared_search_open(struct linnet_context *context, const struct linnet_search_settings *given,
+                                             struct linnet_shared_search *shared);
+void linnet_shared_search_release(struct linnet_context *context, struct linnet_shared_search *shared);
+
 struct linnet_second_pass; /* of a stream */
 
 enum linnet_status linnet_second_pass_create(struct linnet_context *context, const struct linnet_recognizer *recognizer,

@@ -2,8 +2,10 @@
  * from its edge. */
 #include "decoder/align/alignment.h"
 
-#include "base/settings.h"
 #include <math.h>
+
+#include "base/numbers.h"
+#include "base/settings.h"
 
 enum { MAX_SYMBOLS = 1 << 24, DEFAULT_BAND = 8192 };
 static const double all_states_cells =
@@ -65,9 +67,11 @@ static enum linnet_status check_length(const struct linnet_align_maker *m) {
   if (needed <= m->frames)
     return LINNET_OK;
   return linnet_fail(m->context, LINNET_ERROR_LIMIT,
-                     "the text needs at least %zu frames and the audio has %zu: is it the text of this recording? "
-                     "If the text has more words than the audio, allow jumps (linnet align --jumps)",
-                     needed, m->frames);
+                     "the text needs at least %zu frame%s and the audio has %zu: is it the text of this recording?%s",
+                     needed, linnet_plural(needed), m->frames,
+                     m->settings.jumps ? ""
+                                       : " If the text has more words than the audio, allow jumps (linnet align "
+                                         "--jumps)");
 }
 
 /* --- search ------------------------------------------------------------------------------------------------------- */

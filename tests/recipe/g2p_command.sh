@@ -57,6 +57,13 @@ check 0 'n-grams' "$linnet" g2p --train words.dict --output again --order 3
 cmp m again || fail 'two trainings gave two models'
 check 0 'units' "$linnet" g2p --train words.dict --output stressed --order 3 --keep-stress
 check 0 'T AE1 P' "$linnet" g2p --model stressed tap
+check 2 'both write to standard output' "$linnet" g2p --train words.dict --output /dev/stdout --order 3
+echo tapes > tapes
+check 2 'is read twice, so it must be a file' "$linnet" g2p --model m --complete <(cat words.dict) -w tapes -o new
+printf 'tap ha\0t\n' > nul
+check 1 'nul: holds a NUL byte' "$linnet" g2p --model m --words nul
+check 1 'nul: holds a NUL byte' "$linnet" g2p --model m --complete words.dict --words nul -o new
+[[ ! -e new ]] || fail 'a refused lexicon was written'
 "$linnet" g2p --model stressed --test words.dict | awk '/^word error rate/ && $4 < 30 {good = 1} END {exit !good}' ||
   fail 'stress digits of a lexicon are dropped though the model has them'
 check 2 '--keep-stress: needs --train' "$linnet" g2p --model stressed --keep-stress tap

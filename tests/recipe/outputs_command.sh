@@ -232,6 +232,11 @@ for command in posteriors features; do
 done
 "$linnet" posteriors --text -o keys.ark --recursive data 2> /dev/null
 grep -q '^u1 ' keys.ark || fail "keys of a folder: $(grep -o '^[^ ]*' keys.ark)"
+mkdir links
+cp a.wav links
+ln -s /nonexistent/b.wav links/b.wav # as of a disk that is not there
+check 1 'links/b.wav: No such file' "$linnet" transcribe --recursive links -o links.txt
+check 1 'the name is not UTF-8' "$linnet" transcribe --format json -o latin --resume a.wav $'M\xfcller.wav'
 
 # --- full disks
 

@@ -48,6 +48,8 @@ printf 'u3 e\nu1 AH0 B IH1\n' > better
 check 0 'better: %PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score --compare better ref hyp
 check 0 'difference -50.00, 95 % interval' "$linnet" score --compare better ref hyp
 check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --compare hyp ref hyp
+check 2 '--map /dev/fd/' "$linnet" score --map <(cat map) --compare hyp ref hyp # it would be empty the second time
+check 2 'REF /dev/fd/' "$linnet" score --compare hyp <(cat ref) hyp
 check 0 '"difference": 0, ' "$linnet" score -s -m map --ignore 'c,x' --compare hyp --json ref hyp
 # Tokens that differ in case only.
 printf 'u1 HELLO World AGAIN\nu2 YES\n' > upper

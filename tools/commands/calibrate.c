@@ -282,7 +282,7 @@ static int check_options(void) {
     return tool_usage("--half: is for the model that is written: add --output FILE");
   if (options.output && strcmp(options.output, "-") == 0)
     return tool_usage("--output -: the report goes to standard output; name a file for the model");
-  return TOOL_OK;
+  return options.output && !separate_check_default("output") ? TOOL_USAGE : TOOL_OK;
 }
 
 static int calibrate(struct linnet_context *context, const char *path, const char *model, const char **paths) {

@@ -5,6 +5,7 @@
 
 #include "base/numbers.h"
 #include "base/utf8.h"
+#include "common/separate.h"
 #include "g2p_tasks.h"
 
 enum { MAX_WORDS = 100000 };
@@ -139,6 +140,8 @@ static bool pronounce_file(struct linnet_context *context, const struct linnet_g
   bool good = true, first = true;
   for (; good && (bytes = getline(&line, &capacity, file)) >= 0; first = false) {
     const size_t mark = first ? linnet_utf8_mark(line, (size_t)bytes) : 0;
+    if (memchr(line, '\0', (size_t)bytes))
+      good = tool_fail("%s: holds a NUL byte; is this a text file?", path) == TOOL_OK;
     for (char *word = strtok_r(line + mark, " \t\r\n\v\f", &rest); good && word;
          word = strtok_r(NULL, " \t\r\n\v\f", &rest))
       good = pronounce(context, g2p, word);
@@ -208,6 +211,8 @@ static int check_options(const char **words, size_t count) {
     return tool_usage("--output -: the report goes to standard output; name a file for the model");
   if (options.train && !options.output && options.hold_out == 0)
     return tool_usage("--train: name the model's file with --output FILE");
+  if (!tool_check_regular("--complete", options.complete) || (options.train && !separate_check_default("train")))
+    return TOOL_USAGE;
   if (tasks > 1)
     return tool_usage("only one of words, --test and --complete");
   if (options.complete && ((!options.text && !options.words) || !options.output))

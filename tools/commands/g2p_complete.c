@@ -60,8 +60,10 @@ static bool list_file(struct completion *c, const struct linnet_lexicon *lexicon
   size_t bytes;
   char *text = tool_read_file(path, MAX_BYTES, &bytes), *rest = NULL;
   bool good = text != NULL;
+  if (text && strlen(text) != bytes)
+    good = tool_fail("%s: holds a NUL byte; is this a text file?", path) == TOOL_OK;
   char *first = text ? text + linnet_utf8_mark(text, bytes) : NULL;
-  for (char *word = text ? strtok_r(first, " \t\r\n\v\f", &rest) : NULL; good && word;
+  for (char *word = good ? strtok_r(first, " \t\r\n\v\f", &rest) : NULL; good && word;
        word = strtok_r(NULL, " \t\r\n\v\f", &rest))
     good = list_missing(c, lexicon, word);
   free(text);

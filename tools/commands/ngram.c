@@ -7,6 +7,7 @@
 #include <linnet/ngram.h>
 
 #include "base/utf8.h"
+#include "common/separate.h"
 #include "common/tool.h"
 
 enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3 };
@@ -380,6 +381,8 @@ static int check_options(void) {
   bool twice = options.perplexity && strcmp(options.perplexity, "-") == 0 && !options.model && options.text_count == 0;
   if (twice)
     return tool_usage("only one of --text and --perplexity can be standard input");
+  if (options.perplexity && !separate_check_default("perplexity"))
+    return TOOL_USAGE;
   return TOOL_OK;
 }
 

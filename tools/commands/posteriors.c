@@ -317,7 +317,7 @@ static bool check_options(void) {
   else if (scaled && !(options.prior_scale >= 0 && options.prior_scale <= 100))
     tool_usage("--prior-scale %g: must be 0 to 100", options.prior_scale);
   else
-    return tool_check_script(options.ark, options.scp);
+    return tool_check_regular("--priors", options.priors) && tool_check_script(options.ark, options.scp);
   return false;
 }
 

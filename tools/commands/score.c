@@ -301,6 +301,10 @@ static int check_options(const char **files, size_t count) {
     return tool_usage("only one of REF and HYP can be standard input");
   if (options.compare && (reference_piped || strcmp(options.compare, "-") == 0))
     return tool_usage("--compare: REF and HYP2 cannot be standard input");
+  if (options.compare &&
+      !(tool_check_regular("REF", files[0]) && tool_check_regular("--map", options.map) &&
+        tool_check_regular("--utt2spk", options.utt2spk) && tool_check_regular("--symbols", options.symbols)))
+    return TOOL_USAGE;
   if (options.json && !separate_check_default("json"))
     return TOOL_USAGE;
   return options.trn && !handle_trn_files(NULL) ? TOOL_USAGE : TOOL_OK;

@@ -1,6 +1,7 @@
 /* Opens the outputs of a command and writes each result to its file. */
 #include "results.h"
 #include "base/numbers.h"
+#include "base/utf8.h"
 
 #include <linnet/output.h>
 
@@ -250,12 +251,30 @@ static bool is_whole(const struct results *results) {
   return bare || linnet_output_format_is_single(results->format);
 }
 
+/* Whether the names of results tell all inputs apart: JSON has U+FFFD for every byte that is not UTF-8. */
+static bool check_names(const struct inputs *inputs) {
+  for (size_t i = 0; i < inputs->count && strcmp(format_name, "json") == 0; i++)
+    for (const char *s = names_by_id() ? inputs_id(inputs, i) : inputs_name(inputs, i); *s;) {
+      const size_t length = linnet_utf8_length(s);
+      if (length == 0) {
+        tool_fail("--resume: %s: the name is not UTF-8, so JSON cannot tell its result from others: rename the file, "
+                  "or choose another --format",
+                  inputs_name(inputs, i));
+        return false;
+      }
+      s += length;
+    }
+  return true;
+}
+
 static bool open_journal(struct results *results) {
   const struct inputs *inputs = results->inputs;
   const struct journal_form form = journal_form(format_name, !inputs->folder, beam_options_nbest());
   bool whole = is_whole(results), look = resume && !whole;
   if (resume && whole && access(output_path, F_OK) == 0)
     return results->there[0] = results->complete = true;
+  if (look && !check_names(inputs))
+    return false;
   results->journalled = journal_open(&results->journal, output_path, &form, look);
   return results->journalled && (!look || claim_all(results));
 }

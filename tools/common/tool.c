@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -104,6 +105,14 @@ int tool_usage(const char *format, ...) {
   va_end(arguments);
   fprintf(stderr, "Try '%s --help'.\n", tool_name);
   return TOOL_USAGE;
+}
+
+bool tool_check_regular(const char *option, const char *path) {
+  struct stat status;
+  if (!path || stat(path, &status) != 0 || S_ISREG(status.st_mode))
+    return true;
+  tool_usage("%s %s: is read twice, so it must be a file, not a pipe", option, path);
+  return false;
 }
 
 void tool_speak_as(const char *name) {
@@ -391,6 +400,7 @@ static void note_interrupt(int number) {
   }
 }
 
+/* Also where SIGINT is ignored: shells start background jobs of scripts so, and Ctrl-C in a recipe is for its jobs. */
 void tool_catch_interrupt(void) {
   struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);

@@ -105,6 +105,10 @@ int tool_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same with a pointer to --help, for a wrong command line; returns TOOL_USAGE. */
 int tool_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* False after tool_usage if an option's file is read twice, but is a pipe or a device, which can be read once. `path`
+ * NULL: there is none. */
+bool tool_check_regular(const char *option, const char *path);
+
 /* Prints "linnet NAME: warning: MESSAGE" to stderr. */
 void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

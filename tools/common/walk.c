@@ -74,7 +74,8 @@ static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bo
     tool_fail("%s: cannot read the folder: %s", entry->fts_path, strerror(entry->fts_errno));
     return false;
   }
-  if (entry->fts_info != FTS_F)
+  const bool dangling = entry->fts_info == FTS_SLNONE && walk_is_audio(entry->fts_name); /* opening it tells why */
+  if (entry->fts_info != FTS_F && !dangling)
     return true;
   if (!all && !walk_is_audio(entry->fts_name)) {
     if (ends_in(entry->fts_name, others, sizeof others / sizeof *others))

@@ -50,6 +50,7 @@ static void prepare(void) {
   save_text(FOLDER, "late_commands.json", "{" WORDS("model") ", \"grammar\": \"commands\"}");
   save_text(FOLDER, "names.json", "{" LIVE ", \"hotwords\": \"names\", \"second_pass\": \"late.json\"}");
   save_text(FOLDER, "names_twice.json", "{" LIVE ", \"hotwords\": \"names\", \"second_pass\": \"late_names.json\"}");
+  save_text(FOLDER, "piped.json", "{" LIVE ", \"hotwords\": \"pipe\", \"second_pass\": \"late.json\"}");
   save_text(FOLDER, "commands.json", "{" LIVE ", \"grammar\": \"commands\", \"second_pass\": \"late.json\"}");
   save_text(FOLDER, "commands_twice.json",
             "{" LIVE ", \"grammar\": \"commands\", \"second_pass\": \"late_commands.json\"}");
@@ -410,6 +411,8 @@ int main(void) {
   test_older_settings();
   test_phrases("names.json", "names_twice.json");
   test_phrases("commands.json", "commands_twice.json");
+  REQUIRE(system("cd '" FOLDER "' && mkfifo pipe && (cat names > pipe &)") == 0, "no pipe");
+  test_phrases("piped.json", "names_twice.json"); /* both passes read it */
   test_alone("twice.json", "late.json", 0);
   test_alone("phones.json", "late_phones.json", 0);
   test_alone("context.json", "late.json", 2);
