@@ -38,7 +38,7 @@ LINNET_API enum linnet_status linnet_symbols_create(struct linnet_context *conte
 
 /* Reads one name per line, or Kaldi's "name index" with consecutive indices. The first line is the blank of CTC if its
  * index is 0 or its name is LINNET_BLANK, <eps>, <blank>, <pad>, [PAD] or _. Otherwise the first name has index 1.
- * Empty lines are ignored. At most 2^20 symbols. */
+ * Empty lines are ignored. At most 2^24 symbols. */
 LINNET_API enum linnet_status linnet_symbols_load(struct linnet_context *context, const char *path,
                                                   struct linnet_symbols **symbols);
 
