@@ -236,7 +236,8 @@ static void set_boundaries(struct linnet_search_stream *s, size_t num_words, siz
                      (double)(s->first + s->frames) * s->frame_seconds);
 }
 
-/* Words behind those that were read, but for the unknown word: for the search, then for this stream (word_tree.h). */
+/* Guessed words have higher tokens than those of the lexicon's file: first those of the search, then, above the unknown
+ * word, those of this stream. */
 static bool is_guessed(const struct linnet_search *search, unsigned token) {
   return token > search->num_read_words && token != linnet_lexicon_num_words(search->vocabulary.lexicon) + 1;
 }

@@ -278,15 +278,26 @@ enum linnet_status linnet_recognizer_stream_set_second_pass(struct linnet_recogn
   return LINNET_OK;
 }
 
+static enum linnet_status read_hotwords(struct linnet_recognizer_stream *s, const struct linnet_source *source,
+                                        struct linnet_stream_hotwords **first, struct linnet_stream_hotwords **second) {
+  struct linnet_source shared = source ? *source : (struct linnet_source){.path = NULL};
+  void *data = NULL;
+  enum linnet_status status = s->second ? linnet_source_share(s->context, "hotwords", &shared, &data) : LINNET_OK;
+  if (status == LINNET_OK)
+    status = linnet_search_stream_read_hotwords(s->search, &shared, first);
+  if (status == LINNET_OK && s->second)
+    status = linnet_second_pass_read_hotwords(s->second, &shared, second);
+  linnet_free(s->context, data);
+  return status;
+}
+
 /* Both lists are read before either pass takes its own. */
 enum linnet_status linnet_recognizer_stream_set_hotwords(struct linnet_recognizer_stream *s,
                                                          const struct linnet_source *source) {
   struct linnet_stream_hotwords *first = NULL, *second = NULL;
   if (!s)
     return LINNET_ERROR_ARGUMENT;
-  LINNET_TRY(linnet_search_stream_read_hotwords(s->search, source, &first));
-  const enum linnet_status status =
-      s->second ? linnet_second_pass_read_hotwords(s->second, source, &second) : LINNET_OK;
+  const enum linnet_status status = read_hotwords(s, source, &first, &second);
   if (status != LINNET_OK) {
     linnet_stream_hotwords_destroy(first);
     return status;

@@ -15,9 +15,10 @@ enum { MAX_PHRASES_BYTES = 1 << 26 };
 /* --- what both passes read -----------------------------------------------------------------------------------------
  */
 
-static enum linnet_status hold(struct linnet_context *context, const char *setting, struct linnet_source *source,
-                               void **data) {
+enum linnet_status linnet_source_share(struct linnet_context *context, const char *setting,
+                                       struct linnet_source *source, void **data) {
   struct stat status;
+  *data = NULL;
   if (!source->path || source->data || stat(source->path, &status) != 0 || S_ISREG(status.st_mode))
     return LINNET_OK;
   const enum linnet_status read = linnet_file_read(context, source->path, MAX_PHRASES_BYTES, data, &source->bytes);
@@ -29,8 +30,8 @@ enum linnet_status linnet_shared_search_open(struct linnet_context *context, con
                                              struct linnet_shared_search *shared) {
   *shared = (struct linnet_shared_search){.hotwords = NULL};
   LINNET_TRY(LINNET_READ_SETTINGS(context, search, given, &shared->settings));
-  LINNET_TRY(hold(context, "hotwords", &shared->settings.hotwords, &shared->hotwords));
-  return hold(context, "grammar", &shared->settings.grammar, &shared->grammar);
+  LINNET_TRY(linnet_source_share(context, "hotwords", &shared->settings.hotwords, &shared->hotwords));
+  return linnet_source_share(context, "grammar", &shared->settings.grammar, &shared->grammar);
 }
 
 void linnet_shared_search_release(struct linnet_context *context, struct linnet_shared_search *shared) {

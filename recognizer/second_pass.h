@@ -19,9 +19,12 @@ enum linnet_status linnet_second_pass_load(const struct linnet_recognizer *first
                                            const struct linnet_recognizer_settings *settings,
                                            struct linnet_recognizer **recognizer);
 
-/* Search settings whose hotwords and grammar two passes can read: those of a pipe, which can be read once, are in
- * memory.
- */
+/* Reads a source into memory if it is a pipe, which two passes could not both read. *data: the memory, to be freed;
+ * NULL: a file. The sentence of a failure names the setting. */
+enum linnet_status linnet_source_share(struct linnet_context *context, const char *setting,
+                                       struct linnet_source *source, void **data);
+
+/* Search settings whose hotwords and grammar two passes can read. */
 struct linnet_shared_search {
   struct linnet_search_settings settings;
   void *hotwords, *grammar; /* NULL: a file */

@@ -128,7 +128,7 @@ static void score_child(struct linnet_history *h, uint32_t parent, uint32_t chil
   struct linnet_history_item *to = &h->items[child];
   double language = 0, gain = 0;
   *to = *from;
-  if (h->model) /* which has no words behind the unknown one */
+  if (h->model) /* whose highest token is the unknown word */
     language = linnet_model_checked(h->model->score(h->model->user, state_of(h, parent),
                                                     token < h->unknown ? token : h->unknown, state_of(h, child)));
   if (h->hotwords)

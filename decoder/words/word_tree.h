@@ -70,7 +70,7 @@ void linnet_word_tree_set_branch(struct linnet_word_tree *tree, const struct lin
 /* With the branch. */
 size_t linnet_word_tree_memory(const struct linnet_word_tree *tree);
 
-/* The ranges of a node end where those of the node behind it, at [1], begin. */
+/* A node, and after it (at [1] of the result) the next one, where its ranges end. */
 static inline const struct linnet_word_node *linnet_word_node_at(const struct linnet_word_tree *tree, uint32_t node) {
   return node < tree->count ? &tree->nodes[node] : &tree->branch->nodes[node - tree->count];
 }

@@ -57,7 +57,7 @@ check 0 'n-grams' "$linnet" g2p --train words.dict --output again --order 3
 cmp m again || fail 'two trainings gave two models'
 check 0 'units' "$linnet" g2p --train words.dict --output stressed --order 3 --keep-stress
 check 0 'T AE1 P' "$linnet" g2p --model stressed tap
-check 2 'both write to standard output' "$linnet" g2p --train words.dict --output /dev/stdout --order 3
+check 2 '--output /dev/stdout: the report goes to standard output' "$linnet" g2p --train words.dict --output /dev/stdout --order 3
 echo tapes > tapes
 check 2 'is read twice, so it must be a file' "$linnet" g2p --model m --complete <(cat words.dict) -w tapes -o new
 printf 'tap ha\0t\n' > nul

@@ -280,9 +280,9 @@ static int fit(struct linnet_context *context, const char *model, const struct t
 static int check_options(void) {
   if (options.half && !options.output)
     return tool_usage("--half: is for the model that is written: add --output FILE");
-  if (options.output && strcmp(options.output, "-") == 0)
-    return tool_usage("--output -: the report goes to standard output; name a file for the model");
-  return options.output && !separate_check_default("output") ? TOOL_USAGE : TOOL_OK;
+  if (options.output && separate_is_standard(options.output))
+    return tool_usage("--output %s: the report goes to standard output; name a file for the model", options.output);
+  return TOOL_OK;
 }
 
 static int calibrate(struct linnet_context *context, const char *path, const char *model, const char **paths) {

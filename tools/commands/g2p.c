@@ -207,11 +207,11 @@ static int check_options(const char **words, size_t count) {
     return tool_usage("--model: --order, --iterations, --prune and --hold-out need --train");
   if (options.model && options.output && !options.complete)
     return tool_usage("--output %s: needs --train or --complete; other results go to standard output", options.output);
-  if (options.train && options.output && strcmp(options.output, "-") == 0)
-    return tool_usage("--output -: the report goes to standard output; name a file for the model");
+  if (options.train && options.output && separate_is_standard(options.output))
+    return tool_usage("--output %s: the report goes to standard output; name a file for the model", options.output);
   if (options.train && !options.output && options.hold_out == 0)
     return tool_usage("--train: name the model's file with --output FILE");
-  if (!tool_check_regular("--complete", options.complete) || (options.train && !separate_check_default("train")))
+  if (!tool_check_regular("--complete", options.complete))
     return TOOL_USAGE;
   if (tasks > 1)
     return tool_usage("only one of words, --test and --complete");

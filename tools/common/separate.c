@@ -232,7 +232,7 @@ static bool find_output(struct output *output, const char *option, const char *p
   return true;
 }
 
-static bool is_standard(const char *path) {
+bool separate_is_standard(const char *path) {
   struct linnet_destination place;
   return strcmp(path, "-") == 0 ||
          (linnet_destination_find(path, &place) && place.direct && place.descriptor == STDOUT_FILENO);
@@ -263,7 +263,7 @@ static bool keep_output(const char *option, const char *path, const char *beside
 /* `info`: TOOL_OUTPUT and what is added to it. False after printing what is wrong. */
 static bool add_output(const char *option, const char *path, unsigned info) {
   const bool folder = names_folder(path);
-  if (is_standard(path))
+  if (separate_is_standard(path))
     return take_standard(option);
   if (folder && (info & TOOL_OUTPUT_FOLDER) != TOOL_OUTPUT_FOLDER)
     outputs.folder = (struct output){.option = option, .path = path};

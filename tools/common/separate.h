@@ -25,6 +25,9 @@ bool separate_check_again(void);
 /* False, after printing so, if several arguments are standard input. */
 bool separate_check_streams(const char *const *arguments, size_t count);
 
+/* Whether a path is standard output: "-", /dev/stdout and the like. */
+bool separate_is_standard(const char *path);
+
 /* The results go to standard output, because `option` does not name a file for them. False, after printing so, if
  * another option names standard output, too. Call it once. */
 bool separate_check_default(const char *option);

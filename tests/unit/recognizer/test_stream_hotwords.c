@@ -123,6 +123,20 @@ static void test_stream(const char *plain, const char *named, const struct linne
   linnet_recognizer_destroy(recognizer);
 }
 
+/* Both passes have the list of a pipe. */
+static void test_pipe(const char *plain, const char *named) {
+  static struct events e;
+  static const struct linnet_source pipe = {.path = FOLDER "/pipe"};
+  struct linnet_recognizer *recognizer = load(plain);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  REQUIRE(system("cd '" FOLDER "' && rm -f pipe && mkfifo pipe && (cat names > pipe &)") == 0, "no pipe");
+  set(stream, &pipe);
+  watch(stream, &e);
+  expect(named, &e, "from a pipe");
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
 /* NULL: those of the recognizer. */
 static void test_replaced(void) {
   static struct events e;
@@ -346,6 +360,8 @@ int main(void) {
   prepare();
   test_stream("plain.json", "named.json", &names);
   test_stream("twice.json", "twice_named.json", &names);
+  test_pipe("plain.json", "named.json");
+  test_pipe("twice.json", "twice_named.json");
   prepare_guesses();
   test_stream("guess.json", "guess_named.json", &guessed);
   test_stream("guess_twice.json", "guess_twice_named.json", &guessed);
