@@ -2,6 +2,8 @@
 #include "common/experiment.h"
 
 #include <errno.h>
+#include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +102,41 @@ double experiment_seconds(void) {
 double experiment_processor_seconds(void) {
   return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
+
+/* --- interrupts and progress -------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted; /* the signal */
+
+static void note_signal(int number) {
+  interrupted = number;
+}
+
+void experiment_catch_interrupt(bool caught) {
+  const struct sigaction action = {.sa_handler = caught ? note_signal : SIG_DFL, .sa_flags = SA_RESTART | SA_RESETHAND};
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+}
+
+bool experiment_interrupted(void) {
+  return interrupted != 0;
+}
+
+void experiment_stop(const char *checkpoint) {
+  fprintf(stderr, "%s: interrupted; the same command continues from %s\n", program, checkpoint);
+  signal(interrupted, SIG_DFL);
+  raise(interrupted);
+  _exit(1);
+}
+
+void experiment_progress(const char *what, double started, double share) {
+  if (!isatty(STDERR_FILENO) || share <= 0)
+    return;
+  const long left = lround((experiment_seconds() - started) * (1 - share) / share);
+  fprintf(stderr, "\r%s  %.1f%%  %ld:%02ld:%02ld left\033[K%s", what, 100 * share, left / 3600, left / 60 % 60,
+          left % 60, share < 1 ? "" : "\n");
+}
+
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 void experiment_create_parameters(struct experiment *e, struct linnet_context *context, enum linnet_optimizer optimizer,
                                   size_t size) {

@@ -31,6 +31,17 @@ void experiment_finish(FILE *file, const char *path);
 double experiment_seconds(void);           /* a clock */
 double experiment_processor_seconds(void); /* of all threads of the program */
 
+/* Whether SIGINT and SIGTERM from now on only make experiment_interrupted true, so that a training can save its
+ * position. The second signal ends the program in any case. */
+void experiment_catch_interrupt(bool caught);
+bool experiment_interrupted(void);
+/* Says that the training continues from `checkpoint`, and ends the program by the signal that it caught. */
+void experiment_stop(const char *checkpoint) __attribute__((noreturn));
+
+/* Rewrites a line with the share that is done, 0 to 1, and the time left, if standard error is a terminal. `started` is
+ * of experiment_seconds, at a share of 0. */
+void experiment_progress(const char *what, double started, double share);
+
 /* A batch is divided into shards for the threads; gradients are summed in the order of the shards, so results do not
  * depend on the number of threads. */
 enum { EXPERIMENT_SHARDS = 8 };

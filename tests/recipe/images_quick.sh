@@ -55,6 +55,18 @@ run --updates 40 --kinds linear --stop-stage 2
 cmp exp/linear.model whole/linear.model || fail 'the continued training ends with other weights'
 awk -F '\t' '$2 != 40 || !($3 > 0 && $3 < 8) {exit 1}' exp/linear.result || fail "linear: $(cat exp/linear.result)"
 
+# So does one that a signal ends in between.
+quick=("$LINNET_EXPERIMENTS/linnet-images-train" --train exp/data/train-images-idx3-ubyte --test exp/data/t10k-images-idx3-ubyte
+  --layers 1 --heads 1 --width 8 --feed-forward 8 --components 2 --threads 1 --updates 3000)
+"${quick[@]}" --out through
+"${quick[@]}" --out stopped & trainer=$!
+until [[ $(wc -l < stopped.log) -ge 2 ]]; do sleep 0.01; done 2> /dev/null
+kill -TERM "$trainer"
+wait "$trainer" && fail 'a signal did not end the training'
+[[ $? -eq 143 && -s stopped.checkpoint && ! -e stopped.result ]] || fail "an interrupted training: $(ls)"
+"${quick[@]}" --out stopped
+cmp stopped.model through.model || fail 'the training after a signal ends with other weights'
+
 # A finished training that continues between two reports has the mean of fewer updates in its first line.
 run --updates 15 --kinds linear --exp uneven --stop-stage 2
 run --updates 20 --kinds linear --exp uneven --stop-stage 2

@@ -235,25 +235,37 @@ static FILE *open_log(struct copy *c, const char *partial, const char *checkpoin
   return log;
 }
 
+static void save(const struct copy *c, FILE *log, const char *checkpoint, double seconds) {
+  fflush(log);
+  const struct progress p = progress_of(ftell(log), seconds);
+  experiment_save(&c->experiment, checkpoint, &p, sizeof p);
+}
+
 static void train_updates(struct copy *c, FILE *log, const char *checkpoint, double seconds) {
   double start = experiment_seconds() - seconds, loss = 0, errors = 0;
-  for (int u = (int)c->experiment.step + 1; u <= options.updates; u++) {
+  int summed = 0; /* updates; fewer than REPORT in the first line after an interrupt */
+  for (int u = (int)c->experiment.step + 1; u <= options.updates && !experiment_interrupted(); u++) {
     fill_batch(c, (uint64_t)u);
     loss += experiment_step(&c->experiment, u <= options.decay ? options.rate : options.rate / 10, shard_loss, c);
     errors += error_rate(c);
+    summed++;
     if (!isfinite(loss))
       experiment_die("%s: the loss is not finite at update %d", options.attention, u);
     if (u % REPORT != 0)
       continue;
     seconds = experiment_seconds() - start;
-    fprintf(log, "%d\t%.6f\t%.4f\t%.2f\n", u, loss / REPORT, 100 * errors / REPORT, seconds);
-    if (u % CHECKPOINT == 0 && fflush(log) == 0) {
-      const struct progress p = progress_of(ftell(log), seconds);
-      experiment_save(&c->experiment, checkpoint, &p, sizeof p);
+    fprintf(log, "%d\t%.6f\t%.4f\t%.2f\n", u, loss / summed, 100 * errors / summed, seconds);
+    if (u % CHECKPOINT == 0) {
+      save(c, log, checkpoint, seconds);
       fprintf(stderr, "%s: update %d of %d, loss %.4f, %.0f s, %.0f s left\n", options.attention, u, options.updates,
-              loss / REPORT, seconds, seconds / u * (options.updates - u));
+              loss / summed, seconds, seconds / u * (options.updates - u));
     }
-    loss = errors = 0;
+    loss = errors = 0, summed = 0;
+  }
+  experiment_catch_interrupt(false);
+  if (experiment_interrupted()) {
+    save(c, log, checkpoint, experiment_seconds() - start);
+    experiment_stop(checkpoint);
   }
 }
 
@@ -266,6 +278,7 @@ static void train(struct copy *c) {
   snprintf(checkpoint, sizeof checkpoint, "%s.checkpoint", options.out);
   FILE *log = open_log(c, partial, checkpoint, &seconds);
   c->training = true;
+  experiment_catch_interrupt(true);
   train_updates(c, log, checkpoint, seconds);
   const bool failed = ferror(log) != 0;
   if (fclose(log) != 0 || failed || rename(partial, options.out) != 0)

@@ -255,13 +255,28 @@ static bool in_budget(double seconds) {
   return options.seconds <= 0 || seconds < options.seconds;
 }
 
+/* The share of the updates, or of the budget of seconds, that is over. */
+static double share_of(int first, int update, double before, double seconds) {
+  const double updates = (double)(update - first) / (options.updates - first);
+  const double budget = options.seconds > 0 ? (seconds - before) / (options.seconds - before) : 0;
+  return fmin(1, fmax(updates, budget));
+}
+
+static void show(int first, int update, double before, double seconds, double bits, double started) {
+  char line[200];
+  snprintf(line, sizeof line, "%s: update %d of %d, %.3f bits, %.2f s of the processor each", images_network.attention,
+           update, options.updates, bits, (seconds - before) / (update - first));
+  experiment_progress(line, started, share_of(first, update, before, seconds));
+}
+
 /* Returns the seconds of the processor, with those before the checkpoint. */
-static double train(struct training *t, FILE *log, const char *checkpoint, double seconds) {
-  const double start = experiment_processor_seconds() - seconds;
-  double loss = 0;
+static double train(struct training *t, FILE *log, const char *checkpoint, double before) {
+  const double start = experiment_processor_seconds() - before, started = experiment_seconds();
+  const int first = (int)t->experiment.step;
+  double loss = 0, seconds = before;
   int summed = 0; /* updates */
   t->training = true;
-  for (int u = (int)t->experiment.step + 1; u <= options.updates && in_budget(seconds); u++) {
+  for (int u = first + 1; u <= options.updates && in_budget(seconds) && !experiment_interrupted(); u++) {
     draw_batch(t, (uint64_t)u);
     loss += experiment_step(&t->experiment, rate_of(u), shard_loss, t);
     summed++;
@@ -271,12 +286,17 @@ static double train(struct training *t, FILE *log, const char *checkpoint, doubl
       continue;
     seconds = experiment_processor_seconds() - start;
     fprintf(log, "%d\t%.6f\t%.2f\n", u, loss / summed, seconds);
+    fflush(log);
+    show(first, u, before, seconds, loss / summed, started);
     loss = 0, summed = 0;
     if (u % (options.report * options.checkpoint) == 0)
       save(t, log, checkpoint, seconds);
   }
   seconds = experiment_processor_seconds() - start;
   save(t, log, checkpoint, seconds);
+  experiment_catch_interrupt(false);
+  if (experiment_interrupted())
+    experiment_stop(checkpoint);
   t->training = false;
   return seconds;
 }
@@ -367,6 +387,7 @@ int main(int argc, const char **argv) {
   create(&t, context);
   output_name("checkpoint", checkpoint, sizeof checkpoint);
   FILE *log = open_log(&t, checkpoint, &seconds);
+  experiment_catch_interrupt(true);
   seconds = train(&t, log, checkpoint, seconds);
   if (fclose(log) != 0)
     experiment_die("%s.log: cannot write", options.out);
