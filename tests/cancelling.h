@@ -29,7 +29,7 @@ static inline void cancelling_progress(void *user, enum linnet_stage stage, doub
 static inline struct linnet_context *cancelling_context(struct cancelling *c, unsigned threads) {
   *c = (struct cancelling){.stop_at = SIZE_MAX, .allocator = {.left = SIZE_MAX}};
   struct linnet_context_settings settings = failing_settings(&c->allocator);
-  struct linnet_context *context = NULL;
+  struct linnet_context *made = NULL;
   settings.num_threads = threads;
   settings.cancel = cancelling_cancel;
   settings.cancel_user = c;
@@ -39,8 +39,8 @@ static inline struct linnet_context *cancelling_context(struct cancelling *c, un
     settings.reallocate = NULL;
     settings.reallocate_user = NULL;
   }
-  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "no context");
-  return context;
+  REQUIRE(linnet_context_create(&settings, &made) == LINNET_OK, "no context");
+  return made;
 }
 
 static inline void cancelling_begin(struct cancelling *c, size_t stop_at) {
@@ -53,12 +53,12 @@ static inline void cancelling_begin(struct cancelling *c, size_t stop_at) {
 /* Prepares `object`, for example by a reset, makes the call, and writes the result to `out` (bytes). */
 typedef enum linnet_status (*cancelling_call)(void *object, void *out);
 
-static inline void check_cancelling(const char *name, struct cancelling *c, struct linnet_context *context,
+static inline void check_cancelling(const char *name, struct cancelling *c, struct linnet_context *caller,
                                     cancelling_call call, void *object, size_t bytes) {
   char *expected = calloc(bytes, 1), *got = malloc(bytes);
   size_t k = 0;
   cancelling_begin(c, SIZE_MAX);
-  REQUIRE(call(object, expected) == LINNET_OK, "%s: %s", name, linnet_context_error(context));
+  REQUIRE(call(object, expected) == LINNET_OK, "%s: %s", name, linnet_context_error(caller));
   size_t polls = c->polls, live = c->allocator.live;
   CHECK(polls > 1, "%s: %zu polls", name, polls);
   for (enum linnet_status status = LINNET_ERROR_CANCELLED; status != LINNET_OK && k < 100000; k++) {
@@ -66,7 +66,7 @@ static inline void check_cancelling(const char *name, struct cancelling *c, stru
     status = call(object, got);
     CHECK(status == (k < polls ? LINNET_ERROR_CANCELLED : LINNET_OK), "%s: status %d after poll %zu of %zu", name,
           (int)status, k, polls);
-    CHECK(status == LINNET_OK || *linnet_context_error(context), "%s: no sentence", name);
+    CHECK(status == LINNET_OK || *linnet_context_error(caller), "%s: no sentence", name);
     cancelling_begin(c, SIZE_MAX);
     memset(got, 0, bytes);
     CHECK(call(object, got) == LINNET_OK && memcmp(got, expected, bytes) == 0, "%s: differs after poll %zu", name, k);

@@ -4,6 +4,7 @@
 #include <linnet/audio.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/settings.h"
@@ -30,7 +31,8 @@ struct linnet_audio {
   bool started;              /* something was read */
   int64_t skip;              /* frames still to be dropped before the first one wanted */
   int64_t left;              /* frames still wanted; -1: all */
-  uint64_t frames;           /* decoded so far, for messages */
+  uint64_t frames;           /* decoded so far */
+  int64_t sought;            /* the frame that decoding began at */
   int wanted_checksum;       /* of the SPHERE header; -1: none */
   unsigned checksum;         /* the sum of all decoded samples */
   float peak, mixed_peak;    /* of the channels, and of their mean; only if there are several and they are mixed */
@@ -237,6 +239,17 @@ enum linnet_status linnet_audio_check_end(struct linnet_audio *audio) {
 
 /* --- Choosing a part ------------------------------------------------------------------------------------------ */
 
+/* Fails because the input ends before the part. */
+static enum linnet_status fail_part(const struct linnet_audio *audio, double start, double end) {
+  char part[64];
+  if (end < 0)
+    snprintf(part, sizeof part, "no part from %.3f seconds on", start);
+  else
+    snprintf(part, sizeof part, "no part from %.3f to %.3f seconds", start, end);
+  return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "%s: lasts %.3f seconds and has %s", audio->bytes.name,
+                     linnet_audio_seconds(audio), part);
+}
+
 enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end) {
   if (!audio)
     return LINNET_ERROR_ARGUMENT;
@@ -249,14 +262,13 @@ enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start,
                        audio->bytes.name, start, end);
   int64_t first = llround(start * input->rate);
   if (input->frames >= 0 && first >= input->frames && first > 0)
-    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT,
-                       "%s: lasts %.3f seconds and has no part from %.3f to %.3f seconds", audio->bytes.name,
-                       linnet_audio_seconds(audio), start, end);
+    return fail_part(audio, start, end);
   if (input->frames >= 0 && end > linnet_audio_seconds(audio) + LINNET_AUDIO_MAX_OVERSHOOT)
     linnet_log(audio->context, LINNET_LOG_WARNING, "%s: lasts %.3f seconds; the part from %.3f to %.3f seconds is cut",
                audio->bytes.name, linnet_audio_seconds(audio), start, end);
   audio->left = end < 0 ? -1 : llround(end * input->rate) - first;
-  audio->skip = input->kind->seek(input->decoder, first) ? 0 : first;
+  audio->sought = input->kind->seek(input->decoder, first) ? first : 0;
+  audio->skip = first - audio->sought;
   return LINNET_OK;
 }
 
@@ -295,7 +307,8 @@ static enum linnet_status check_samples(const struct linnet_audio *audio, size_t
   for (size_t i = 0; i < n; i++)
     if (!(fabsf(audio->mono[i]) <= MAX_SAMPLE))
       return linnet_fail(audio->context, LINNET_ERROR_FORMAT, "%s: the sample at %.4f seconds is %g: not audio",
-                         audio->bytes.name, (double)(audio->frames + i) / audio->input.rate, (double)audio->mono[i]);
+                         audio->bytes.name, (double)((uint64_t)audio->sought + audio->frames + i) / audio->input.rate,
+                         (double)audio->mono[i]);
   return LINNET_OK;
 }
 

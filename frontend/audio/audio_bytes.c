@@ -46,10 +46,14 @@ enum linnet_status linnet_bytes_open_fd(struct linnet_context *context, int fd, 
   return set_name(bytes, name);
 }
 
-static int open_file(const char *path) {
+/* A blocking open of a named pipe waits for its first writer, and nothing can cancel that. Where the caller's hook may
+ * cancel, wait_for_bytes waits instead. (On Linux, poll takes a pipe without a writer for empty until one came.) */
+static int open_file(const struct linnet_context *context, const char *path) {
+  struct stat status;
+  const bool pipe = linnet_poll_of(context) && stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
   int fd;
   do
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (pipe ? O_NONBLOCK : 0));
   while (fd < 0 && errno == EINTR);
   return fd;
 }
@@ -62,7 +66,7 @@ static int open_entry(struct linnet_context *context, const char *path) {
   char *file = path[length] ? linnet_strdup(context, path) : NULL;
   if (file) {
     file[length] = '\0';
-    fd = open_file(file);
+    fd = open_file(context, file);
   }
   if (fd >= 0 && lseek(fd, (off_t)offset, SEEK_SET) < 0) {
     close(fd);
@@ -78,7 +82,7 @@ enum linnet_status linnet_bytes_open_path(struct linnet_context *context, const 
   if (strcmp(path, "-") == 0)
     return linnet_bytes_open_fd(context, STDIN_FILENO, "standard input", bytes);
   *bytes = (struct linnet_bytes){.fd = -1};
-  int fd = open_file(path);
+  int fd = open_file(context, path);
   if (fd < 0)
     fd = open_entry(context, path);
   if (fd < 0)
@@ -118,15 +122,37 @@ static bool wait_for_bytes(const struct linnet_bytes *bytes) {
   return false;
 }
 
+/* One read; -1 with errno. A descriptor that does not block may be empty all the same: then it waits. */
+static ssize_t read_once(const struct linnet_bytes *bytes, void *to, size_t n) {
+  struct pollfd descriptor = {.fd = bytes->fd, .events = POLLIN};
+  if (bytes->seekable)
+    return pread(bytes->fd, to, n, bytes->base + bytes->position);
+  const ssize_t got = read(bytes->fd, to, n);
+  if (got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
+    return got;
+  poll(&descriptor, 1, POLL_MILLISECONDS);
+  errno = EINTR;
+  return -1;
+}
+
+/* An entry of an archive may end before the file. */
+static size_t limit(const struct linnet_bytes *bytes, size_t n) {
+  if (!bytes->cut)
+    return n;
+  const int64_t left = bytes->size > bytes->position ? bytes->size - bytes->position : 0;
+  return (uint64_t)left < n ? (size_t)left : n;
+}
+
 static size_t read_fd(struct linnet_bytes *bytes, void *to, size_t n) {
   ssize_t got;
-  if (!wait_for_bytes(bytes)) {
-    bytes->error = ECANCELED;
-    return 0;
-  }
-  do
-    got = bytes->seekable ? pread(bytes->fd, to, n, bytes->base + bytes->position) : read(bytes->fd, to, n);
-  while (got < 0 && errno == EINTR);
+  n = limit(bytes, n);
+  do {
+    if (!wait_for_bytes(bytes)) {
+      bytes->error = ECANCELED;
+      return 0;
+    }
+    got = read_once(bytes, to, n);
+  } while (got < 0 && errno == EINTR);
   if (got < 0)
     bytes->error = errno;
   return got < 0 ? 0 : (size_t)got;
@@ -153,6 +179,13 @@ size_t linnet_bytes_peek(struct linnet_bytes *bytes, int64_t at, void *to, size_
   const size_t done = linnet_bytes_fill(bytes, to, n);
   bytes->position = before;
   return done;
+}
+
+void linnet_bytes_cut(struct linnet_bytes *bytes, int64_t size) {
+  if (bytes->base == 0 || size >= bytes->size)
+    return;
+  bytes->size = size;
+  bytes->cut = true;
 }
 
 enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes) {

@@ -16,6 +16,7 @@ struct linnet_bytes {
   bool owns_fd, seekable;
   int64_t base;     /* offset in the file at which the input begins */
   int64_t size;     /* bytes; -1 on a pipe */
+  bool cut;         /* the file goes on after them */
   int64_t position; /* of the next byte */
   int error;        /* errno of a read that failed, else 0 */
 };
@@ -43,6 +44,9 @@ size_t linnet_bytes_peek(struct linnet_bytes *bytes, int64_t at, void *to, size_
 
 /* LINNET_ERROR_IO with a message if reading failed, LINNET_ERROR_CANCELLED if the caller's hook stopped it. */
 enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes);
+
+/* Ends an entry of an archive after `size` bytes, where others follow. Other inputs do not change. */
+void linnet_bytes_cut(struct linnet_bytes *bytes, int64_t size);
 
 /* Harmless on a struct of zeros. */
 void linnet_bytes_close(struct linnet_bytes *bytes);

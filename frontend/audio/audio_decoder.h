@@ -73,9 +73,30 @@ bool linnet_mp3_has_length(struct linnet_bytes *bytes);
 /* Where the audio of an MP3 ends: before tags of ID3v1 and APEv2. */
 int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes);
 
-/* The bytes of the file by the header of an AIFF, AU or W64. Other files, and headers that do not tell, give fewer than
- * the file has. */
+/* The bytes of the file by the header of an AIFF, AU or W64, and by the first block of samples of a VOC; -1: the header
+ * does not tell; 0: another format. */
 int64_t linnet_announced_bytes(struct linnet_bytes *bytes);
+
+/* --- lengths of WAV, RIFX and RF64 (audio_wav.c) ------------------------------------------------------------------ */
+
+/* A length is -1 if the header does not tell it. A length of 0 may also mean this. */
+struct linnet_wav {
+  int64_t data;        /* where the samples begin */
+  int64_t length;      /* bytes of the samples */
+  int64_t riff;        /* bytes of the file after the first 8 */
+  int64_t length_at;   /* where the header has the length of the samples */
+  size_t length_bytes; /* 4 or 8 */
+  bool big_endian;
+};
+
+/* False if the bytes are no such file, or have no samples. */
+bool linnet_wav_read(struct linnet_bytes *bytes, struct linnet_wav *wav);
+
+/* The bytes of the file by its header; -1: the header does not tell. */
+int64_t linnet_wav_end(const struct linnet_wav *wav);
+
+/* Whether only named chunks follow where the samples should begin: then a length of 0 is true. */
+bool linnet_wav_is_empty(struct linnet_bytes *bytes, const struct linnet_wav *wav);
 
 /* --- decoders ----------------------------------------------------------------------------------------------------- */
 

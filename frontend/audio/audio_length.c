@@ -23,9 +23,13 @@ static size_t page_bytes(const unsigned char *page, size_t left) {
 static enum linnet_ogg_end judge_page(struct linnet_bytes *bytes, const unsigned char *page, size_t left) {
   enum { FLAGS = 5, END_OF_STREAM = 4, SERIAL = 14 };
   unsigned char first[PAGE_HEADER];
+  const bool other = left >= SERIAL + 4 && linnet_bytes_peek(bytes, 0, first, PAGE_HEADER) == PAGE_HEADER &&
+                     memcmp(first + SERIAL, page + SERIAL, 4) != 0;
+  if (other && bytes->base > 0) /* of another entry of an archive */
+    return LINNET_OGG_COMPLETE;
   if (page_bytes(page, left) > left)
     return LINNET_OGG_CUT;
-  if (linnet_bytes_peek(bytes, 0, first, PAGE_HEADER) == PAGE_HEADER && memcmp(first + SERIAL, page + SERIAL, 4) != 0)
+  if (other)
     return LINNET_OGG_MORE_STREAMS;
   return page[FLAGS] & END_OF_STREAM ? LINNET_OGG_COMPLETE : LINNET_OGG_OPEN;
 }
@@ -91,13 +95,28 @@ int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes) {
   return end - ape_bytes(bytes, end);
 }
 
-/* --- AIFF, AU, W64 ------------------------------------------------------------------------------------------------ */
+/* --- AIFF, AU, W64, VOC ------------------------------------------------------------------------------------------- */
 
-/* A length of 32 bits; 0 if it is unknown. Programs that write to a pipe announce `unknown` or more. */
-static int64_t load_length(const unsigned char *b) {
+/* The sum of a length of 32 bits and `before`; -1 if it is unknown. Programs that write to a pipe announce `unknown` or
+ * more. */
+static int64_t load_length(const unsigned char *b, int64_t before) {
   const uint32_t unknown = 0x7f000000,
                  length = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-  return length < unknown ? length : 0;
+  return length < unknown ? before + length : -1;
+}
+
+/* The header of a VOC tells where its blocks begin. A block is a type, 24 bits of its length and its content. Only the
+ * first block of samples is decoded; ffmpeg announces 8 bytes too few for it. */
+static int64_t voc_bytes(struct linnet_bytes *bytes, int64_t first_block) {
+  enum { MAX_BLOCKS = 100, BLOCK_HEADER = 4, SAMPLES = 1, SAMPLES_WITH_FORMAT = 9 };
+  unsigned char block[BLOCK_HEADER];
+  int64_t at = first_block;
+  for (int i = 0; i < MAX_BLOCKS && linnet_bytes_peek(bytes, at, block, BLOCK_HEADER) == BLOCK_HEADER; i++) {
+    at += BLOCK_HEADER + (block[1] | block[2] << 8 | block[3] << 16);
+    if (block[0] == SAMPLES || block[0] == SAMPLES_WITH_FORMAT)
+      return at;
+  }
+  return -1;
 }
 
 int64_t linnet_announced_bytes(struct linnet_bytes *bytes) {
@@ -105,10 +124,13 @@ int64_t linnet_announced_bytes(struct linnet_bytes *bytes) {
   if (linnet_bytes_peek(bytes, 0, head, sizeof head) < sizeof head)
     return 0;
   if (memcmp(head, "FORM", 4) == 0)
-    return 8 + load_length(head + 4);
+    return load_length(head + 4, 8);
   if (memcmp(head, ".snd", 4) == 0)
-    return load_length(head + 4) + load_length(head + 8);
-  const bool w64 = memcmp(head, "riff\x2E\x91\xCF\x11", 8) == 0;
+    return load_length(head + 8, load_length(head + 4, 0));
+  if (memcmp(head, "Creative Voice File\x1A", 20) == 0)
+    return voc_bytes(bytes, linnet_load_u16(head + 20));
+  if (memcmp(head, "riff\x2E\x91\xCF\x11", 8) != 0)
+    return 0;
   const uint64_t length = linnet_load_u64(head + 16);
-  return w64 && length <= INT64_MAX ? (int64_t)length : 0;
+  return length > 0 && length <= INT64_MAX ? (int64_t)length : -1;
 }

@@ -101,7 +101,7 @@ static unsigned next_byte(struct linnet_decoder *d) {
     if (d->held == 0) {
       if (d->status == LINNET_OK)
         d->status = linnet_bytes_check(d->bytes);
-      fail(d, "the stream ends before its end mark");
+      fail(d, "the stream ends before its end mark: copy the file again");
       return 0;
     }
   }

@@ -22,10 +22,11 @@ static enum linnet_status check_memory(const struct linnet_bytes *bytes) {
 }
 
 /* Programs that write WAV to a pipe cannot go back to fill in the length. libsndfile accepts a length that is too
- * large, but trusts a length of 0. So the four bytes at `offset` are replaced before libsndfile sees them. */
+ * large, but trusts a length of 0. So the bytes at `offset` are replaced before libsndfile sees them. */
 struct correction {
-  int64_t offset; /* 0: none */
-  unsigned char length[4];
+  int64_t offset;
+  unsigned char length[8];
+  size_t count; /* 4 or 8; 0: none */
 };
 
 struct linnet_decoder {
@@ -36,7 +37,10 @@ struct linnet_decoder {
   int64_t present;  /* bytes of samples in a file whose header announces more */
   int64_t missing;  /* bytes that the header announces and the file lacks */
   int64_t position; /* of the next frame */
+  int64_t sought;   /* the frame that the last seek made the next one */
   enum linnet_ogg_end ogg_end;
+  bool hides_length; /* the bytes have no end for libsndfile: see open_file */
+  bool runs_on;      /* nothing tells where this entry of an archive ends */
   bool warned;
 };
 
@@ -51,8 +55,11 @@ static sf_count_t virtual_tell(void *user) {
 }
 
 static sf_count_t virtual_seek(sf_count_t offset, int whence, void *user) {
-  struct linnet_bytes *bytes = ((struct linnet_decoder *)user)->bytes;
+  const struct linnet_decoder *decoder = user;
+  struct linnet_bytes *bytes = decoder->bytes;
   int64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? bytes->position : bytes->size, to;
+  if (whence == SEEK_END && decoder->hides_length)
+    return -1;
   if (__builtin_add_overflow(from, (int64_t)offset, &to) || to < 0)
     return -1;
   return bytes->position = to;
@@ -65,9 +72,11 @@ static sf_count_t virtual_read(void *to, sf_count_t count, void *user) {
   int64_t from = decoder->bytes->position;
   size_t got = linnet_bytes_fill(decoder->bytes, to, (size_t)count);
   const struct correction *c = &decoder->correction;
-  for (int i = 0; i < 4 && c->offset > 0; i++)
-    if (c->offset + i >= from && c->offset + i < from + (int64_t)got)
-      ((unsigned char *)to)[c->offset + i - from] = c->length[i];
+  for (size_t i = 0; i < c->count; i++) {
+    const int64_t at = c->offset + (int64_t)i - from;
+    if (at >= 0 && at < (int64_t)got)
+      ((unsigned char *)to)[at] = c->length[i];
+  }
   return (sf_count_t)got;
 }
 
@@ -76,79 +85,49 @@ static sf_count_t virtual_write(const void *from, sf_count_t count, void *user) 
   return 0;
 }
 
-/* --- WAV without a length ------------------------------------------------------------------------------------- */
+/* --- What the header announces -------------------------------------------------------------------------------- */
 
-struct chunk {
-  char id[4];
-  uint32_t length;
-};
-
-static bool read_chunk(struct linnet_bytes *bytes, int64_t at, struct chunk *chunk) {
-  unsigned char head[8];
-  bytes->position = at;
-  if (at < 0 || linnet_bytes_fill(bytes, head, sizeof head) != sizeof head)
-    return false;
-  memcpy(chunk->id, head, 4);
-  chunk->length = linnet_load_u32(head + 4);
-  return true;
+/* Other entries of the archive follow on an entry. Reads it only as far as its header announces. */
+static void cut_entry(struct linnet_decoder *decoder, int64_t announced) {
+  decoder->runs_on |= announced < 0 && decoder->bytes->base > 0;
+  if (announced > 0)
+    linnet_bytes_cut(decoder->bytes, announced);
 }
 
-static int64_t after(int64_t at, const struct chunk *chunk) {
-  return at + 8 + chunk->length + (chunk->length & 1);
-}
-
-/* Whether the file from `at` on consists of named chunks only: then the data chunk before them is really empty. */
-static bool only_chunks(struct linnet_bytes *bytes, int64_t at) {
-  struct chunk chunk;
-  for (int i = 0; i < 100 && at < bytes->size; i++) {
-    if (!read_chunk(bytes, at, &chunk))
-      return false;
-    for (int c = 0; c < 4; c++)
-      if (chunk.id[c] < ' ' || chunk.id[c] > '~')
-        return false;
-    at = after(at, &chunk);
-  }
-  return at == bytes->size || at == bytes->size + 1;
-}
-
-/* Where the data chunk begins; 0: the file is no WAV, or has none. */
-static int64_t find_data(struct linnet_bytes *bytes, struct chunk *chunk) {
-  int64_t at = 12;
-  if (!read_chunk(bytes, 0, chunk) || memcmp(chunk->id, "RIFF", 4) != 0)
-    return 0;
-  for (int i = 0; i < 100 && read_chunk(bytes, at, chunk) && memcmp(chunk->id, "data", 4) != 0; i++)
-    at = after(at, chunk);
-  return memcmp(chunk->id, "data", 4) == 0 ? at : 0;
-}
-
-/* Lengths from here on are placeholders of programs that wrote to a pipe. */
-static const uint32_t placeholder = 0x7fff0000;
-
-/* In AIFF, AU and W64 nearly all bytes are samples. */
+/* In AIFF, AU, W64 and VOC nearly all bytes are samples. */
 static void check_announced(struct linnet_decoder *decoder) {
   const struct linnet_bytes *bytes = decoder->bytes;
   const int64_t announced = linnet_announced_bytes(decoder->bytes);
+  cut_entry(decoder, announced);
   if (announced > bytes->size) {
     decoder->present = bytes->size;
     decoder->missing = announced - bytes->size;
   }
 }
 
+static void correct_length(struct linnet_decoder *decoder, const struct linnet_wav *wav, int64_t length) {
+  struct correction *c = &decoder->correction;
+  const int64_t longest = wav->length_bytes == 4 ? UINT32_MAX - 1 : INT64_MAX;
+  const uint64_t value = (uint64_t)(length < longest ? length : longest);
+  c->offset = wav->length_at;
+  c->count = wav->length_bytes;
+  for (size_t i = 0; i < c->count; i++)
+    c->length[wav->big_endian ? c->count - 1 - i : i] = (unsigned char)(value >> 8 * i);
+}
+
 static void check_wav(struct linnet_decoder *decoder) {
-  struct chunk chunk;
-  const int64_t at = find_data(decoder->bytes, &chunk), left = decoder->bytes->size - at - 8;
-  if (at == 0)
+  struct linnet_bytes *bytes = decoder->bytes;
+  struct linnet_wav wav;
+  if (!linnet_wav_read(bytes, &wav))
     return;
-  if (chunk.length > 0 && chunk.length < placeholder && chunk.length > left) {
+  cut_entry(decoder, linnet_wav_end(&wav));
+  const int64_t left = bytes->size - wav.data;
+  if (wav.length > left) {
     decoder->present = left;
-    decoder->missing = chunk.length - left;
+    decoder->missing = wav.length - left;
   }
-  if (chunk.length != 0 || left <= 0 || only_chunks(decoder->bytes, at + 8))
-    return;
-  const uint32_t length = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX - 1;
-  decoder->correction.offset = at + 4;
-  for (int i = 0; i < 4; i++)
-    decoder->correction.length[i] = (unsigned char)(length >> 8 * i);
+  if (wav.length == 0 && left > 0 && !linnet_wav_is_empty(bytes, &wav))
+    correct_length(decoder, &wav, left);
 }
 
 /* --- What a file that cannot be opened seems to be ------------------------------------------------------------ */
@@ -213,8 +192,9 @@ static void add_word(char *text, size_t size, const char *name) {
 
 static enum linnet_status fail_foreign(const struct linnet_bytes *bytes, const char *name) {
   const char *slash = strrchr(bytes->name, '/'), *file = slash ? slash + 1 : bytes->name, *dot = strrchr(file, '.');
+  const int length = dot && dot > file ? (int)(dot - file) : (int)strlen(file);
   char command[1024] = "ffmpeg -i", target[512];
-  snprintf(target, sizeof target, "%.*s.wav", dot && dot > file ? (int)(dot - file) : (int)strlen(file), file);
+  snprintf(target, sizeof target, "%.*s%s.wav", length, file, strcmp(file + length, ".wav") == 0 ? "-converted" : "");
   if (bytes->owns_fd) {
     add_word(command, sizeof command, bytes->name);
     add_word(command, sizeof command, target);
@@ -239,7 +219,9 @@ static enum linnet_status explain(struct linnet_bytes *bytes) {
   const char *name = find_magic(head, n);
   if (name)
     return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
-                       "%s: looks like %s, but is damaged or has an unsupported coding", bytes->name, name);
+                       "%s: looks like %s, but is damaged or has an unsupported coding: copy it again, or convert it "
+                       "to WAV",
+                       bytes->name, name);
   return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
                      "%s: not a supported audio format (WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, W64, CAF, "
                      "SPHERE, ...); for raw PCM, give its sample format, rate and channels",
@@ -275,21 +257,28 @@ static bool ends_early(const struct linnet_decoder *decoder) {
          (container(decoder) != SF_FORMAT_MPEG || linnet_mp3_has_length(decoder->bytes));
 }
 
-/* libsndfile takes the length of an MP3 without one from its first frames, and reads only the first of several Ogg
- * streams in a file. */
+/* libsndfile reads only the first of several Ogg streams, and of several MP3 files with a length, in one file. After an
+ * entry of an archive others may follow. */
 static int64_t count_unread(const struct linnet_decoder *decoder) {
   struct linnet_bytes *bytes = decoder->bytes;
   const int64_t longest = 65536; /* tags that are not known */
   const bool mp3 = container(decoder) == SF_FORMAT_MPEG;
   const int64_t unread = (mp3 ? linnet_mp3_audio_end(bytes) : bytes->size) - bytes->position;
-  return (mp3 || container(decoder) == SF_FORMAT_OGG) && unread > longest && unread > bytes->size / 10 ? unread : 0;
+  const bool known = (mp3 || container(decoder) == SF_FORMAT_OGG) && bytes->base == 0;
+  return known && unread > longest && unread > bytes->size / 10 ? unread : 0;
 }
 
-static void warn_unread(const struct linnet_decoder *decoder, double seconds, int64_t unread) {
+/* "no audio after 4.93 seconds". If nothing came after a seek, the audio may have ended before it. */
+static void describe_end(const struct linnet_decoder *decoder, char *text, size_t size) {
+  const double seconds = (double)decoder->position / decoder->info.samplerate;
+  const bool nothing = decoder->sought > 0 && decoder->position == decoder->sought;
+  snprintf(text, size, nothing ? "no audio from %.2f seconds on" : "no audio after %.2f seconds", seconds);
+}
+
+static void warn_unread(const struct linnet_decoder *decoder, const char *end, int64_t unread) {
   linnet_log(decoder->bytes->context, LINNET_LOG_WARNING,
-             "%s: no audio after %.2f seconds: the last %lld bytes cannot be decoded: convert the file to WAV, for "
-             "example with ffmpeg",
-             decoder->bytes->name, seconds, (long long)unread);
+             "%s: %s: the last %lld bytes cannot be decoded: convert the file to WAV, for example with ffmpeg",
+             decoder->bytes->name, end, (long long)unread);
 }
 
 /* The error of libsndfile, "Error : flac decoder lost sync.", as a part of a sentence. */
@@ -313,7 +302,7 @@ static bool lacks_samples(const struct linnet_decoder *decoder) {
 }
 
 static bool has_length(const struct linnet_decoder *decoder) {
-  return decoder->info.frames > 0 && decoder->info.frames < SF_COUNT_MAX;
+  return decoder->info.frames >= 0 && decoder->info.frames < SF_COUNT_MAX;
 }
 
 /* libFLAC reports tags after the audio as an error. */
@@ -349,17 +338,17 @@ static enum linnet_status find_ogg_end(struct linnet_decoder *decoder) {
 
 /* At the end of the audio. */
 static void warn(struct linnet_decoder *decoder) {
-  char reason[256];
-  const double seconds = (double)decoder->position / decoder->info.samplerate;
+  char reason[256], end[64];
   const int64_t unread = count_unread(decoder);
   if (decoder->warned)
     return;
   decoder->warned = true;
+  describe_end(decoder, end, sizeof end);
   if (unread > 0)
-    warn_unread(decoder, seconds, unread);
+    warn_unread(decoder, end, unread);
   else if (find_reason(decoder, reason, sizeof reason))
-    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING,
-               "%s: no audio after %.2f seconds: %s: is the file complete?", decoder->bytes->name, seconds, reason);
+    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: %s: %s: is the file complete?", decoder->bytes->name,
+               end, reason);
 }
 
 static enum linnet_status sndfile_read(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got) {
@@ -398,7 +387,7 @@ static void reopen(struct linnet_decoder *decoder) {
   SF_INFO again = {0};
   if (decoder->file)
     sf_close(decoder->file);
-  decoder->bytes->position = decoder->position = 0;
+  decoder->bytes->position = decoder->position = decoder->sought = 0;
   decoder->file = open_locked(decoder, &again);
   if (decoder->file && again.channels != decoder->info.channels) {
     sf_close(decoder->file);
@@ -443,7 +432,7 @@ static enum linnet_status sndfile_check_end(struct linnet_decoder *decoder) {
 static bool sndfile_seek(struct linnet_decoder *decoder, int64_t frame) {
   const bool good = decoder->file && sf_seek(decoder->file, frame, SEEK_SET) == frame;
   if (good)
-    decoder->position = frame;
+    decoder->position = decoder->sought = frame;
   else
     reopen(decoder);
   return good;
@@ -458,6 +447,29 @@ static enum linnet_status check_info(const struct linnet_bytes *bytes, const SF_
                      bytes->name, info->channels);
 }
 
+/* libsndfile estimates the length of an MP3 without one from its first frames, and reads no further. If it cannot find
+ * the end of the bytes, it reads them all, but does not seek. */
+static void open_file(struct linnet_decoder *decoder) {
+  decoder->bytes->position = 0;
+  decoder->file = open_locked(decoder, &decoder->info);
+  if (!decoder->file || container(decoder) != SF_FORMAT_MPEG || linnet_mp3_has_length(decoder->bytes))
+    return;
+  sf_close(decoder->file);
+  decoder->hides_length = true;
+  decoder->runs_on = decoder->bytes->base > 0;
+  decoder->info = (SF_INFO){0};
+  decoder->bytes->position = 0;
+  decoder->file = open_locked(decoder, &decoder->info);
+}
+
+static void warn_entry(const struct linnet_decoder *decoder) {
+  if (decoder->runs_on)
+    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING,
+               "%s: its header does not tell its length, so that the next entries of the archive may be read as audio: "
+               "make the archive again from files with lengths",
+               decoder->bytes->name);
+}
+
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info) {
   LINNET_TRY(check_memory(bytes));
   struct linnet_decoder *decoder = linnet_calloc(bytes->context, 1, sizeof *decoder);
@@ -466,14 +478,14 @@ enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struc
   decoder->bytes = bytes;
   check_wav(decoder);
   check_announced(decoder);
-  bytes->position = 0;
-  SF_INFO *found = &decoder->info;
-  decoder->file = open_locked(decoder, found);
+  open_file(decoder);
+  const SF_INFO *found = &decoder->info;
   enum linnet_status status = decoder->file ? check_info(bytes, found) : explain(bytes);
   if (status != LINNET_OK) {
     sndfile_destroy(decoder);
     return status;
   }
+  warn_entry(decoder);
   int64_t frames = has_length(decoder) ? found->frames : -1;
   *info = (struct linnet_decoder_info){&sndfile_kind, decoder, found->samplerate, found->channels, frames};
   return LINNET_OK;

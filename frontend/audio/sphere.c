@@ -78,10 +78,13 @@ static enum linnet_status read_lines(const struct linnet_bytes *bytes, char *tex
   return LINNET_OK;
 }
 
-/* Uncoded samples must fill the rest of the file. */
-static enum linnet_status check_length(const struct linnet_bytes *bytes, const struct linnet_sphere *sphere) {
+/* Uncoded samples must fill the rest of the file, or an entry of an archive, which ends after them. */
+static enum linnet_status check_length(struct linnet_bytes *bytes, const struct linnet_sphere *sphere) {
   int64_t wanted = (int64_t)sphere->header_bytes + sphere->frames * sphere->channels * sphere->bytes;
-  if (sphere->coded || sphere->bytes == 0 || sphere->frames < 0 || bytes->size < 0 || bytes->size >= wanted)
+  if (sphere->coded || sphere->bytes == 0 || sphere->frames < 0 || bytes->size < 0)
+    return LINNET_OK;
+  linnet_bytes_cut(bytes, wanted);
+  if (bytes->size >= wanted)
     return LINNET_OK;
   return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
                      "%s: truncated: it ends at byte %" PRId64 " of %" PRId64 " in its SPHERE header: copy it again",

@@ -13,8 +13,10 @@
  *   linnet_audio_release(context, samples);
  *
  * A truncated or damaged file is read as far as it can be decoded. A warning in the log then names the second where the
- * audio ends. Files are decoded in blocks, so memory does not grow with their length. (Linnet prints nothing. But
- * libmpg123, which libsndfile uses for MP3, may print messages about damaged frames to standard error.)
+ * audio ends, or after a seek the second at which there is none. Exceptions: a truncated SPHERE file is refused,
+ * because such files are copies of discs, and so is a truncated CAF file, which libsndfile does not open. Files are
+ * decoded in blocks, so memory does not grow with their length. (Linnet prints nothing. But libmpg123, which libsndfile
+ * uses for MP3, may print messages about damaged frames to standard error.)
  *
  * Threads: one object, one thread at a time; different objects are independent.
  *
@@ -77,13 +79,15 @@ LINNET_API void linnet_audio_settings_default(struct linnet_audio_settings *sett
 #define linnet_audio_settings_default(settings) linnet_audio_settings_default(settings, sizeof *(settings))
 
 /* Opens a file; "-" is standard input. The call reads a pipe to its end, unless it is raw. `settings` may be NULL. The
- * context must outlive the object. */
+ * context must outlive the object. If no file has the whole name, "FILE:OFFSET" is an entry of an archive of Kaldi. It
+ * ends where its header says. If the header does not tell, the next entries may be read too, with a warning. */
 LINNET_API enum linnet_status linnet_audio_open(struct linnet_context *context, const char *path,
                                                 const struct linnet_audio_settings *settings,
                                                 struct linnet_audio **audio);
 
 /* Reads from a descriptor, which must stay open and which the caller closes. `name` is for messages and may be NULL.
- * Reading a file begins at the current offset of the descriptor, and does not change it. */
+ * Reading a file begins at the current offset of the descriptor, and does not change it. At an offset above 0 the file
+ * is read like an entry of an archive. */
 LINNET_API enum linnet_status linnet_audio_open_fd(struct linnet_context *context, int fd, const char *name,
                                                    const struct linnet_audio_settings *settings,
                                                    struct linnet_audio **audio);
@@ -98,10 +102,10 @@ LINNET_API enum linnet_status linnet_audio_open_memory(struct linnet_context *co
  * that ends more than LINNET_AUDIO_MAX_OVERSHOOT after the input is cut, with a warning to the log callback. */
 LINNET_API enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end);
 
-/* Looks for the end of a WAV, AIFF, AU, W64 or FLAC file that its header announces, and for that of the last page of an
- * Ogg file, without decoding what is before it. LINNET_ERROR_FORMAT if the file ends early; the error names the second
- * and, but for FLAC and Ogg, the length in the header. After that the object can only be destroyed. Files of other
- * formats, and raw PCM, pass. */
+/* Looks for the end of a WAV, RF64, AIFF, AU, W64, VOC or FLAC file that its header announces, and for that of the last
+ * page of an Ogg file, without decoding what is before it. LINNET_ERROR_FORMAT if the file ends early; the error names
+ * the second and, but for FLAC and Ogg, the length in the header. After that the object can only be destroyed. Files of
+ * other formats, and raw PCM, pass. */
 LINNET_API enum linnet_status linnet_audio_check_end(struct linnet_audio *audio);
 
 /* Opening and reading can be cancelled (linnet_cancel_fn), even while they wait for a pipe. After that the object can
@@ -119,7 +123,8 @@ LINNET_API enum linnet_status linnet_audio_read_all(struct linnet_audio *audio, 
 LINNET_API void linnet_audio_release(struct linnet_context *context, float *samples);
 
 /* The rate in Hz of the samples that linnet_audio_read returns; the rate in Hz, the number of channels and the length
- * in seconds of the input. The length is negative if it is unknown. */
+ * in seconds of the input. The length is negative if it is unknown, as that of an MP3 without a header of its length.
+ */
 LINNET_API double linnet_audio_sample_rate(const struct linnet_audio *audio);
 LINNET_API double linnet_audio_input_rate(const struct linnet_audio *audio);
 LINNET_API size_t linnet_audio_num_input_channels(const struct linnet_audio *audio);

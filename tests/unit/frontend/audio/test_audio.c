@@ -1,7 +1,8 @@
-/* Audio reading: formats and ways in, headers that lie, channels, rates, parts, raw PCM, hostile files. The files are
- * written here through libsndfile. */
+/* Audio reading: formats and ways in, headers that lie, entries of archives, channels, rates, parts, raw PCM, pipes,
+ * hostile files. The files are written here through libsndfile. */
 #include "allocators.h"
 #include "audio_files.h"
+#include "cancelling.h"
 
 /* --- Formats -------------------------------------------------------------------------------------------------- */
 
@@ -92,7 +93,27 @@ static void test_unknown_sizes(const float *signal) {
   free(file.data);
 }
 
-static const int with_lengths[] = {SF_FORMAT_WAV, SF_FORMAT_AIFF, SF_FORMAT_AU, SF_FORMAT_W64};
+/* The same for WAV in big-endian order (RIFX), and for RF64, whose lengths of 64 bits are in "ds64". */
+static void test_unknown_sizes_of_kinds(const float *signal) {
+  static const int kinds[] = {SF_FORMAT_WAV | SF_ENDIAN_BIG, SF_FORMAT_RF64};
+  for (size_t i = 0; i < 2; i++) {
+    struct file file = encode(kinds[i] | SF_FORMAT_PCM_16, 16000, 1, signal, 4000);
+    REQUIRE(memcmp(file.data, i == 0 ? "RIFX" : "RF64", 4) == 0, "unexpected file of libsndfile");
+    memset(file.data + (i == 0 ? 4 : 20), 0, i == 0 ? 4 : 16);
+    if (i == 0)
+      memset(file.data + file.size - 8004, 0, 4);
+    float *samples;
+    size_t n;
+    CHECK(read_memory(&file, NULL, &samples, &n) == LINNET_OK && n == 4000 && samples[1] == signal[1] * 32768,
+          "%x: %zu samples of 4000", (unsigned)kinds[i], n);
+    linnet_audio_release(context, samples);
+    free(file.data);
+  }
+}
+
+static const int with_lengths[] = {
+    SF_FORMAT_WAV, SF_FORMAT_WAV | SF_ENDIAN_BIG, SF_FORMAT_RF64, SF_FORMAT_AIFF, SF_FORMAT_AU, SF_FORMAT_W64,
+    SF_FORMAT_VOC};
 static int incomplete;
 
 static void count_warnings(void *user, enum linnet_log_level level, const char *message) {
@@ -196,6 +217,43 @@ static void check_end(const char *name, const struct file *file, size_t size, co
   check_end_from(name, file, size, 0, expected);
 }
 
+static enum linnet_status read_part(struct linnet_context *reader, const struct file *file, size_t size, double start,
+                                    double end, size_t *count) {
+  struct linnet_audio *audio = NULL;
+  float *samples = NULL;
+  int saved = silence();
+  enum linnet_status status = linnet_audio_open_memory(reader, file->data, size, NULL, &audio);
+  if (status == LINNET_OK)
+    status = linnet_audio_select(audio, start, end);
+  if (status == LINNET_OK)
+    status = linnet_audio_read_all(audio, &samples, count);
+  restore(saved);
+  linnet_audio_destroy(audio);
+  linnet_audio_release(reader, samples);
+  return status;
+}
+
+static void check_part_count(const struct file *file, double start, double end, size_t expected) {
+  size_t n = 0;
+  CHECK(read_part(context, file, (size_t)file->size, start, end, &n) == LINNET_OK && n == expected,
+        "%g to %g seconds: %zu samples of %zu: %s", start, end, n, expected, linnet_context_error(context));
+}
+
+/* A part after the end of a truncated MP3: nothing tells where the audio ends. */
+static void check_part_after_end(const struct file *file) {
+  struct linnet_context_settings settings;
+  struct linnet_context *watched;
+  size_t n = 0;
+  linnet_context_settings_default(&settings);
+  settings.log = keep_warning;
+  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
+  *last_warning = '\0';
+  CHECK(read_part(watched, file, (size_t)file->size / 2, 25, 26, &n) == LINNET_OK && n == 0 &&
+            strstr(last_warning, "no audio from 25.00 seconds on: its header announces 30.00 seconds"),
+        "%zu samples: %s, \"%s\"", n, linnet_context_error(watched), last_warning);
+  linnet_context_destroy(watched);
+}
+
 /* A file with more bytes at its end. */
 static void check_with_tail(const char *name, const struct file *file, const void *tail, size_t size,
                             const char *expected) {
@@ -257,6 +315,8 @@ static void test_early_ends(void) {
     const int container = kinds[i].format & SF_FORMAT_TYPEMASK;
     if (container == SF_FORMAT_FLAC || container == SF_FORMAT_MPEG)
       check_tags(kinds[i].name, &file);
+    if (container == SF_FORMAT_MPEG)
+      check_part_after_end(&file);
     if (container == SF_FORMAT_WAV || container == SF_FORMAT_FLAC)
       check_end_from(kinds[i].name, &file, (size_t)file.size / 2, 10, kinds[i].warning);
     if (container == SF_FORMAT_WAV) {
@@ -275,6 +335,141 @@ static void test_early_ends(void) {
     free(file.data);
   }
   free(signal);
+}
+
+/* --- MP3 without a length ------------------------------------------------------------------------------------- */
+
+/* The bytes after the first frame of an MP3, which has the length only. */
+static size_t after_first_frame(const struct file *file) {
+  size_t at = 4;
+  while (at + 2 < (size_t)file->size && (file->data[at] != 0xff || (file->data[at + 1] & 0xf0) != 0xf0))
+    at++;
+  return at;
+}
+
+/* An MP3 without a length whose frames become larger, or smaller: its first frames do not tell how long it is. */
+static void test_mp3_without_length(void) {
+  enum { SECONDS = 4 };
+  static const double qualities[2][2] = {{0.1, 0.9}, {0.9, 0.1}};
+  float *signal = make_signal(SECONDS * SECOND);
+  for (size_t i = 0; i < 2; i++) {
+    struct file parts[2] = {encode_mp3(qualities[i][0], signal, SECONDS * SECOND),
+                            encode_mp3(qualities[i][1], signal, SECONDS * SECOND)};
+    if (parts[0].size == 0)
+      break;
+    struct file whole = {.data = malloc((size_t)(parts[0].size + parts[1].size))};
+    for (size_t k = 0; k < 2; k++) {
+      const size_t from = after_first_frame(&parts[k]), size = (size_t)parts[k].size - from;
+      memcpy(whole.data + whole.size, parts[k].data + from, size);
+      whole.size += (sf_count_t)size;
+      free(parts[k].data);
+    }
+    float *samples;
+    size_t n;
+    check_end("MP3 without a length", &whole, (size_t)whole.size, "");
+    CHECK(read_memory(&whole, NULL, &samples, &n) == LINNET_OK && n >= 2 * SECONDS * SECOND, "%zu: %zu samples", i, n);
+    linnet_audio_release(context, samples);
+    check_part_count(&whole, 2 * SECONDS - 1, 2 * SECONDS - 0.5, SECOND / 2);
+    free(whole.data);
+  }
+  free(signal);
+}
+
+/* --- Entries of archives -------------------------------------------------------------------------------------- */
+
+/* Two entries of an archive of Kaldi. */
+struct archive {
+  size_t offsets[2];
+};
+
+static struct archive save_archive(const struct file *first, const struct file *second) {
+  const struct file *files[2] = {first, second};
+  struct archive archive;
+  FILE *stream = fopen(scratch_path(), "wb");
+  REQUIRE(stream, "%s: cannot write", scratch_path());
+  for (size_t i = 0; i < 2; i++) {
+    fprintf(stream, "utt%zu ", i);
+    archive.offsets[i] = (size_t)ftell(stream);
+    fwrite(files[i]->data, 1, (size_t)files[i]->size, stream);
+  }
+  REQUIRE(fclose(stream) == 0, "%s: cannot write", scratch_path());
+  return archive;
+}
+
+/* Reads "FILE:OFFSET"; the last warning is in `last_warning`. */
+static void check_entry(const char *name, size_t offset, size_t low, size_t high, const char *warning) {
+  struct linnet_context_settings settings;
+  struct linnet_context *watched;
+  struct linnet_audio *audio = NULL;
+  float *samples = NULL;
+  size_t n = 0;
+  char path[4300];
+  snprintf(path, sizeof path, "%s:%zu", scratch_path(), offset);
+  linnet_context_settings_default(&settings);
+  settings.log = keep_warning;
+  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
+  *last_warning = '\0';
+  int saved = silence();
+  enum linnet_status status = linnet_audio_open(watched, path, NULL, &audio);
+  if (status == LINNET_OK)
+    status = linnet_audio_read_all(audio, &samples, &n);
+  restore(saved);
+  CHECK(status == LINNET_OK && n >= low && n <= high, "%s, entry at %zu: %zu samples of %zu: %s", name, offset, n, low,
+        linnet_context_error(watched));
+  CHECK(*warning ? strstr(last_warning, warning) != NULL : !*last_warning, "%s, entry at %zu: \"%s\"", name, offset,
+        last_warning);
+  linnet_audio_destroy(audio);
+  linnet_audio_release(watched, samples);
+  linnet_context_destroy(watched);
+}
+
+/* An entry ends where the next one begins. */
+static void test_entries(void) {
+  const size_t frames = 4 * SECOND;
+  static const struct {
+    const char *name;
+    int format;
+  } kinds[] = {
+      {"WAV", SF_FORMAT_WAV | SF_FORMAT_PCM_16},         {"RIFX", SF_FORMAT_WAV | SF_ENDIAN_BIG | SF_FORMAT_PCM_16},
+      {"RF64", SF_FORMAT_RF64 | SF_FORMAT_PCM_16},       {"W64", SF_FORMAT_W64 | SF_FORMAT_PCM_16},
+      {"AIFF", SF_FORMAT_AIFF | SF_FORMAT_PCM_16},       {"AU", SF_FORMAT_AU | SF_FORMAT_PCM_16},
+      {"VOC", SF_FORMAT_VOC | SF_FORMAT_PCM_16},         {"SPHERE", SF_FORMAT_NIST | SF_FORMAT_PCM_16},
+      {"CAF", SF_FORMAT_CAF | SF_FORMAT_PCM_16},         {"FLAC", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
+      {"Vorbis", SF_FORMAT_OGG | SF_FORMAT_VORBIS},      {"Opus", SF_FORMAT_OGG | SF_FORMAT_OPUS},
+      {"MP3", SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III}};
+  float *signal = make_signal(frames);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    struct file file = encode(kinds[i].format, 16000, 1, signal, frames);
+    if (file.size == 0)
+      continue;
+    const size_t high = (kinds[i].format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG ? frames + 4000 : frames;
+    const struct archive archive = save_archive(&file, &file);
+    check_entry(kinds[i].name, archive.offsets[0], frames, high, "");
+    check_entry(kinds[i].name, archive.offsets[1], frames, high, "");
+    free(file.data);
+  }
+  free(signal);
+}
+
+/* Entries whose header has a length of 0, or none. */
+static void test_entries_without_length(const float *signal) {
+  struct file empty = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, signal, 0);
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, signal, SECOND);
+  struct archive archive = save_archive(&empty, &file);
+  check_entry("empty WAV", archive.offsets[0], 0, 0, "");
+  memset(file.data + 4, 0xff, 4);
+  memset(file.data + 40, 0xff, 4);
+  archive = save_archive(&file, &file);
+  check_entry("WAV without a length", archive.offsets[1], SECOND, SECOND, "its header does not tell its length");
+  put32(file.data + 4, 36 + 2 * SECOND);
+  archive = save_archive(&file, &file);
+  check_entry("WAV with the length of the file", archive.offsets[0], SECOND, SECOND, "");
+  put32(file.data + 4, 0);
+  put32(file.data + 40, 2 * SECOND);
+  archive = save_archive(&file, &file);
+  check_entry("WAV with the length of the samples", archive.offsets[0], SECOND, SECOND, "");
+  free(empty.data);
+  free(file.data);
 }
 
 /* --- Raw ------------------------------------------------------------------------------------------------------ */
@@ -358,6 +553,77 @@ static void test_raw_is_not_held_back(void) {
   CHECK(linnet_audio_read(audio, samples, 100, &n) == LINNET_END && n == 0, "no end the second time");
   linnet_audio_destroy(audio);
   close(fds[0]);
+}
+
+struct late_bytes {
+  const char *path; /* of a named pipe that is opened for writing; NULL: `fd` is there already */
+  int fd;
+  const char *bytes;
+  size_t size;
+};
+
+/* Writes after a while. */
+static void *write_late(void *user) {
+  const struct late_bytes *late = user;
+  usleep(150000);
+  int fd = late->path ? open(late->path, O_WRONLY) : late->fd;
+  if (late->size > 0 && write(fd, late->bytes, late->size) != (ssize_t)late->size)
+    printf("the pipe is closed\n");
+  close(fd);
+  return NULL;
+}
+
+/* A descriptor that does not block is waited for, without a hook that cancels too. */
+static void test_descriptor_without_blocking(void) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  pthread_t thread;
+  int fds[2];
+  float *samples = NULL;
+  size_t n = 0;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  REQUIRE(pipe(fds) == 0 && fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0, "no pipe");
+  struct late_bytes late = {NULL, fds[1], "\1\0\2\0", 4};
+  pthread_create(&thread, NULL, write_late, &late);
+  CHECK(linnet_audio_open_fd(context, fds[0], "pipe", &settings, &audio) == LINNET_OK &&
+            linnet_audio_read_all(audio, &samples, &n) == LINNET_OK && n == 2 && samples[1] == 2,
+        "%zu samples: %s", n, linnet_context_error(context));
+  pthread_join(thread, NULL);
+  linnet_audio_release(context, samples);
+  linnet_audio_destroy(audio);
+  close(fds[0]);
+}
+
+/* Opening a named pipe waits for its first writer, whose bytes may be none, and can be cancelled meanwhile. */
+static void test_named_pipe(void) {
+  struct cancelling c;
+  struct linnet_context *cancelled = cancelling_context(&c, 1);
+  struct linnet_audio_settings settings;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  remove(scratch_path());
+  REQUIRE(mkfifo(scratch_path(), 0600) == 0, "%s: cannot make a pipe", scratch_path());
+  struct linnet_audio *audio = NULL;
+  cancelling_begin(&c, 3);
+  CHECK(linnet_audio_open(cancelled, scratch_path(), NULL, &audio) == LINNET_ERROR_CANCELLED && !audio, "%s",
+        linnet_context_error(cancelled));
+  for (size_t size = 0; size <= 4; size += 4) {
+    struct late_bytes late = {scratch_path(), -1, "\1\0\2\0", size};
+    pthread_t thread;
+    float *samples = NULL;
+    size_t n = 0;
+    cancelling_begin(&c, SIZE_MAX);
+    pthread_create(&thread, NULL, write_late, &late);
+    CHECK(linnet_audio_open(cancelled, scratch_path(), &settings, &audio) == LINNET_OK &&
+              linnet_audio_read_all(audio, &samples, &n) == LINNET_OK && n == size / 2,
+          "%zu samples of %zu: %s", n, size / 2, linnet_context_error(cancelled));
+    pthread_join(thread, NULL);
+    linnet_audio_release(cancelled, samples);
+    linnet_audio_destroy(audio);
+  }
+  linnet_context_destroy(cancelled);
+  remove(scratch_path());
 }
 
 /* --- Channels, rates, parts ----------------------------------------------------------------------------------- */
@@ -478,6 +744,9 @@ static void test_parts(const float *signal) {
     struct linnet_audio *audio = NULL;
     linnet_audio_open_memory(context, file.data, (size_t)file.size, NULL, &audio);
     CHECK(linnet_audio_select(audio, 2, 3) == LINNET_ERROR_ARGUMENT, "selected beyond the end");
+    CHECK(linnet_audio_select(audio, 2, -1) == LINNET_ERROR_ARGUMENT &&
+              strstr(linnet_context_error(context), "has no part from 2.000 seconds on"),
+          "%s", linnet_context_error(context));
     CHECK(linnet_audio_select(audio, 0.5, 0.5) == LINNET_ERROR_ARGUMENT, "selected nothing");
     CHECK(linnet_audio_select(audio, NAN, -1) == LINNET_ERROR_ARGUMENT, "selected from NaN");
     CHECK(fabs(linnet_audio_seconds(audio) - 1) < 1e-12 && linnet_audio_input_rate(audio) == 16000 &&
@@ -487,6 +756,20 @@ static void test_parts(const float *signal) {
     linnet_audio_destroy(audio);
     free(file.data);
   }
+}
+
+/* A file without samples has a length, 0. */
+static void test_parts_of_nothing(void) {
+  static const float none[1];
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, none, 0);
+  struct linnet_audio *audio = NULL;
+  REQUIRE(linnet_audio_open_memory(context, file.data, (size_t)file.size, NULL, &audio) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_audio_seconds(audio) == 0, "%g seconds", linnet_audio_seconds(audio));
+  CHECK(linnet_audio_select(audio, 5, 6) == LINNET_ERROR_ARGUMENT, "a part of nothing");
+  CHECK(linnet_audio_check_end(audio) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_audio_destroy(audio);
+  free(file.data);
 }
 
 /* A part of an input without seeking: raw PCM on a pipe. */
@@ -526,6 +809,19 @@ static void expect_path(const char *path, enum linnet_status expected, const cha
   linnet_audio_destroy(audio);
 }
 
+/* The suggested command must not write the file that it reads. */
+static void check_conversion_of_wav(const void *data, size_t size) {
+  char path[4300];
+  struct linnet_audio *audio;
+  save(data, size);
+  snprintf(path, sizeof path, "%s.wav", scratch_path());
+  REQUIRE(rename(scratch_path(), path) == 0, "%s: cannot rename", scratch_path());
+  CHECK(linnet_audio_open(context, path, NULL, &audio) == LINNET_ERROR_UNSUPPORTED &&
+            strstr(linnet_context_error(context), ".tmp-converted.wav"),
+        "%s", linnet_context_error(context));
+  remove(path);
+}
+
 static void test_bad_paths(void) {
   expect_path("/nonexistent/x.wav", LINNET_ERROR_IO, "No such file");
   expect_path(TEST_BINARY_DIR, LINNET_ERROR_IO, "folder");
@@ -539,6 +835,7 @@ static void test_bad_paths(void) {
   save(m4a, sizeof m4a);
   expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED,
               "is MP4 or M4A, which is not supported: convert it, for example: ffmpeg -i ");
+  check_conversion_of_wav(m4a, sizeof m4a);
   save(webm, sizeof webm);
   expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED, "is WebM or Matroska");
   static const char sphere[1024] = "NIST_1A\n   1024\nsample_rate -i 16000\nsample_n_bytes -i 2\nchannel_count -i 1\n"
@@ -598,6 +895,9 @@ static void test_impossible_samples(void) {
     size_t n;
     CHECK(read_memory(&file, NULL, &samples, &n) == LINNET_ERROR_FORMAT && !samples &&
               strstr(linnet_context_error(context), "not audio"),
+          "%g: %s", (double)values[i], linnet_context_error(context));
+    CHECK(read_part(context, &file, (size_t)file.size, 0.003, -1, &n) == LINNET_ERROR_FORMAT &&
+              strstr(linnet_context_error(context), "at 0.0031 seconds"),
           "%g: %s", (double)values[i], linnet_context_error(context));
     free(file.data);
   }
@@ -757,15 +1057,22 @@ int main(void) {
   float *signal = make_signal(SECOND);
   test_formats(signal);
   test_unknown_sizes(signal);
+  test_unknown_sizes_of_kinds(signal);
   for (size_t i = 0; i < sizeof with_lengths / sizeof *with_lengths; i++)
     test_incomplete(signal, with_lengths[i]);
   test_early_ends();
+  test_mp3_without_length();
+  test_entries();
+  test_entries_without_length(signal);
   test_raw_formats();
   test_g711();
   test_raw_is_not_held_back();
+  test_descriptor_without_blocking();
+  test_named_pipe();
   test_channels();
   test_rates();
   test_parts(signal);
+  test_parts_of_nothing();
   test_part_of_pipe();
   test_bad_paths();
   test_bad_settings();
