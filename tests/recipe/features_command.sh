@@ -98,6 +98,14 @@ echo 'u9 exit 3 |' >> some/wav.scp
 check 1 '3 of 9 utterances failed' some -o run.ark --scp run.scp --run-commands
 grep -q 'u9: the command failed with exit status 3: exit 3' out || fail "u9: $(cat out)"
 grep -q '^u8 ' run.scp || fail 'the command was not run'
+# A command may write more than its segments need; at the end of the audio it must not fail.
+mkdir partly
+echo 'r cat "'"$linnet"'" |' > partly/wav.scp
+printf 'v1 r 0 1\nv2 r 2 3\n' > partly/segments
+check 0 '2 utterances' partly -o partly.ark --run-commands --raw s16le
+echo 'r cat data/u1.wav; kill -PIPE $$ |' > partly/wav.scp
+printf 'v1 r 0 -1\n' > partly/segments
+check 1 'exit status 141' partly -o partly.ark --run-commands --raw s16le
 check 1 'none of 1 utterance could' some/u2.wav -o none.ark
 [[ ! -e none.ark ]] || fail 'an archive without utterances exists'
 

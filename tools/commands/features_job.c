@@ -4,6 +4,7 @@
 #include "base/numbers.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,8 +73,13 @@ static enum linnet_status read_all(struct linnet_audio *audio, double start, dou
   return status;
 }
 
+/* Whether a command ended because nobody read its output any more; a shell makes 128 + 13 of the signal. */
+static bool lost_its_reader(int code) {
+  return WIFSIGNALED(code) ? WTERMSIG(code) == SIGPIPE : WIFEXITED(code) && WEXITSTATUS(code) == 128 + SIGPIPE;
+}
+
 /* Reads the output of a command of wav.scp. Its standard error goes to the terminal. If the command fails, so does the
- * utterance, even if there was audio. */
+ * utterance, even if there was audio. A command may write more than a segment needs. */
 static bool run_command(struct linnet_context *context, const struct features_job *job, size_t i, const char *command,
                         float **samples, size_t *count) {
   double start, end;
@@ -89,7 +95,9 @@ static bool run_command(struct linnet_context *context, const struct features_jo
   enum linnet_status status = linnet_audio_open_fd(context, fileno(pipe), name, &job->audio, &audio);
   if (status == LINNET_OK)
     status = audio_options_name(context, read_all(audio, start, end, samples, count));
-  const int code = pclose(pipe);
+  int code = pclose(pipe);
+  if (status == LINNET_OK && end >= 0 && lost_its_reader(code))
+    code = 0;
   if (status != LINNET_OK)
     tool_fail_context(context);
   if (code != 0)
