@@ -1,4 +1,4 @@
-/* The real Fourier transform behind fft.h, by FFTW in single precision. */
+/* The complex Fourier transform that fbank_kernel.h declares, by FFTW in single precision. */
 #include "frontend/features/fbank_kernel.h"
 
 #include <fftw3.h>

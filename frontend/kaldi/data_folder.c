@@ -58,12 +58,23 @@ static char *path_in(const struct linnet_data_folder *folder, const char *name) 
   return path;
 }
 
+/* Whether a list is there. A link to a file that is gone is an error: it is a list that somebody meant to have. */
+static enum linnet_status find_list(const struct linnet_data_folder *folder, const char *path, bool *there) {
+  struct stat status;
+  *there = access(path, F_OK) == 0;
+  if (*there || lstat(path, &status) != 0)
+    return LINNET_OK;
+  return linnet_fail(folder->context, LINNET_ERROR_IO, "%s: is a link to a file that does not exist: mend or remove it",
+                     path);
+}
+
 static enum linnet_status read_list(struct linnet_data_folder *folder, enum list list) {
   char *path = path_in(folder, list_names[list]);
   if (!path)
     return out_of_memory(folder);
-  enum linnet_status status = LINNET_OK;
-  if (access(path, F_OK) == 0)
+  bool there;
+  enum linnet_status status = find_list(folder, path, &there);
+  if (status == LINNET_OK && there)
     status = linnet_table_read(folder->context, path, &folder->lists[list]);
   linnet_free(folder->context, path);
   return status;
@@ -73,8 +84,9 @@ static enum linnet_status read_scp(struct linnet_data_folder *folder, const char
   char *path = path_in(folder, name);
   if (!path)
     return out_of_memory(folder);
-  enum linnet_status status = LINNET_OK;
-  if (access(path, F_OK) == 0)
+  bool there;
+  enum linnet_status status = find_list(folder, path, &there);
+  if (status == LINNET_OK && there)
     status = linnet_scp_open(folder->context, path, scp);
   linnet_free(folder->context, path);
   return status;
@@ -181,7 +193,9 @@ static enum linnet_status parse_segment(const struct linnet_data_folder *folder,
   if (length == 0 || length > LINNET_KALDI_MAX_KEY || !take_seconds(&rest, &utterance->start) ||
       !take_seconds(&rest, &utterance->end) || rest[strspn(rest, " \t")])
     return fail_entry(folder, SEGMENTS, entry, "is not followed by: recording start end");
-  if (utterance->start < 0 || (utterance->end >= 0 && utterance->end <= utterance->start))
+  if (utterance->start < 0)
+    return fail_entry(folder, SEGMENTS, entry, "starts before 0 seconds");
+  if (utterance->end >= 0 && utterance->end <= utterance->start)
     return fail_entry(folder, SEGMENTS, entry, "ends before it starts");
   snprintf(recording, sizeof recording, "%.*s", (int)length, entry->value);
   const struct linnet_table *wav = &folder->lists[WAV];
@@ -217,7 +231,7 @@ static enum linnet_status list_utterances(struct linnet_data_folder *folder) {
   return LINNET_OK;
 }
 
-/* "frames", below 2^31 */
+/* "frames", below 10^9 */
 static enum linnet_status parse_num_frames(const struct linnet_data_folder *folder, const struct linnet_entry *entry,
                                            struct utterance *utterance) {
   size_t length = strlen(entry->value);
@@ -240,6 +254,12 @@ static enum linnet_status attach_value(const struct linnet_data_folder *folder, 
   return LINNET_OK;
 }
 
+static void warn_others(const struct linnet_data_folder *folder, const char *list, size_t others, size_t lines) {
+  if (others > 0)
+    linnet_log(folder->context, LINNET_LOG_WARNING,
+               "%s: %zu of %zu lines name utterances that the data folder does not have", list, others, lines);
+}
+
 /* The value of each utterance; lines of others are counted. Both lists are sorted, so one pass joins them. */
 static enum linnet_status attach(struct linnet_data_folder *folder, enum list list) {
   const struct linnet_table *table = &folder->lists[list];
@@ -253,10 +273,21 @@ static enum linnet_status attach(struct linnet_data_folder *folder, enum list li
     i += order <= 0;
     e += order >= 0;
   }
-  if (used < table->count)
-    linnet_log(folder->context, LINNET_LOG_WARNING,
-               "%s: %zu of %zu lines name utterances that the data folder does not have", table->name,
-               table->count - used, table->count);
+  warn_others(folder, table->name, table->count - used, table->count);
+  return LINNET_OK;
+}
+
+/* Stored features are found when they are read; lines of feats.scp about other utterances are counted. */
+static enum linnet_status count_features(const struct linnet_data_folder *folder) {
+  const size_t lines = linnet_scp_num_entries(folder->features);
+  size_t others = 0;
+  for (size_t i = 0; i < lines; i++)
+    others += linnet_data_folder_find(folder, linnet_scp_key(folder->features, i)) == LINNET_NOT_FOUND;
+  char *path = path_in(folder, "feats.scp");
+  if (!path)
+    return out_of_memory(folder);
+  warn_others(folder, path, others, lines);
+  linnet_free(folder->context, path);
   return LINNET_OK;
 }
 
@@ -270,18 +301,37 @@ static enum linnet_status check_speakers(const struct linnet_data_folder *folder
   return LINNET_OK;
 }
 
-/* Sets the speaker of the utterances of a line of spk2utt. */
-static void attach_line(struct linnet_data_folder *folder, const struct linnet_entry *entry) {
+/* Sets the speaker of the utterances of a line of spk2utt. `others` counts the lines that name utterances which the
+ * folder does not have, `again` the utterances that have a speaker already. */
+static void attach_line(struct linnet_data_folder *folder, const struct linnet_entry *entry, size_t *others,
+                        size_t *again) {
   char id[LINNET_KALDI_MAX_KEY + 1];
+  bool known = true;
   for (const char *at = entry->value; *at;) {
     size_t length = strcspn(at, " \t");
     snprintf(id, sizeof id, "%.*s", (int)(length < sizeof id ? length : sizeof id - 1), at);
     size_t i = linnet_data_folder_find(folder, id);
-    if (i != LINNET_NOT_FOUND)
+    known = known && i != LINNET_NOT_FOUND;
+    if (i != LINNET_NOT_FOUND) {
+      *again += folder->utterances[i].speaker_name && folder->utterances[i].speaker_name != entry->key;
       folder->utterances[i].speaker_name = entry->key;
+    }
     at += length;
     at += strspn(at, " \t");
   }
+  *others += !known;
+}
+
+static void attach_spk2utt(struct linnet_data_folder *folder) {
+  const struct linnet_table *table = &folder->lists[SPK2UTT];
+  size_t others = 0, again = 0;
+  for (size_t i = 0; i < table->count; i++)
+    attach_line(folder, &table->entries[i], &others, &again);
+  warn_others(folder, table->name, others, table->count);
+  if (again > 0)
+    linnet_log(folder->context, LINNET_LOG_WARNING,
+               "%s: lists %zu utterance%s under several speakers: each gets the last of them", table->name, again,
+               linnet_plural(again));
 }
 
 static int by_name(const void *a, const void *b) {
@@ -309,19 +359,17 @@ static enum linnet_status index_speakers(struct linnet_data_folder *folder) {
 
 static enum linnet_status attach_speakers(struct linnet_data_folder *folder) {
   LINNET_TRY(check_speakers(folder));
-  const struct linnet_table *spk2utt = &folder->lists[SPK2UTT];
   if (folder->lists[UTT2SPK].name)
     LINNET_TRY(attach(folder, UTT2SPK));
   else
-    for (size_t i = 0; i < spk2utt->count; i++)
-      attach_line(folder, &spk2utt->entries[i]);
+    attach_spk2utt(folder);
   size_t unknown = 0;
   for (size_t i = 0; i < folder->count; i++)
     if (!folder->utterances[i].speaker_name) {
       folder->utterances[i].speaker_name = folder->utterances[i].id;
       unknown++;
     }
-  if (unknown > 0 && (folder->lists[UTT2SPK].name || spk2utt->name))
+  if (unknown > 0 && (folder->lists[UTT2SPK].name || folder->lists[SPK2UTT].name))
     linnet_log(folder->context, LINNET_LOG_WARNING,
                "%s: %zu of %zu utterances have no speaker: each becomes a speaker of its own", folder->path, unknown,
                folder->count);
@@ -337,6 +385,7 @@ static enum linnet_status load(struct linnet_data_folder *folder, bool is_list) 
   LINNET_TRY(attach(folder, TEXT));
   LINNET_TRY(attach(folder, PHONES));
   LINNET_TRY(attach(folder, NUM_FRAMES));
+  LINNET_TRY(count_features(folder));
   return attach_speakers(folder);
 }
 
@@ -488,7 +537,7 @@ int linnet_data_folder_has_cmvn(const struct linnet_data_folder *folder) {
 
 /* Puts the id of the utterance before the context's error message. */
 static enum linnet_status name_utterance(struct linnet_context *context, const char *id, enum linnet_status status) {
-  char sentence[400];
+  char sentence[LINNET_ERROR_BYTES];
   snprintf(sentence, sizeof sentence, "%s", linnet_context_error(context));
   return linnet_fail(context, status, "%.100s: %s", id, sentence);
 }

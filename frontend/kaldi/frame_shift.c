@@ -26,6 +26,11 @@ static enum linnet_status name_file(struct linnet_context *context, const char *
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
+static enum linnet_status fail_content(struct linnet_context *context, const char *name) {
+  return linnet_fail(context, LINNET_ERROR_FORMAT,
+                     "%s: must hold only the seconds from one row to the next, such as 0.01", name);
+}
+
 static enum linnet_status parse(struct linnet_context *context, const char *name, const char *text, double *seconds) {
   struct linnet_c_locale locale;
   char *end;
@@ -34,8 +39,7 @@ static enum linnet_status parse(struct linnet_context *context, const char *name
   double value = strtod(text, &end);
   linnet_c_locale_leave(&locale);
   if (end == text || end[strspn(end, " \t\r\n")] || !(value > 0) || !isfinite(value))
-    return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: must hold only the seconds from one row to the next, such as 0.01", name);
+    return fail_content(context, name);
   *seconds = value;
   return LINNET_OK;
 }
@@ -47,7 +51,9 @@ static enum linnet_status read_file(struct linnet_context *context, const char *
   *seconds = 0;
   if (access(name, F_OK) != 0)
     return LINNET_OK;
-  LINNET_TRY(linnet_file_read(context, name, MAX_BYTES, &data, &bytes));
+  const enum linnet_status status = linnet_file_read(context, name, MAX_BYTES, &data, &bytes);
+  if (status != LINNET_OK)
+    return status == LINNET_ERROR_LIMIT ? fail_content(context, name) : status;
   memcpy(text, data, bytes);
   linnet_free(context, data);
   return parse(context, name, text, seconds);

@@ -55,7 +55,7 @@ enum linnet_status linnet_ark_open_memory(struct linnet_context *context, const 
                                           const char *name, struct linnet_ark **result) {
   if (result)
     *result = NULL;
-  if (!context || !data || !result)
+  if (!context || (!data && bytes > 0) || !result)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ark_open_memory: an argument is NULL");
   /* A stream over memory of no bytes cannot be made everywhere. */
   FILE *stream = bytes > 0 ? fmemopen((void *)(uintptr_t)data, bytes, "rb") : fopen("/dev/null", "rb");
@@ -127,10 +127,12 @@ enum linnet_status linnet_kaldi_open_at(struct linnet_context *context, const ch
                      (unsigned long long)offset, key);
 }
 
+/* "FILE", or "FILE:OFFSET" if no file has the whole name. */
 static enum linnet_status open_location(struct linnet_context *context, const char *location,
                                         struct linnet_kaldi_input *input) {
-  uint64_t offset;
-  size_t length = linnet_split_offset(location, &offset);
+  uint64_t offset = 0;
+  const bool whole = access(location, F_OK) == 0;
+  const size_t length = whole ? strlen(location) : linnet_split_offset(location, &offset);
   char *path = linnet_strdup(context, location);
   if (!path)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", location);

@@ -42,15 +42,22 @@ void linnet_kaldi_input_close(struct linnet_kaldi_input *input) {
 
 /* --- Failing -------------------------------------------------------------------------------------------------- */
 
+enum { SHOWN_NAME = 280 }; /* bytes of a file's name in messages, with which they are below LINNET_ERROR_BYTES */
+
 /* "FILE" or "FILE, KEY" for messages. */
 struct location {
-  char text[300];
+  char text[SHOWN_NAME + 120];
 };
 
+/* A name that is too long loses its beginning: its end has the file. */
 static struct location location_of(const struct linnet_kaldi_input *input) {
   struct location location;
-  snprintf(location.text, sizeof location.text, input->key[0] ? "%.200s, matrix %.80s" : "%.200s", input->name,
-           input->key);
+  const size_t length = strlen(input->name);
+  const char *name = input->name + (length > SHOWN_NAME ? length - SHOWN_NAME : 0);
+  while (((unsigned char)*name & 0xC0) == 0x80) /* within a character of UTF-8 */
+    name++;
+  snprintf(location.text, sizeof location.text, input->key[0] ? "%s%s, matrix %.80s" : "%s%s",
+           name > input->name ? "..." : "", name, input->key);
   return location;
 }
 
@@ -130,11 +137,9 @@ enum linnet_status linnet_kaldi_read_key(struct linnet_kaldi_input *input) {
     if (c == '\0' || is_space(c) || n == LINNET_KALDI_MAX_KEY)
       return fail(input, LINNET_ERROR_FORMAT, "a key is missing: is this a Kaldi archive?");
     input->key[n++] = (char)c;
+    input->key[n] = '\0';
   }
-  if (c == EOF)
-    return fail_short(input);
-  input->key[n] = '\0';
-  return LINNET_OK;
+  return c == EOF ? fail_short(input) : LINNET_OK;
 }
 
 /* --- Binary --------------------------------------------------------------------------------------------------- */

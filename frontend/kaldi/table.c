@@ -175,7 +175,7 @@ enum linnet_status linnet_relative_path(struct linnet_context *context, const ch
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for the name %.60s", list, path);
   if (path[0] == '/')
     folder = 0;
-  if (access(join(found, capacity, list, folder, "", path, length), F_OK) == 0 || folder == 0 ||
+  if (access(join(found, capacity, list, folder, "", path, length), F_OK) == 0 || path[0] == '/' ||
       access(join(found, capacity, list, folder, "../", path, length), F_OK) == 0 ||
       access(join(found, capacity, list, folder, "../../", path, length), F_OK) == 0 ||
       access(join(found, capacity, list, 0, "", path, length), F_OK) == 0)

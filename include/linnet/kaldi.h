@@ -62,8 +62,8 @@ struct linnet_ark;
 LINNET_API enum linnet_status linnet_ark_open(struct linnet_context *context, const char *path,
                                               struct linnet_ark **ark);
 
-/* The same from memory, which must stay valid until the archive is destroyed; `name` is for messages and may be
- * NULL. */
+/* The same from memory, which must stay valid until the archive is destroyed. `data` may be NULL if `bytes` is 0;
+ * `name` is for messages and may be NULL. */
 LINNET_API enum linnet_status linnet_ark_open_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                      const char *name, struct linnet_ark **ark);
 
@@ -84,7 +84,7 @@ LINNET_API void linnet_ark_destroy(struct linnet_ark *ark);
 
 /* --- Files that hold one matrix without a key --------------------------------------------------------------------- */
 
-/* `path` is a file, or "file:offset" as in script files. */
+/* `path` is a file, or "file:offset" as in script files, if no file has the whole name. */
 LINNET_API enum linnet_status linnet_matrix_read(struct linnet_context *context, const char *path,
                                                  struct linnet_matrix *matrix);
 LINNET_API enum linnet_status linnet_cmvn_read(struct linnet_context *context, const char *path,
@@ -179,8 +179,8 @@ LINNET_API void linnet_ark_writer_destroy(struct linnet_ark_writer *writer);
  *   utt2num_frames  utterance frames
  *
  * The utterances are those of wav.scp; if there is also a segments file, those of segments; without wav.scp, those of
- * feats.scp. An utterance without a speaker is a speaker of its own. Lines about other utterances are ignored with a
- * warning. */
+ * feats.scp. An utterance without a speaker is a speaker of its own; one that spk2utt lists under several speakers gets
+ * the last, with a warning. Lines about other utterances are ignored with a warning. */
 struct linnet_data_folder;
 
 /* Reads the lists. Audio and matrices are opened later, by the functions that return them. */

@@ -266,10 +266,74 @@ static void test_mistakes(void) {
   expect_segment("u a 0 nan\n", "segments:1: u is not followed by");
   expect_segment("u\n", "segments:1: u is not followed by");
   expect_segment("u a 2 1\n", "segments:1: u ends before it starts");
-  expect_segment("u a -1 1\n", "segments:1: u ends before it starts");
+  expect_segment("u a -1 1\n", "segments:1: u starts before 0 seconds");
   FILE *file = fopen(in_root("corpus/train/segments"), "wb");
   REQUIRE(file && fwrite("u a 0 \0 1\n", 1, 10, file) == 10 && fclose(file) == 0, "cannot write");
   expect("segments: is binary");
+}
+
+/* Lines about utterances that are not there, and about one for a second time. */
+static void test_warnings(void) {
+  clear_folder();
+  save("corpus/train/wav.scp", "u1 a.wav\nu2 a.wav\n");
+  save("corpus/train/spk2utt", "s1 u1\ns2 u2 u3\n");
+  linnet_data_folder_destroy(open_folder());
+  CHECK(strstr(last_warning, "spk2utt: 1 of 2 lines name utterances"), "\"%s\"", last_warning);
+  save("corpus/train/spk2utt", "s1 u1\ns2 u2 u1\n");
+  struct linnet_data_folder *folder = open_folder();
+  CHECK(strstr(last_warning, "spk2utt: lists 1 utterance under several speakers"), "\"%s\"", last_warning);
+  SAME(linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, 0)), "s2");
+  linnet_data_folder_destroy(folder);
+  save("corpus/train/spk2utt", "s1 u1 u2\n");
+  save("corpus/train/feats.scp", "u1 x.ark:3\nu9 x.ark:99\n");
+  linnet_data_folder_destroy(open_folder());
+  CHECK(strstr(last_warning, "feats.scp: 1 of 2 lines name utterances"), "\"%s\"", last_warning);
+}
+
+/* A list whose file is gone is not the same as no list. */
+static void test_dangling_links(void) {
+  static const char *const names[] = {"corpus/train/text", "corpus/train/feats.scp"};
+  struct linnet_data_folder *folder;
+  clear_folder();
+  save("corpus/train/wav.scp", "u1 a.wav\n");
+  for (size_t i = 0; i < 2; i++) {
+    REQUIRE(symlink("nowhere", in_root(names[i])) == 0, "no link");
+    CHECK(linnet_data_folder_open(context, in_root("corpus/train"), &folder) == LINNET_ERROR_IO && !folder &&
+              strstr(linnet_context_error(context), names[i]) && strstr(linnet_context_error(context), "is a link"),
+          "%s", linnet_context_error(context));
+    remove(in_root(names[i]));
+  }
+}
+
+/* An error keeps the end of a long path, and the reason. */
+static void test_long_paths(void) {
+  char line[700], name[600];
+  float *samples;
+  size_t n;
+  memset(name, 'd', sizeof name);
+  for (size_t i = 200; i < sizeof name; i += 200)
+    name[i] = '/';
+  clear_folder();
+  snprintf(line, sizeof line, "u1 %.*s/last.wav\n", (int)sizeof name, name);
+  save("corpus/train/wav.scp", line);
+  struct linnet_data_folder *folder = open_folder();
+  CHECK(linnet_data_folder_audio(folder, context, 0, NULL, &samples, &n) == LINNET_ERROR_IO &&
+            strstr(linnet_context_error(context), "last.wav: No such file"),
+        "%s", linnet_context_error(context));
+  linnet_data_folder_destroy(folder);
+}
+
+/* A list that is named without a folder: the folders above, as for other names. */
+static void test_list_without_folder(void) {
+  char before[4096];
+  struct linnet_data_folder *list = NULL;
+  save("corpus/train/bare.scp", "b WAVE/b.wav\n");
+  REQUIRE(getcwd(before, sizeof before) && chdir(in_root("corpus/train")) == 0, "cannot change the folder");
+  CHECK(linnet_data_folder_open_list(context, "bare.scp", &list) == LINNET_OK, "%s", linnet_context_error(context));
+  SAME(linnet_data_folder_path(list, 0), "../WAVE/b.wav");
+  REQUIRE(chdir(before) == 0, "cannot change the folder");
+  linnet_data_folder_destroy(list);
+  remove(in_root("corpus/train/bare.scp"));
 }
 
 static void test_empty_lists(void) {
@@ -350,6 +414,10 @@ int main(void) {
   test_features();
   test_num_frames();
   test_mistakes();
+  test_warnings();
+  test_dangling_links();
+  test_long_paths();
+  test_list_without_folder();
   test_empty_lists();
   test_torture();
   test_real("speechocean762/train", 1000);

@@ -252,7 +252,9 @@ static void expect_shift(const char *path, const char *scp_path, enum linnet_sta
 }
 
 static void test_frame_shifts(void) {
-  static const char *const bad[] = {"", "\n", "x", "0", "-1", "nan", "inf", "0.01 s", "0,01"};
+  static const char *const bad[] = {
+      "",    "\n",  "x",      "0",    "-1",
+      "nan", "inf", "0.01 s", "0,01", "0.01000000000000000000000000000000000000000000000000000000000000000000000"};
   static const double good[] = {0.01, 0.03, 220 / 22050.0 * 3, 1e-4, 7};
   const char *path = scratch("shifted.ark"), *scp_path = scratch("shifted.scp"),
              *beside = scratch("shifted.ark.frame_shift");
@@ -375,6 +377,12 @@ static void test_cmvn(void) {
         "%s", linnet_context_error(context));
   linnet_matrix_release(context, &matrix);
   remove(path);
+  path = scratch("statistics:2026"); /* no offset */
+  memset(&read, 0, sizeof read);
+  CHECK(linnet_cmvn_write(context, path, &cmvn) == LINNET_OK && linnet_cmvn_read(context, path, &read) == LINNET_OK &&
+            memcmp(&cmvn, &read, sizeof read) == 0,
+        "%s", linnet_context_error(context));
+  remove(path);
 }
 
 /* --- Refusals ----------------------------------------------------------------------------------------------------- */
@@ -401,6 +409,28 @@ static void test_refusals(void) {
   CHECK(linnet_ark_open(context, "/nonexistent/x.ark", &ark) == LINNET_ERROR_IO && !ark, "opened nothing");
   CHECK(linnet_scp_open(context, "/nonexistent/x.scp", &scp) == LINNET_ERROR_IO && !scp, "opened nothing");
   linnet_ark_destroy(NULL), linnet_scp_destroy(NULL), linnet_ark_writer_destroy(NULL);
+}
+
+/* The first key that cannot be read is named as far as it goes, and the end of a long path too. */
+static void test_messages(void) {
+  char name[700];
+  const char *key;
+  struct linnet_matrix matrix = {0};
+  struct linnet_ark *ark = NULL;
+  static const char text[] = "utterance-one [ 1 2 ]\nxy\n";
+  memset(name, 'd', sizeof name);
+  snprintf(name + 600, sizeof name - 600, "/last.ark");
+  REQUIRE(linnet_ark_open_memory(context, text, sizeof text - 1, name, &ark) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_ark_next(ark, &key, &matrix) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_ark_next(ark, &key, &matrix) == LINNET_ERROR_FORMAT &&
+            strstr(linnet_context_error(context), "/last.ark, matrix xy: a key is missing: is this a Kaldi archive?"),
+        "%s", linnet_context_error(context));
+  linnet_ark_destroy(ark);
+  REQUIRE(linnet_ark_open_memory(context, NULL, 0, NULL, &ark) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_ark_next(ark, &key, &matrix) == LINNET_END, "something in nothing");
+  linnet_ark_destroy(ark);
+  linnet_matrix_release(context, &matrix);
 }
 
 static void expect_scp(const char *text, enum linnet_status expected, const char *word) {
@@ -633,6 +663,7 @@ int main(void) {
   test_cmvn();
   test_frame_shifts();
   test_refusals();
+  test_messages();
   test_bad_scps();
   check_cuts_and_changes(golden_forms, 8);
   check_cuts_and_changes(golden_text, 2);
