@@ -70,6 +70,9 @@ enum linnet_status linnet_ogg_find_end(struct linnet_bytes *bytes, enum linnet_o
 /* Whether the first frame announces the number of frames. Without it, decoders estimate the length. */
 bool linnet_mp3_has_length(struct linnet_bytes *bytes);
 
+/* Whether the frames up to the end all have one bit rate, so that the estimate is good. */
+bool linnet_mp3_is_constant(struct linnet_bytes *bytes);
+
 /* Where the audio of an MP3 ends: before tags of ID3v1 and APEv2. */
 int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes);
 

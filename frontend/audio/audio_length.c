@@ -75,6 +75,40 @@ bool linnet_mp3_has_length(struct linnet_bytes *bytes) {
   return false;
 }
 
+/* Bytes of a frame of layer III; 0: another layer, no frame, or one that does not tell. */
+static int64_t frame_bytes(const unsigned char head[4]) {
+  enum { RATES = 3, BIT_RATES = 15, LAYER_III = 1, MPEG_1 = 3, MPEG_2_5 = 0, RESERVED = 1 };
+  static const int rates[RATES] = {44100, 48000, 32000}; /* Hz, of MPEG 1 */
+  static const int kilobits[2][BIT_RATES] = {
+      {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
+      {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320}}; /* MPEG 2, MPEG 1 */
+  const int version = head[1] >> 3 & 3, layer = head[1] >> 1 & 3, rate = head[2] >> 2 & 3, bits = head[2] >> 4;
+  if (head[0] != 0xff || head[1] >> 5 != 7 || version == RESERVED || layer != LAYER_III || rate == RATES || bits == 0 ||
+      bits == BIT_RATES)
+    return 0;
+  const int hertz = rates[rate] >> (version == MPEG_1 ? 0 : version == MPEG_2_5 ? 2 : 1);
+  const int samples = version == MPEG_1 ? 1152 : 576;
+  return samples / 8 * 1000 * kilobits[version == MPEG_1][bits] / hertz + (head[2] >> 1 & 1);
+}
+
+bool linnet_mp3_is_constant(struct linnet_bytes *bytes) {
+  const unsigned char same = 0xfc; /* of the third byte: bit rate and sample rate */
+  const int64_t end = linnet_mp3_audio_end(bytes);
+  unsigned char first[4], head[4];
+  int64_t at = first_frame(bytes), length;
+  if (linnet_bytes_peek(bytes, at, first, sizeof first) < sizeof first)
+    return false;
+  for (; at + (int64_t)sizeof head <= end; at += length) {
+    if (linnet_bytes_peek(bytes, at, head, sizeof head) < sizeof head || head[1] != first[1] ||
+        (head[2] & same) != (first[2] & same))
+      return false;
+    length = frame_bytes(head);
+    if (length == 0)
+      return false;
+  }
+  return true;
+}
+
 /* Bytes of a tag APEv2 that ends at `end`: its footer tells their number, without its header. */
 static int64_t ape_bytes(struct linnet_bytes *bytes, int64_t end) {
   enum { FOOTER = 32, SIZE = 12, FLAGS = 23, HAS_HEADER = 128 };

@@ -448,15 +448,17 @@ static enum linnet_status check_info(const struct linnet_bytes *bytes, const SF_
 }
 
 /* libsndfile estimates the length of an MP3 without one from its first frames, and reads no further. If it cannot find
- * the end of the bytes, it reads them all, but does not seek. */
+ * the end of the bytes, it reads them all, but does not seek. So that is kept for variable bit rates. */
 static void open_file(struct linnet_decoder *decoder) {
   decoder->bytes->position = 0;
   decoder->file = open_locked(decoder, &decoder->info);
   if (!decoder->file || container(decoder) != SF_FORMAT_MPEG || linnet_mp3_has_length(decoder->bytes))
     return;
+  decoder->runs_on = decoder->bytes->base > 0;
+  if (linnet_mp3_is_constant(decoder->bytes))
+    return;
   sf_close(decoder->file);
   decoder->hides_length = true;
-  decoder->runs_on = decoder->bytes->base > 0;
   decoder->info = (SF_INFO){0};
   decoder->bytes->position = 0;
   decoder->file = open_locked(decoder, &decoder->info);

@@ -123,8 +123,8 @@ LINNET_API enum linnet_status linnet_audio_read_all(struct linnet_audio *audio, 
 LINNET_API void linnet_audio_release(struct linnet_context *context, float *samples);
 
 /* The rate in Hz of the samples that linnet_audio_read returns; the rate in Hz, the number of channels and the length
- * in seconds of the input. The length is negative if it is unknown, as that of an MP3 without a header of its length.
- */
+ * in seconds of the input. The length is negative if it is unknown, as that of an MP3 of variable
+ * bit rate without a header of its length. */
 LINNET_API double linnet_audio_sample_rate(const struct linnet_audio *audio);
 LINNET_API double linnet_audio_input_rate(const struct linnet_audio *audio);
 LINNET_API size_t linnet_audio_num_input_channels(const struct linnet_audio *audio);

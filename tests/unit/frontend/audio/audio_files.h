@@ -88,14 +88,15 @@ static struct file encode(int format, int rate, int channels, const float *sampl
   return file;
 }
 
-/* MP3 of variable bit rate: the lower the compression (0 to 1), the more bytes; size 0 as above. */
-static struct file encode_mp3(double compression, const float *samples, size_t frames) {
+/* MP3 of a variable or constant bit rate: the lower the compression (0 to 1), the more bytes; size 0 as above. */
+static struct file encode_mp3(int mode, double compression, const float *samples, size_t frames) {
   struct file file = {0};
   SF_VIRTUAL_IO io = {file_length, file_seek, file_read, file_write, file_tell};
   SF_INFO info = {.samplerate = 16000, .channels = 1, .format = SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III};
   SNDFILE *sound = sf_open_virtual(&io, SFM_WRITE, &info, &file);
   if (!sound)
     return file;
+  sf_command(sound, SFC_SET_BITRATE_MODE, &mode, sizeof mode);
   sf_command(sound, SFC_SET_COMPRESSION_LEVEL, &compression, sizeof compression);
   write_samples(sound, info.format, samples, frames);
   sf_close(sound);

@@ -342,7 +342,7 @@ static void test_early_ends(void) {
 /* The bytes after the first frame of an MP3, which has the length only. */
 static size_t after_first_frame(const struct file *file) {
   size_t at = 4;
-  while (at + 2 < (size_t)file->size && (file->data[at] != 0xff || (file->data[at + 1] & 0xf0) != 0xf0))
+  while (at + 2 < (size_t)file->size && memcmp(file->data + at, file->data, 2) != 0) /* the same layer */
     at++;
   return at;
 }
@@ -353,8 +353,8 @@ static void test_mp3_without_length(void) {
   static const double qualities[2][2] = {{0.1, 0.9}, {0.9, 0.1}};
   float *signal = make_signal(SECONDS * SECOND);
   for (size_t i = 0; i < 2; i++) {
-    struct file parts[2] = {encode_mp3(qualities[i][0], signal, SECONDS * SECOND),
-                            encode_mp3(qualities[i][1], signal, SECONDS * SECOND)};
+    struct file parts[2] = {encode_mp3(SF_BITRATE_MODE_VARIABLE, qualities[i][0], signal, SECONDS * SECOND),
+                            encode_mp3(SF_BITRATE_MODE_VARIABLE, qualities[i][1], signal, SECONDS * SECOND)};
     if (parts[0].size == 0)
       break;
     struct file whole = {.data = malloc((size_t)(parts[0].size + parts[1].size))};
@@ -373,6 +373,21 @@ static void test_mp3_without_length(void) {
     free(whole.data);
   }
   free(signal);
+}
+
+/* With a constant bit rate the size tells the length, and seeking works. */
+static void test_mp3_of_constant_rate(const float *signal) {
+  struct file file = encode_mp3(SF_BITRATE_MODE_CONSTANT, 0.5, signal, SECOND);
+  if (file.size == 0)
+    return;
+  const size_t from = after_first_frame(&file);
+  struct linnet_audio *audio = NULL;
+  REQUIRE(linnet_audio_open_memory(context, file.data + from, (size_t)file.size - from, NULL, &audio) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  CHECK(fabs(linnet_audio_seconds(audio) - 1) < 0.2, "%g seconds", linnet_audio_seconds(audio));
+  CHECK(linnet_audio_select(audio, 3, 4) == LINNET_ERROR_ARGUMENT, "a part after the end");
+  linnet_audio_destroy(audio);
+  free(file.data);
 }
 
 /* --- Entries of archives -------------------------------------------------------------------------------------- */
@@ -949,6 +964,7 @@ static void check_hostile(const char *name, int format, const float *signal, siz
 static void test_hostile(const float *signal) {
   check_hostile("WAV", SF_FORMAT_WAV | SF_FORMAT_PCM_16, signal, 200);
   check_hostile("WAV float", SF_FORMAT_WAV | SF_FORMAT_FLOAT, signal, 200);
+  check_hostile("RF64", SF_FORMAT_RF64 | SF_FORMAT_PCM_16, signal, 200);
   check_hostile("AIFF", SF_FORMAT_AIFF | SF_FORMAT_PCM_16, signal, 200);
   check_hostile("SPHERE", SF_FORMAT_NIST | SF_FORMAT_PCM_16, signal, 200);
   check_hostile("FLAC", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, signal, 2000);
@@ -1062,6 +1078,7 @@ int main(void) {
     test_incomplete(signal, with_lengths[i]);
   test_early_ends();
   test_mp3_without_length();
+  test_mp3_of_constant_rate(signal);
   test_entries();
   test_entries_without_length(signal);
   test_raw_formats();
