@@ -35,16 +35,20 @@ static double characters(const struct timing *p, size_t word) {
   return (double)count;
 }
 
+/* The point of [start, stop] at `done` of `total`: exactly `stop` at the end, and never beyond it by rounding. */
+static double point(double start, double stop, double done, double total) {
+  return done >= total ? stop : fmin(start + (stop - start) * done / total, stop);
+}
+
 /* Divides the time from `start` to `stop` among unknown words [first, end), in proportion to their lengths. */
 static void share(struct timing *p, size_t first, size_t end, double start, double stop) {
   double total = 0, done = 0;
   for (size_t w = first; w < end; w++)
     total += characters(p, w);
   for (size_t w = first; w < end; w++) {
-    const double from = start + (stop - start) * done / total;
+    const double from = point(start, stop, done, total);
     done += characters(p, w);
-    /* not beyond `stop` by rounding */
-    put(p, (struct linnet_timed_word){w, LINNET_NOT_FOUND, from, fmin(start + (stop - start) * done / total, stop)});
+    put(p, (struct linnet_timed_word){w, LINNET_NOT_FOUND, from, point(start, stop, done, total)});
   }
 }
 
@@ -63,34 +67,54 @@ static size_t unknown_before(const struct timing *p, size_t word) {
   return count;
 }
 
-/* How much of `wanted` a word gives away: at most half of its length. */
-static double given(double wanted, const struct linnet_word_time *word) {
-  return fmin(wanted, (word->end - word->start) / 2);
+/* Of the unknown words between an aligned word and the next one: those after the first, and those before the second
+ * that are others. With jumps, the two need not follow each other in the text. */
+struct gap {
+  size_t after, before;
+};
+
+static struct gap gap_after(const struct timing *p, size_t i) {
+  const size_t word = index_of(p, i);
+  struct gap gap = {.after = unknown_behind(p, word)};
+  if (i + 1 < p->num_words && word + 1 + gap.after != index_of(p, i + 1))
+    gap.before = unknown_before(p, index_of(p, i + 1));
+  return gap;
+}
+
+static bool has_unknown(const struct timing *p, size_t i) {
+  const struct gap gap = gap_after(p, i);
+  return gap.after + gap.before > 0;
+}
+
+/* How much of `wanted` aligned word i gives away to one side: at most half of its length, or a third if there are
+ * unknown words on both sides, so that it keeps some time. */
+static double given(const struct timing *p, size_t i, double wanted) {
+  const struct linnet_word_time *word = &p->words[i];
+  const bool before = i > 0 ? has_unknown(p, i - 1) : unknown_before(p, index_of(p, 0)) > 0;
+  return fmin(wanted, (word->end - word->start) / (before && has_unknown(p, i) ? 3 : 2));
 }
 
 /* Gives times to the unknown words between aligned words i and i + 1, which end at *end and begin at *start. Both words
  * may give up time. */
 static void time_between(struct timing *p, size_t i, double *end, double *start) {
-  size_t before = index_of(p, i), after = index_of(p, i + 1), behind = unknown_behind(p, before);
-  size_t ahead = unknown_before(p, after);
-  bool together = before + 1 + behind == after;
-  size_t count = behind + (together ? 0 : ahead);
+  const size_t before = index_of(p, i), after = index_of(p, i + 1);
+  const struct gap gap = gap_after(p, i);
+  const size_t count = gap.after + gap.before;
   if (count == 0)
     return;
   double lacking = fmax(0, p->least * (double)count - (*start - *end)) / 2;
-  *end -= given(lacking, &p->words[i]);
-  *start += given(lacking, &p->words[i + 1]);
-  double middle = *end + (*start - *end) * (double)behind / (double)count;
-  share(p, before + 1, before + 1 + behind, *end, middle);
-  if (!together)
-    share(p, after - ahead, after, middle, *start);
+  *end -= given(p, i, lacking);
+  *start += given(p, i + 1, lacking);
+  double middle = point(*end, *start, (double)gap.after, (double)count);
+  share(p, before + 1, before + 1 + gap.after, *end, middle);
+  share(p, after - gap.before, after, middle, *start);
 }
 
 /* Gives times to the unknown words after the last aligned word, which is `word` of the text and ends at *end. */
 static void time_last(struct timing *p, size_t word, double *end) {
   size_t count = unknown_behind(p, word);
   double stop = fmax(p->length, *end);
-  *end -= given(fmax(0, p->least * (double)count - (stop - *end)), &p->words[p->num_words - 1]);
+  *end -= given(p, p->num_words - 1, fmax(0, p->least * (double)count - (stop - *end)));
   share(p, word + 1, word + 1 + count, *end, stop);
 }
 
@@ -102,7 +126,7 @@ static void time_all(struct timing *p) {
   }
   size_t first = index_of(p, 0), last = index_of(p, p->num_words - 1), before = unknown_before(p, first);
   double start = p->words[0].start;
-  start += given(fmax(0, p->least * (double)before - start), &p->words[0]);
+  start += given(p, 0, fmax(0, p->least * (double)before - start));
   share(p, first - before, first, 0, start);
   for (size_t i = 0; i < p->num_words; i++) {
     size_t at = p->count;

@@ -90,10 +90,10 @@ struct linnet_timed_word {
 
 /* Gives each written word its times from the alignment of this text, in order of time. Words without a pronunciation
  * get times between those of their neighbours: they divide the frames between the neighbours in proportion to their
- * lengths. If there are no such frames, the neighbours give half a frame for each word. (If the alignment has jumps,
- * a word without a pronunciation gets times only next to a neighbour in the text that was spoken.) `frames` is
- * the length of the recording. *count is the number of words. LINNET_ERROR_LIMIT, without a sentence, if it is above
- * `capacity`; LINNET_ERROR_MEMORY. */
+ * lengths. If there are no such frames, the neighbours give half a frame for each word, but each of them keeps at least
+ * a third of its own frames. (If the alignment has jumps, a word without a pronunciation gets times only next to a
+ * neighbour in the text that was spoken.) `frames` is the length of the recording. *count is the number of words.
+ * LINNET_ERROR_LIMIT, without a sentence, if it is above `capacity`; LINNET_ERROR_MEMORY. */
 LINNET_API enum linnet_status linnet_pronounced_text_word_times(const struct linnet_pronounced_text *text,
                                                                 const struct linnet_alignment *alignment, size_t frames,
                                                                 struct linnet_timed_word *timed, size_t capacity,

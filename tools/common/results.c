@@ -305,20 +305,28 @@ bool results_skip(struct results *results, size_t item) {
 
 /* --- one result --------------------------------------------------------------------------------------------------- */
 
+/* Prints why a result has no text. */
+static void report_render(const char *id, enum linnet_status status) {
+  if (status == LINNET_ERROR_ARGUMENT)
+    tool_fail("%s: its words or phones overlap, or their times are not numbers: please report this defect", id);
+  else
+    tool_fail("%s: out of memory for the result", id); /* the text is written to memory alone */
+}
+
 /* A result as text; the caller frees it. NULL after printing why. */
 static char *render(const struct results *results, const struct linnet_output *output, size_t *bytes) {
   char *text = NULL;
   FILE *stream = open_memstream(&text, bytes);
-  bool good = stream != NULL;
-  if (good && linnet_output_format_is_single(results->format))
-    good = linnet_output_begin(results->format, tool_write_piece, stream) == LINNET_OK;
-  if (good)
-    good = linnet_output_write(results->format, output, tool_write_piece, stream) == LINNET_OK;
-  if (stream)
-    good = fclose(stream) == 0 && good;
-  if (good)
+  enum linnet_status status = stream ? LINNET_OK : LINNET_ERROR_MEMORY;
+  if (status == LINNET_OK && linnet_output_format_is_single(results->format))
+    status = linnet_output_begin(results->format, tool_write_piece, stream);
+  if (status == LINNET_OK)
+    status = linnet_output_write(results->format, output, tool_write_piece, stream);
+  if (stream && fclose(stream) != 0 && status == LINNET_OK)
+    status = LINNET_ERROR_MEMORY;
+  if (status == LINNET_OK)
     return text;
-  tool_fail("%s: out of memory for the result", output->id);
+  report_render(output->id, status);
   free(text);
   return NULL;
 }

@@ -73,6 +73,95 @@ static void test_gaps(struct linnet_context *context) {
   }
 }
 
+/* --- random texts ------------------------------------------------------------------------------------------------- */
+
+enum { RANDOM_TEXTS = 4000, RANDOM_FRAMES = 40, RANDOM_SYMBOLS = 4, RANDOM_WORDS = 12 };
+
+static struct linnet_text_aligner *open_random(struct linnet_context *context, float delay) {
+  static const char *const symbols[RANDOM_SYMBOLS] = {"<blank>", "A", "B", "C"};
+  static const char words[] = "a A\nb B\nab A B\nabc A B C\nabc A C\naa A A\n";
+  struct linnet_text_aligner_settings settings;
+  struct linnet_text_aligner *aligner = NULL;
+  linnet_text_aligner_settings_default(&settings);
+  settings.lexicon = (struct linnet_source){.data = words, .bytes = sizeof words - 1};
+  settings.emission_delay = delay;
+  REQUIRE(linnet_text_aligner_create(context, symbols, RANDOM_SYMBOLS, &settings, &aligner) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  return aligner;
+}
+
+/* Random words in `text`, about half of them not in the lexicon. */
+static void random_text(struct test_random *random, char *text) {
+  static const char *const words[] = {"a", "b", "ab", "abc", "aa", "zz", "qqq", "x", "zzzzzzzzzzzz", "yyyyy"};
+  size_t count = 1 + test_below(random, RANDOM_WORDS - 1);
+  *text = '\0';
+  for (size_t i = 0; i < count; i++) {
+    strcat(text, words[test_below(random, sizeof words / sizeof *words)]);
+    strcat(text, " ");
+  }
+}
+
+/* Times that the formats take, and for each word some. */
+static void check_spans(const struct linnet_aligned_text *aligned, uint64_t seed, const char *text, double seconds,
+                        bool lengths) {
+  struct linnet_output output = {.size = sizeof output, .id = "u", .seconds = seconds};
+  size_t bytes = 0;
+  REQUIRE(linnet_aligned_text_describe(aligned, &output) == LINNET_OK, "describe");
+  CHECK(linnet_output_write(linnet_output_format_find("ctm"), &output, count_bytes, &bytes) == LINNET_OK,
+        "seed %llu: '%s' has no CTM", (unsigned long long)seed, text);
+  for (size_t i = 0; lengths && i < output.num_words; i++)
+    CHECK(output.words[i].end > output.words[i].start, "seed %llu: '%s': word %zu from %.17g to %.17g",
+          (unsigned long long)seed, text, i, output.words[i].start, output.words[i].end);
+}
+
+static void check_random(struct linnet_context *context, const struct linnet_text_aligner *aligner, uint64_t seed,
+                         bool delayed) {
+  struct test_random random = {seed};
+  float rows[RANDOM_FRAMES * RANDOM_SYMBOLS];
+  char text[RANDOM_WORDS * 16];
+  struct linnet_align_settings settings;
+  struct linnet_aligned_text *aligned = NULL;
+  const size_t frames = 1 + test_below(&random, RANDOM_FRAMES);
+  for (size_t i = 0; i < frames * RANDOM_SYMBOLS; i++)
+    rows[i] = -5 + 5 * (float)test_uniform(&random);
+  random_text(&random, text);
+  linnet_align_settings_default(&settings);
+  settings.jumps = (int)test_below(&random, 2);
+  settings.jump_cost = (float)test_below(&random, 8);
+  REQUIRE(linnet_aligned_text_create(context, aligner, text, "TEXT", &aligned) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  const double seconds = (double)frames * frame_seconds;
+  if (linnet_aligned_text_align(aligned, rows, frames, frame_seconds, seconds, &settings) == LINNET_OK)
+    check_spans(aligned, seed, text, seconds, !delayed);
+  linnet_aligned_text_destroy(aligned);
+}
+
+/* Any words, aligned to anything, come one after the other, in spite of rounding. */
+static void test_random_texts(struct linnet_context *context) {
+  static const float delays[] = {0, 0.05f, 1};
+  for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+    struct linnet_text_aligner *aligner = open_random(context, delays[i]);
+    for (uint64_t seed = 0; seed < test_cases(RANDOM_TEXTS); seed++)
+      check_random(context, aligner, seed, delays[i] > 0);
+    linnet_text_aligner_destroy(aligner);
+  }
+}
+
+/* Two groups of unknown words leave some time to a word of one frame between them. */
+static void test_one_frame(struct linnet_context *context) {
+  float rows[3 * RANDOM_SYMBOLS];
+  struct linnet_text_aligner *aligner = open_random(context, 0);
+  struct linnet_aligned_text *aligned = NULL;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    rows[i] = i % RANDOM_SYMBOLS == (const size_t[]){1, 2, 1}[i / RANDOM_SYMBOLS] ? -0.01f : -6;
+  REQUIRE(linnet_aligned_text_create(context, aligner, "a zz zz b zz zz a", "TEXT", &aligned) == LINNET_OK &&
+              linnet_aligned_text_align(aligned, rows, 3, frame_seconds, 3 * frame_seconds, NULL) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  check_spans(aligned, 0, "a zz zz b zz zz a", 3 * frame_seconds, true);
+  linnet_aligned_text_destroy(aligned);
+  linnet_text_aligner_destroy(aligner);
+}
+
 /* Members behind the size of a structure are those of a later version: they are neither read nor set. */
 static void test_older_program(struct linnet_context *context) {
   static const struct linnet_output_jump own;
@@ -103,6 +192,8 @@ int main(void) {
   REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "context");
   test_delay(context);
   test_gaps(context);
+  test_random_texts(context);
+  test_one_frame(context);
   test_older_program(context);
   linnet_context_destroy(context);
   return test_result();

@@ -290,7 +290,7 @@ struct times_case {
     const char *text;
     double start, end;
     bool interpolated;
-  } wanted[6];
+  } wanted[7];
   size_t count;
 };
 
@@ -337,6 +337,17 @@ static void test_times(const struct world *w) {
         {"is", 3.25, 4.5, false},
         {"zz", 4.5, 5, true}},
        5},
+      /* a word of one frame gives a third of it to each side, and keeps a third */
+      {"sun zz zz a zz zz sun",
+       "S AH N AH S AH N",
+       {{"sun", 0, 2.5, false},
+        {"zz", 2.5, 2.5 + 2.5 / 6, true},
+        {"zz", 2.5 + 2.5 / 6, 10. / 3, true},
+        {"a", 10. / 3, 11. / 3, false},
+        {"zz", 11. / 3, 11. / 3 + 2.5 / 6, true},
+        {"zz", 11. / 3 + 2.5 / 6, 4.5, true},
+        {"sun", 4.5, 7, false}},
+       7},
       /* no word is known */
       {"zz zzzz", "- - -", {{"zz", 0, 1, true}, {"zzzz", 1, 3, true}}, 2},
   };
