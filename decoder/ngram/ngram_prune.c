@@ -79,13 +79,15 @@ static struct rest rest_of(const struct pruner *p, uint32_t context) {
 }
 
 /* The relative entropy between the model and one without the n-gram `node` of `context`; infinite if only one of the
- * two can say the word. */
+ * two can say a word: this one, or, if the back-off weight is log 0, the words that the context lacks. */
 static double loss_of(const struct pruner *p, uint32_t context, uint32_t node, const struct rest *rest) {
   double own = linnet_ngram_probability(p->from, node),
          lower = lower_score(p, context, linnet_ngram_last_word(p->from, node));
   if (own == -INFINITY || lower == -INFINITY)
     return own == lower ? 0 : INFINITY;
   double probability = exp(own), backoff = linnet_ngram_backoff(p->from, context);
+  if (backoff == -INFINITY)
+    return INFINITY;
   double changed = log((fmax(rest->own, 1e-9) + probability) / (fmax(rest->lower, 1e-9) + exp(lower)));
   double sum = probability * (lower + changed - own) + fmax(rest->own, 0) * (changed - backoff);
   return -p->histories[context] * sum;
@@ -99,7 +101,7 @@ static void choose(struct pruner *p) {
     struct rest rest = rest_of(p, context);
     struct ngram_range children = linnet_ngram_children(m, context);
     for (uint32_t node = children.begin; node < children.end; node++) {
-      p->kept[node] = p->kept[node] || loss_of(p, context, node, &rest) >= p->threshold;
+      p->kept[node] = p->kept[node] || !(loss_of(p, context, node, &rest) < p->threshold);
       p->kept[context] = p->kept[context] || p->kept[node];
     }
   }

@@ -85,6 +85,29 @@ static void test_impossible(struct linnet_context *context) {
   linnet_ngram_destroy(ngram);
 }
 
+/* A context whose back-off weight is log 0 says its own words alone. It keeps them, whatever the threshold. */
+static void test_no_backoff(struct linnet_context *context) {
+  static const char arpa[] =
+      "\\data\\\nngram 1=5\nngram 2=4\n\n\\1-grams:\n-99\t<s>\t0\n-0.6\t</s>\n-0.6\ta\t-inf\n-0.6\tb\t0\n-0.6\tc\t0\n"
+      "\n\\2-grams:\n-0.30103\ta b\n-0.30103\ta c\n-0.1\tb a\n-0.2\t<s> a\n\n\\end\\\n";
+  struct linnet_ngram *ngram = NULL, *pruned = NULL;
+  REQUIRE(linnet_ngram_load_memory(context, arpa, sizeof arpa - 1, "FILE", &ngram) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  REQUIRE(linnet_ngram_prune(context, ngram, 0.99, &pruned) == LINNET_OK, "%s", linnet_context_error(context));
+  uint32_t state = 0, again;
+  linnet_ngram_score(pruned, &state, linnet_ngram_find(pruned, "a"));
+  for (const char *word = "bc"; *word; word++) {
+    again = state;
+    const char name[] = {*word, '\0'};
+    double score = linnet_ngram_score(pruned, &again, linnet_ngram_find(pruned, name));
+    CHECK(fabs(score - log(0.5)) < 1e-5, "log P(%s | a) is %g", name, score);
+  }
+  again = state;
+  CHECK(linnet_ngram_score(pruned, &again, linnet_ngram_find(pruned, "a")) < -20, "a became possible");
+  linnet_ngram_destroy(pruned);
+  linnet_ngram_destroy(ngram);
+}
+
 static void test_refusals(struct linnet_context *context) {
   static const double bad[] = {0, -1, 1, NAN, INFINITY};
   struct linnet_ngram *ngram = estimate(context), *quantized = NULL, *pruned = NULL;
@@ -132,6 +155,7 @@ int main(void) {
   struct linnet_context *context = test_context();
   test_thresholds(context);
   test_impossible(context);
+  test_no_backoff(context);
   test_refusals(context);
   linnet_context_destroy(context);
   torture("pruning", scenario);
