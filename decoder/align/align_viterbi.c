@@ -10,7 +10,8 @@
 
 enum {
   SMALL_TABLE = 1 << 22, /* bytes of back-pointers up to which one block is enough */
-  EDGE_SHARE = 8         /* within 1 / EDGE_SHARE of the band is near its edge */
+  EDGE_SHARE = 8,        /* within 1 / EDGE_SHARE of the band is near its edge */
+  EDGE_STATES = 2        /* and so are this many states: a step may lead over one state */
 };
 static const double centre_slack =
     1; /* the band does not move while the value of its centre is this close to the best */
@@ -47,6 +48,7 @@ static size_t next_low(const struct linnet_align_search *s) {
 
 static bool is_near_edge(const struct linnet_align_search *s, size_t low, size_t state) {
   size_t margin = s->band / EDGE_SHARE;
+  margin = margin > EDGE_STATES ? margin : EDGE_STATES;
   return (low > 0 && state < low + margin) || (low + s->band < s->states && state + margin >= low + s->band);
 }
 

@@ -263,6 +263,35 @@ static void test_widening(void) {
   linnet_context_destroy(context);
 }
 
+/* A band of very few states is widened, too: every path in it is near its edge. */
+static void test_narrow_bands(void) {
+  enum { FRAMES = 60, LABELS = 15, KINDS = 6 };
+  static const size_t bands[] = {1, 2, 3, 5, 7};
+  struct linnet_context *context = test_context();
+  struct test_random r = {10};
+  float rows[FRAMES * KINDS];
+  int labels[LABELS];
+  struct linnet_align_settings settings;
+  linnet_align_settings_default(&settings);
+  for (size_t i = 0; i < FRAMES * KINDS; i++)
+    rows[i] = -3 + 3 * (float)test_uniform(&r);
+  for (size_t i = 0; i < LABELS; i++)
+    labels[i] = 1 + (int)test_below(&r, KINDS - 1);
+  double best = -INFINITY;
+  for (size_t i = 0; i <= sizeof bands / sizeof *bands; i++) {
+    struct linnet_alignment *alignment;
+    settings.band = i > 0 ? bands[i - 1] : SIZE_MAX;
+    REQUIRE(linnet_alignment_create_labels(context, rows, FRAMES, KINDS, labels, LABELS, &settings, &alignment) ==
+                LINNET_OK,
+            "band %zu: %s", settings.band, linnet_context_error(context));
+    double score = linnet_alignment_score(alignment);
+    best = i > 0 ? best : score;
+    CHECK(score == best, "band %zu: score %.12g, %.12g without a band", settings.band, score, best);
+    linnet_alignment_destroy(alignment);
+  }
+  linnet_context_destroy(context);
+}
+
 /* An hour at 30 ms with 40 000 labels: every label where it was put, within the documented memory. */
 static void test_hour(void) {
   struct usage usage;
@@ -487,6 +516,7 @@ int main(void) {
   test_all_paths();
   test_blocks_and_bands();
   test_widening();
+  test_narrow_bands();
   test_hour();
   test_jumps();
   test_gop();
