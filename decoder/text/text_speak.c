@@ -88,11 +88,22 @@ static bool try_cases(struct linnet_text_speaker *s, const char *word, struct li
 
 /* --- abbreviations and letters ------------------------------------------------------------------------------------ */
 
+/* The entry of a letter, or else that of its small letter. */
+static const struct linnet_text_entry *find_letter(const struct linnet_text_normalizer *n, size_t table,
+                                                   const char *letter) {
+  char small[8] = "";
+  size_t bytes;
+  const struct linnet_text_entry *entry = linnet_text_table_find(linnet_text_table_at(n, table), letter, true);
+  if (entry)
+    return entry;
+  linnet_utf8_encode(linnet_utf8_lower(linnet_utf8_decode(letter, &bytes)), small);
+  return linnet_text_table_find(linnet_text_table_at(n, table), small, true);
+}
+
 static void put_letter(struct linnet_text_speaker *s, const char *letter, struct linnet_text_way *way) {
   char name[TOKEN_BYTES];
   size_t length;
-  const struct linnet_text_entry *entry =
-      linnet_text_table_find(linnet_text_table_at(s->n, s->n->letter), letter, true);
+  const struct linnet_text_entry *entry = find_letter(s->n, s->n->letter, letter);
   const char *value = entry ? entry->value : letter;
   for (size_t column = 0;; column++) {
     const char *text = linnet_text_column(value, column, &length);
@@ -160,19 +171,20 @@ static void try_initials(struct linnet_text_speaker *s, const char *token, struc
     spell(s, token, ways);
 }
 
-/* Whether a word is said letter by letter: capitals alone, or no vowel. */
+/* Whether a word is said letter by letter: capitals alone, or no vowel. Letters outside ASCII need a name. */
 static bool is_acronym(const struct linnet_text_speaker *s, const char *word) {
-  const struct linnet_text_table *vowels = linnet_text_table_at(s->n, s->n->vowel);
   bool capitals = true, vowel = false;
-  size_t length = strlen(word);
-  for (const char *c = word; *c; c++) {
-    char key[2] = {*c, '\0'};
-    if (!linnet_utf8_is_letter((unsigned char)*c) || (unsigned char)*c >= 0x80)
+  size_t letters = 0, bytes;
+  for (const char *c = word; *c; c += bytes, letters++) {
+    const uint32_t code = linnet_utf8_decode(c, &bytes);
+    char letter[8] = "";
+    memcpy(letter, c, bytes);
+    if (!linnet_utf8_is_letter(code) || (code >= 0x80 && !find_letter(s->n, s->n->letter, letter)))
       return false;
-    capitals = capitals && *c >= 'A' && *c <= 'Z';
-    vowel = vowel || linnet_text_table_find(vowels, key, true);
+    capitals = capitals && linnet_utf8_lower(code) != code;
+    vowel = vowel || find_letter(s->n, s->n->vowel, letter);
   }
-  return vowels && length <= s->longest_acronym && (length == 1 || capitals || !vowel);
+  return s->n->vowel != LINNET_NOT_FOUND && letters <= s->longest_acronym && (letters == 1 || capitals || !vowel);
 }
 
 /* A token of letters only: spelled if it looks like an acronym, or one word, which may have to be guessed. */
@@ -377,16 +389,20 @@ static bool is_word(const char *text) {
   return true;
 }
 
+/* Without both tables a word is one piece, whatever its characters. */
+static bool has_pieces(const struct linnet_text_normalizer *n) {
+  return n->join != LINNET_NOT_FOUND || n->symbol != LINNET_NOT_FOUND;
+}
+
 /* False if no known form was found. `split`: compounds are divided. */
 static bool speak(struct linnet_text_speaker *s, const char *token, bool split, struct linnet_text_ways *ways) {
   char core[TOKEN_BYTES];
-  bool rules = s->n->symbol != LINNET_NOT_FOUND;
   core[0] = '\0';
   if (try_peels(s, token, core, ways))
     return true;
   if (!*core)
     return false;
-  if (is_word(core) || !rules)
+  if (is_word(core) || !has_pieces(s->n))
     return has_letters(core) && try_letters(s, core, ways);
   if (split)
     speak_parts(s, core, ways);

@@ -10,9 +10,11 @@ static const char vocabulary[] =
     " zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion "
     "quadrillion and oh point minus negative plus percent to over slash half a quarter quarters third thirds halves "
-    "fourths fifths first second fourth fifth twelfth twentieth hundredth thousandth nineties eighties twenties "
+    "fourths fifths first firsts second seconds fourth fifth twelfth twentieth hundredth thousandth nineties eighties "
+    "twenties "
     "hundreds "
-    "tens thousands dollars dollar cents cent pounds pound pence penny euros euro yen kilograms kilometers per hour "
+    "twos tens thousands dollars dollar cents cent pounds pound pence penny euros euro yen kilograms kilometers per "
+    "hour "
     "degrees degree celsius meters megahertz gigabytes squared o'clock past number hash equals at dot underscore "
     "foot feet inches mister missus doctor drive saint street versus et cetera for example that is page pages company "
     "co no january "
@@ -141,6 +143,15 @@ static const struct spoken_case cases[] = {
     {"1/2", "one half", "a half"},
     {"3/4", "three quarters", "three fourths"},
     {"2/3", "two thirds", "two over three"},
+    {"1/32", "one thirty second", NULL},
+    {"1/24", "one twenty fourth", NULL},
+    {"1/102", "one one hundred second", NULL},
+    {"1/104", "one one hundred fourth", NULL},
+    {"3/21", "three twenty firsts", NULL},
+    {"3/32", "three thirty seconds", NULL},
+    {"3/64", "three sixty fourths", NULL},
+    {"3/102", "three one hundred seconds", NULL},
+    {"7/124", "seven one hundred twenty fourths", NULL},
     {"9/11", "nine over eleven", "nine eleven"},
     {"24/7", "twenty four over seven", "twenty four seven"},
     {"½", "one half", NULL},
@@ -164,6 +175,8 @@ static const struct spoken_case cases[] = {
     {"2000", "two thousand", NULL},
     {"2005", "two thousand five", "two thousand and five"},
     {"2010", "twenty ten", "two thousand ten"},
+    {"2000s", "two thousands", NULL},
+    {"2000's", "two thousands", NULL},
     {"1990s", "nineteen nineties", NULL},
     {"1990’s", "nineteen nineties", NULL},
     {"’90s", "nineties", NULL},
@@ -346,6 +359,33 @@ static void test_keys(struct linnet_context *context) {
         "%s", linnet_context_error(context));
 }
 
+static void check_said(struct linnet_context *context, const char *rules, const struct spoken_case *said,
+                       size_t count) {
+  struct linnet_text_normalizer *n = NULL;
+  REQUIRE(linnet_text_normalizer_load_memory(context, rules, strlen(rules), "R", &n) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  for (size_t i = 0; i < count; i++)
+    check_case(n, context, &said[i]);
+  linnet_text_normalizer_destroy(n);
+}
+
+/* Table "join" divides compounds without a table "symbol". */
+static void test_join(struct linnet_context *context) {
+  static const struct spoken_case said[] = {
+      {"wood-blocks", "wood blocks", NULL}, {"wood-blocks,", "wood blocks", NULL}, {"word", "word", NULL}};
+  check_said(context, "keys join -\nkeys outer . ,\n", said, sizeof said / sizeof *said);
+}
+
+/* Letters outside ASCII are spelled if they have names. */
+static void test_spelled(struct linnet_context *context) {
+  static const char rules[] = "keys vowel а о ö\ntable letter с c.\ntable letter ш s.\ntable letter а a.\n"
+                              "table letter т t.\ntable letter ö o.\ntable letter b b.\n";
+  static const struct spoken_case said[] = {{"США", "c. s. a.", "?сша"}, {"стш", "c. t. s.", "?стш"},
+                                            {"ÖBB", "o. b. b.", "?öbb"}, {"сша", "?сша", NULL},
+                                            {"ÄBB", "?äbb", NULL},       {"СССССС", "?сссссс", NULL}};
+  check_said(context, rules, said, sizeof said / sizeof *said);
+}
+
 /* Rules that would never end, or give too many words, give no spoken form. */
 static void test_endless(struct linnet_context *context) {
   static const char rules[] = "number a 0 > > > >\nnumber a 5/10 > > > >\nnumber b 0 word >\nrule {n} = {1:a}\n"
@@ -380,6 +420,8 @@ int main(void) {
   test_limits(context);
   test_refused(context);
   test_keys(context);
+  test_join(context);
+  test_spelled(context);
   test_endless(context);
   torture("rules", load_and_say);
   linnet_context_destroy(context);
