@@ -64,17 +64,22 @@ static bool next_character(struct cursor *c) {
   return *c->at != '\0';
 }
 
+/* The start of a text. A byte order mark there has no column. */
+static struct cursor start_of(const char *text) {
+  return (struct cursor){.at = text + linnet_utf8_mark(text, strlen(text)), .line = 1};
+}
+
 /* Checks the text, counts its words, and finds out whether it has small letters. */
 static enum linnet_status survey(struct linnet_context *context, const char *text, const char *name, size_t *words,
                                  bool *small) {
   bool inside = false;
   *words = 0;
-  for (struct cursor c = {.at = text, .line = 1}; next_character(&c);) {
+  for (struct cursor c = start_of(text); next_character(&c);) {
     if (linnet_utf8_length(c.at) == 0)
-      return linnet_fail(
-          context, LINNET_ERROR_FORMAT,
-          "%s:%zu:%zu: the byte 0x%02X is not UTF-8: convert the text, for example with 'iconv -t UTF-8'", name, c.line,
-          c.column, (unsigned char)*c.at);
+      return linnet_fail(context, LINNET_ERROR_FORMAT,
+                         "%s:%zu:%zu: the byte 0x%02X is not UTF-8: convert the text, for example with "
+                         "'iconv -f WINDOWS-1252 -t UTF-8' (give its own encoding after -f)",
+                         name, c.line, c.column, (unsigned char)*c.at);
     bool space = linnet_utf8_is_space(c.code) || c.code == 0xFEFF;
     *words += !space && !inside;
     inside = !space;
@@ -100,7 +105,7 @@ static bool next_word(struct cursor *c, char **buffer, struct linnet_written_wor
 
 /* Copies all tokens of a text to its words. */
 static void read_tokens(struct linnet_pronounced_text *text, const char *source) {
-  struct cursor c = {.at = source, .line = 1};
+  struct cursor c = start_of(source);
   char *buffer = text->buffer;
   size_t count = 0;
   next_character(&c);

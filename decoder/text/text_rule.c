@@ -153,7 +153,7 @@ static enum linnet_status read_pattern(struct parser *p, const char *pattern) {
 enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text,
                                           enum linnet_text_place place, struct linnet_text_rule *rule) {
   const bool pair = place != LINNET_TEXT_ALONE;
-  *rule = (struct linnet_text_rule){.place = place};
+  *rule = (struct linnet_text_rule){.place = place, .line = text->line};
   struct parser p = {.n = n, .text = text, .rule = rule};
   const char *first = linnet_text_token(text), *pattern = first && pair ? linnet_text_token(text) : first;
   const char *equals = pattern ? linnet_text_token(text) : NULL;

@@ -109,17 +109,11 @@ static enum linnet_status rest_of_line(struct reader *r, const char **string) {
 }
 
 static size_t find_table(const struct linnet_text_normalizer *n, const char *name) {
-  for (size_t i = 0; i < n->table_count; i++)
-    if (strcmp(n->tables[i].name, name) == 0)
-      return i;
-  return LINNET_NOT_FOUND;
+  return linnet_names_find(&n->table_names, name, strlen(name));
 }
 
 static size_t find_set(const struct linnet_text_normalizer *n, const char *name) {
-  for (size_t i = 0; i < n->set_count; i++)
-    if (strcmp(n->sets[i].name, name) == 0)
-      return i;
-  return LINNET_NOT_FOUND;
+  return linnet_names_find(&n->set_names, name, strlen(name));
 }
 
 static enum linnet_status open_table(struct reader *r, const char *name, struct linnet_text_table **table) {
@@ -130,7 +124,8 @@ static enum linnet_status open_table(struct reader *r, const char *name, struct 
     if (!grown)
       return out_of_memory(r);
     n->tables = grown;
-    index = n->table_count++;
+    LINNET_TRY(linnet_names_add(&n->table_names, name, strlen(name), &index, NULL));
+    n->table_count++;
     n->tables[index] = (struct linnet_text_table){.name = name, .folded = {.context = n->context}};
   }
   *table = &n->tables[index];
@@ -207,7 +202,8 @@ static enum linnet_status open_set(struct reader *r, const char *name, struct li
     if (!grown)
       return out_of_memory(r);
     n->sets = grown;
-    index = n->set_count++;
+    LINNET_TRY(linnet_names_add(&n->set_names, name, strlen(name), &index, NULL));
+    n->set_count++;
     n->sets[index] = (struct linnet_text_set){.name = name, .like = LINNET_NOT_FOUND};
   }
   *set = &n->sets[index];
@@ -231,7 +227,7 @@ static uint64_t power_below(uint64_t base) {
 
 /* BASE or BASE/DIVISOR. The default divisor is the largest power of ten up to the base. */
 static enum linnet_status read_base(struct reader *r, const char *token, struct linnet_text_base *base) {
-  *base = (struct linnet_text_base){.base = 0};
+  *base = (struct linnet_text_base){.line = r->text.line};
   const char *end = linnet_text_read_integer(token, &base->base);
   base->divisor = power_below(base->base);
   if (end && *end == '/')
@@ -356,18 +352,20 @@ static enum linnet_status read_line(struct reader *r) {
 
 /* --- names that refer to others ----------------------------------------------------------------------------------- */
 
-static enum linnet_status missing_name(const struct reader *r, const char *what, const char *name) {
-  return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s: %s '%.100s' is not defined", r->text.name, what, name);
+static enum linnet_status missing_name(const struct reader *r, size_t line, const char *what, const char *name) {
+  return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s:%zu: %s '%.100s' is not defined", r->text.name, line, what,
+                     name);
 }
 
-static enum linnet_status resolve_phrase(const struct reader *r, size_t own, struct linnet_text_phrase *phrase) {
+static enum linnet_status resolve_phrase(const struct reader *r, size_t own, size_t line,
+                                         struct linnet_text_phrase *phrase) {
   for (size_t i = 0; i < phrase->count; i++) {
     struct linnet_text_part *part = &phrase->parts[i];
     if (part->kind == LINNET_TEXT_WORD)
       continue;
     part->set = *part->word ? find_set(r->n, part->word) : own;
     if (part->set == LINNET_NOT_FOUND)
-      return missing_name(r, "set of numbers", part->word);
+      return missing_name(r, line, "set of numbers", part->word);
   }
   return LINNET_OK;
 }
@@ -375,8 +373,9 @@ static enum linnet_status resolve_phrase(const struct reader *r, size_t own, str
 static enum linnet_status resolve_sets(const struct reader *r) {
   for (size_t s = 0; s < r->n->set_count; s++)
     for (size_t i = 0; i < r->n->sets[s].count; i++) {
-      LINNET_TRY(resolve_phrase(r, s, &r->n->sets[s].bases[i].even));
-      LINNET_TRY(resolve_phrase(r, s, &r->n->sets[s].bases[i].odd));
+      struct linnet_text_base *base = &r->n->sets[s].bases[i];
+      LINNET_TRY(resolve_phrase(r, s, base->line, &base->even));
+      LINNET_TRY(resolve_phrase(r, s, base->line, &base->odd));
     }
   return LINNET_OK;
 }
@@ -386,13 +385,13 @@ static enum linnet_status resolve_rule(const struct reader *r, struct linnet_tex
     if (rule->items[i].kind == LINNET_TEXT_KEY) {
       rule->items[i].table = find_table(r->n, rule->items[i].text);
       if (rule->items[i].table == LINNET_NOT_FOUND)
-        return missing_name(r, "table", rule->items[i].text);
+        return missing_name(r, rule->line, "table", rule->items[i].text);
     }
   for (size_t i = 0; i < rule->saying_count; i++)
     if (rule->sayings[i].kind == LINNET_TEXT_SAY_NUMBER || rule->sayings[i].kind == LINNET_TEXT_SAY_EACH) {
       rule->sayings[i].set = find_set(r->n, rule->sayings[i].word);
       if (rule->sayings[i].set == LINNET_NOT_FOUND)
-        return missing_name(r, "set of numbers", rule->sayings[i].word);
+        return missing_name(r, rule->line, "set of numbers", rule->sayings[i].word);
     }
   return LINNET_OK;
 }
@@ -434,6 +433,8 @@ void linnet_text_normalizer_destroy(struct linnet_text_normalizer *n) {
   linnet_free(n->context, n->sets);
   linnet_free(n->context, n->rules);
   linnet_names_clear(&n->strings);
+  linnet_names_clear(&n->table_names);
+  linnet_names_clear(&n->set_names);
   linnet_free(n->context, n);
 }
 
@@ -443,7 +444,7 @@ static enum linnet_status read_all(struct linnet_context *context, struct reader
   r->n = linnet_calloc(context, 1, sizeof *r->n);
   enum linnet_status status = LINNET_OK;
   if (r->n)
-    r->n->context = r->n->strings.context = context;
+    r->n->context = r->n->strings.context = r->n->table_names.context = r->n->set_names.context = context;
   else
     status = linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", r->text.name);
   while (status == LINNET_OK && linnet_text_next_line(&r->text))

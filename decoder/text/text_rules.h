@@ -54,6 +54,7 @@ struct linnet_text_phrase {
 struct linnet_text_base {
   uint64_t base, divisor;
   struct linnet_text_phrase even, odd; /* without and with a remainder */
+  size_t line;                         /* of the file */
 };
 
 struct linnet_text_set {
@@ -103,7 +104,7 @@ enum linnet_text_place { LINNET_TEXT_ALONE, LINNET_TEXT_AFTER, LINNET_TEXT_BEFOR
 struct linnet_text_rule {
   struct linnet_text_item items[LINNET_TEXT_MAX_ITEMS];
   struct linnet_text_saying sayings[LINNET_TEXT_MAX_ITEMS];
-  size_t item_count, saying_count;
+  size_t item_count, saying_count, line;
   enum linnet_text_place place;
 };
 
@@ -111,7 +112,8 @@ struct linnet_text_rule {
 
 struct linnet_text_normalizer {
   struct linnet_context *context;
-  struct linnet_names strings; /* all strings of the file */
+  struct linnet_names strings;                /* all strings of the file */
+  struct linnet_names table_names, set_names; /* the indices of the tables and the sets */
   struct linnet_text_table *tables;
   struct linnet_text_set *sets;
   struct linnet_text_rule *rules;

@@ -205,8 +205,9 @@ static char *read_text_file(const char *path) {
   char *text = tool_read_file(path, (size_t)1 << 28, &bytes);
   if (!text || strlen(text) == bytes)
     return text;
-  tool_fail("%s: has a NUL byte after %zu bytes, so it is no text in UTF-8: convert it, for example with iconv", path,
-            strlen(text));
+  tool_fail("%s: has a NUL byte after %zu bytes, so it is no text in UTF-8: convert it, for example with "
+            "'iconv -f UTF-16 -t UTF-8' (give its own encoding after -f)",
+            path, strlen(text));
   free(text);
   return NULL;
 }

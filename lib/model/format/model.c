@@ -77,8 +77,9 @@ enum linnet_status linnet_symbols_validate(struct linnet_context *context, const
                          linnet_excerpt(symbols[i]).text, LINNET_MAX_SYMBOL_BYTES);
     if (!linnet_is_utf8(symbols[i]))
       return linnet_fail(context, LINNET_ERROR_FORMAT,
-                         "%s: symbols: \"%s\" is not UTF-8: convert the data, for example with 'iconv -t UTF-8'", name,
-                         linnet_excerpt(symbols[i]).text);
+                         "%s: symbols: \"%s\" is not UTF-8: convert the data, for example with "
+                         "'iconv -f WINDOWS-1252 -t UTF-8' (give its own encoding after -f)",
+                         name, linnet_excerpt(symbols[i]).text);
     if (has_blank_or_control(symbols[i]))
       return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: symbols: \"%s\" holds whitespace or a control character",
                          name, linnet_excerpt(symbols[i]).text);

@@ -75,7 +75,7 @@ static void test_words(const struct world *w) {
     size_t line, column;
     enum linnet_word_source source;
     const char *missing;
-  } wanted[] = {{"“The”", 1, 2, LINNET_WORD_KNOWN, NULL},   {"sun", 1, 8, LINNET_WORD_KNOWN, NULL},
+  } wanted[] = {{"“The”", 1, 1, LINNET_WORD_KNOWN, NULL},   {"sun", 1, 7, LINNET_WORD_KNOWN, NULL},
                 {"é", 2, 2, LINNET_WORD_UNKNOWN, "é"},      {"zzyx", 2, 4, LINNET_WORD_UNKNOWN, "zzyx"},
                 {"is", 2, 9, LINNET_WORD_KNOWN, NULL},      {"25…", 4, 1, LINNET_WORD_KNOWN, NULL},
                 {"x-sun", 4, 5, LINNET_WORD_UNKNOWN, "x."}, {"(zzyx", 4, 11, LINNET_WORD_UNKNOWN, "zzyx"}};
@@ -208,6 +208,10 @@ static void test_bad_utf8(const struct world *w) {
   static const struct {
     const char *text, *location;
   } cases[] = {{"a b\nc \xFF", "TEXT:2:3: the byte 0xFF"},
+               {"\xEF\xBB\xBF"
+                "a \xFF",
+                "TEXT:1:3: the byte 0xFF"}, /* a byte order mark has no column */
+               {"a \xFF", "'iconv -f WINDOWS-1252 -t UTF-8'"},
                {"\xC3", "TEXT:1:1: the byte 0xC3"},
                {"é\xED\xA0\x80", "TEXT:1:2: the byte 0xED"},
                {"\xF4\x90\x80\x80", "TEXT:1:1: the byte 0xF4"},

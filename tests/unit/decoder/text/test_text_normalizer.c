@@ -2,6 +2,7 @@
 #include <linnet/text_normalizer.h>
 
 #include <ctype.h>
+#include <time.h>
 
 #include "allocators.h"
 
@@ -316,12 +317,12 @@ static void test_refused(struct linnet_context *context) {
                {"number a 1/0 y", "R:1: '1/0' is not NUMBER"},
                {"number a 5 five\nnumber a 4 four", "R:2: the numbers of set 'a' must increase"},
                {"number a like b", "set 'b' is not defined before"},
-               {"number a 1 <b one", "R: set of numbers 'b' is not defined"},
+               {"number a 1 <b one", "R:1: set of numbers 'b' is not defined"},
                {"rule x y", "R:1: 'x': a rule is"},
-               {"rule {n} = {1:a}", "R: set of numbers 'a' is not defined"},
+               {"rule {n} = {1:a}", "R:1: set of numbers 'a' is not defined"},
                {"rule {n:5-1} = a", "R:1: 'n:5-1': this is not a field"},
                {"rule {n = a", "'}' is missing after '{'"},
-               {"rule {x} = a", "R: table 'x' is not defined"},
+               {"\n# {x}\nrule {x} = a", "R:3: table 'x' is not defined"},
                {"rule {n} = {2:a}", "no such field"},
                {"rule {w} = {1:a}", "the field is not a number"},
                {"rule {n} = {1.1}", "the field is not in a table"},
@@ -386,6 +387,24 @@ static void test_spelled(struct linnet_context *context) {
   check_said(context, rules, said, sizeof said / sizeof *said);
 }
 
+/* The largest file with a name on each line takes no time that grows with the square of their number. */
+static void test_many(struct linnet_context *context, const char *line) {
+  enum { BYTES = 1 << 20, LINE = 24 };
+  char *rules = malloc(BYTES);
+  struct linnet_text_normalizer *n = NULL;
+  size_t used = 0;
+  REQUIRE(rules, "no memory");
+  for (int i = 0; used < BYTES - LINE; i++)
+    used += (size_t)snprintf(rules + used, BYTES - used, "%s%d 0 x\n", line, i);
+  const clock_t start = clock();
+  REQUIRE(linnet_text_normalizer_load_memory(context, rules, used, "R", &n) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+  CHECK(seconds < 2 * TEST_SHARE, "'%s': %.1f s of the processor", line, seconds);
+  linnet_text_normalizer_destroy(n);
+  free(rules);
+}
+
 /* Rules that would never end, or give too many words, give no spoken form. */
 static void test_endless(struct linnet_context *context) {
   static const char rules[] = "number a 0 > > > >\nnumber a 5/10 > > > >\nnumber b 0 word >\nrule {n} = {1:a}\n"
@@ -422,6 +441,8 @@ int main(void) {
   test_keys(context);
   test_join(context);
   test_spelled(context);
+  test_many(context, "keys t");
+  test_many(context, "number s");
   test_endless(context);
   torture("rules", load_and_say);
   linnet_context_destroy(context);
