@@ -204,10 +204,22 @@ enum linnet_status linnet_scorer_bootstrap(struct linnet_scorer *scorer, enum li
 
 /* --- comparison ------------------------------------------------------------------------------------------------- */
 
+/* The speaker of utterance i; NULL: none. */
+static const char *speaker_of(const struct linnet_scorer *scorer, size_t i) {
+  const size_t speaker = scorer->utterances[i].speaker;
+  return speaker == LINNET_NOT_FOUND ? NULL : linnet_names_text(&scorer->speakers, speaker);
+}
+
+/* The index of a name of `names` among `others`. */
+static size_t find_same(const struct linnet_names *names, size_t index, const struct linnet_names *others) {
+  const char *name = linnet_names_text(names, index);
+  return linnet_names_find(others, name, strlen(name));
+}
+
 static bool same_utterance(const struct linnet_scorer *x, const struct linnet_scorer *y, size_t i, bool speakers) {
-  const struct linnet_scored *a = &x->utterances[i], *b = &y->utterances[i];
-  return strcmp(linnet_names_text(&x->ids, i), linnet_names_text(&y->ids, i)) == 0 &&
-         a->score.num_reference == b->score.num_reference && (!speakers || a->speaker == b->speaker);
+  const size_t k = find_same(&x->ids, i, &y->ids);
+  return k != LINNET_NOT_FOUND && x->utterances[i].score.num_reference == y->utterances[k].score.num_reference &&
+         (!speakers || compare_tokens(speaker_of(x, i), speaker_of(y, k)) == 0);
 }
 
 static enum linnet_status check_same(const struct linnet_scorer *x, const struct linnet_scorer *y, bool speakers) {
@@ -217,10 +229,22 @@ static enum linnet_status check_same(const struct linnet_scorer *x, const struct
   for (size_t i = 0; i < x->ids.count; i++)
     if (!same_utterance(x, y, i, speakers))
       return linnet_fail(x->context, LINNET_ERROR_ARGUMENT,
-                         "a comparison: utterance '%.100s' is another one in the second scorer, or has another "
-                         "reference or speaker",
+                         "a comparison: utterance '%.100s' is missing in the second scorer, or has another reference "
+                         "or speaker there",
                          linnet_names_text(&x->ids, i));
   return LINNET_OK;
+}
+
+/* The units of `other` in the order of those of `scorer`. */
+static void list_others(const struct linnet_scorer *scorer, const struct linnet_scorer *other,
+                        enum linnet_bootstrap_unit unit, struct unit *units) {
+  const bool speakers = unit == LINNET_BOOTSTRAP_SPEAKER;
+  const struct linnet_names *names = speakers ? &scorer->speakers : &scorer->ids;
+  const struct linnet_names *others = speakers ? &other->speakers : &other->ids;
+  for (size_t i = 0; i < names->count; i++) {
+    const size_t k = find_same(names, i, others);
+    units[i] = unit_of(speakers ? &other->sums[k].score : &other->utterances[k].score);
+  }
 }
 
 /* Both rates of a resample come from the same draws: these depend on the seed, the resample and the number of units. */
@@ -249,7 +273,7 @@ enum linnet_status linnet_scorer_compare(struct linnet_scorer *scorer, const str
   enum linnet_status status = open_bootstrap(scorer, resamples, &b);
   if (status == LINNET_OK) {
     b.count = list_units(scorer, unit, b.units);
-    list_units(other, unit, b.others);
+    list_others(scorer, other, unit, b.others);
     comparison->difference = linnet_score_percent(&other->total.score) - linnet_score_percent(&scorer->total.score);
     compare_resamples(&b, resamples, seed, comparison);
   }

@@ -71,10 +71,10 @@ LINNET_API enum linnet_status linnet_scorer_create(struct linnet_context *contex
                                                    struct linnet_scorer **scorer);
 
 /* These set how the scorer changes the tokens of both sides before it compares them. It first folds case, then maps
- * each token (once: it does not map the result again), then strips stress, then drops the ignored tokens. A map has
- * tokens with stress digits or without: if it lacks a token, the scorer looks it up again without its digit. With
- * `fold_case`, maps and ignored tokens apply to both cases. `to` NULL drops the token. Call them before the first
- * utterance; later they fail with LINNET_ERROR_STATE. */
+ * each token (once: it does not map the result again), then strips stress, then drops the ignored tokens. With
+ * `strip_stress`, a map may have tokens without their stress digits: if it lacks a token, the scorer looks it up again
+ * without its digit. With `fold_case`, maps and ignored tokens apply to both cases. `to` NULL drops the token. Call
+ * them before the first utterance; later they fail with LINNET_ERROR_STATE. */
 LINNET_API enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *from, const char *to);
 LINNET_API enum linnet_status linnet_scorer_ignore(struct linnet_scorer *scorer, const char *token);
 
@@ -195,7 +195,7 @@ struct linnet_comparison {
 };
 
 /* Compares by the bootstrap, with the same resamples for both (Bisani and Ney 2004, section 3). Both scorers must have
- * the same utterances in the same order, with references of the same length and, for LINNET_BOOTSTRAP_SPEAKER, the same
+ * the same utterances, in any order, with references of the same length and, for LINNET_BOOTSTRAP_SPEAKER, the same
  * speakers: else LINNET_ERROR_ARGUMENT. The other arguments are those of linnet_scorer_bootstrap. */
 LINNET_API enum linnet_status linnet_scorer_compare(struct linnet_scorer *scorer, const struct linnet_scorer *other,
                                                     enum linnet_bootstrap_unit unit, size_t resamples, uint64_t seed,

@@ -25,7 +25,7 @@ check 2 'one argument too many' "$linnet" score a b c
 check 2 'must be phone or word' "$linnet" score --unit letter a b
 check 2 'need --utt2spk' "$linnet" score --by-speaker a b
 check 2 'must be 0 to' "$linnet" score --bootstrap -1 a b
-check 2 'only one of' "$linnet" score - -
+check 2 'only one of REF and HYP can be standard input' "$linnet" score - -
 check 1 'no-such-file: cannot be read: No such file' "$linnet" score no-such-file b
 
 printf 'u1 AH0 B IH1\nu2 c "d\nu3 e\n' > ref
@@ -97,10 +97,13 @@ check 0 '%PER 0.00' "$linnet" score --compare one one one
 check 0 '"difference": 0, "low": null' "$linnet" score --json --compare one one one
 check 2 'needs the samples of --bootstrap' "$linnet" score --compare better --bootstrap 0 ref hyp
 check 2 '--seed 4: needs the samples of --bootstrap' "$linnet" score --seed 4 -b 0 ref hyp
-for seed in 99999999999999999999 -9223372036854775809 1x ''; do
+for seed in 99999999999999999999 -9223372036854775809 1x 0x10 ''; do
   check 2 "--seed $seed: must be a whole number of 64 bits" "$linnet" score --seed "$seed" ref hyp
 done
 check 0 'seed -9223372036854775808)' "$linnet" score --seed -9223372036854775808 ref hyp
+check 0 'seed 18446744073709551615)' "$linnet" score --seed 18446744073709551615 ref hyp
+check 0 'seed 10)' "$linnet" score --seed 010 ref hyp
+check 0 '"seed": 8}' "$linnet" score --seed 08 --json ref hyp
 check 2 'REF and HYP2 cannot be standard input' "$linnet" score --compare better - hyp
 check 1 "the first is 'u9'" "$linnet" score ref extra
 printf 'u3-1 e\nu3-2 e x\nu1-1 AH0 B IH1\nu1-2 AH0 B\n' > nbest
@@ -110,6 +113,29 @@ check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score --oracle nbe
 check 1 'standard input: the ids' bash -c '"$1" score ref - < nbest' bash "$linnet"
 check 1 'does each line begin with an id' "$linnet" score ref extra
 check 1 "paths: the ids, such as 'data/u3.wav', are paths" "$linnet" score --allow-extra ref paths
+
+# Any one input can be standard input, but not two.
+check 0 '%PER 50.00' bash -c '"$1" score -s -m - ref hyp < map' bash "$linnet"
+check 0 '(bootstrap over speakers' bash -c '"$1" score --by-speaker --utt2spk - ref hyp < utt2spk' bash "$linnet"
+check 2 'only one of REF and --utt2spk can be standard input' "$linnet" score --utt2spk - - hyp
+check 2 'only one of --map and HYP can be standard input' "$linnet" score --map - ref -
+check 2 '--compare: --map is read twice' "$linnet" score --map - --compare better ref hyp
+
+# Lattices in another order than those that they are compared with.
+lattice() {
+  local i
+  for i in "$@"; do printf '%s\n0 1 %s 1,1\n1 0,0\n\n' "u$i" "w$i"; done
+}
+printf 'u1 w1\nu2 w2\nu3 x\n' > words
+lattice 1 2 3 > forwards
+lattice 3 1 2 > mixed
+check 0 'difference +0.00, 95 % interval +0.00 to +0.00' "$linnet" score --oracle lattice --compare mixed words forwards
+
+# Columns of --per-utt count characters.
+printf 'u1 \303\251t\303\251 b c\n' > accents
+printf 'u1 \303\251 b c\n' > short
+"$linnet" score --per-utt rows accents short > out
+[[ $(grep -c '^u1 \(ref \S* b\|hyp \S*   b\|op  S   C\)' rows) == 3 ]] || fail "shifted columns: $(cat rows)"
 
 # remedy TEXT FORMAT...: ids of these formats are refused with the text, and the awk command in the message helps.
 # shellcheck disable=SC2059 # formats of ids

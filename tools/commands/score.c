@@ -1,5 +1,6 @@
 /* linnet score: error rates of hypotheses against references. */
 #include <errno.h>
+#include <inttypes.h>
 #include <linnet/lattice.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,10 @@ enum { MAX_BYTES = 1 << 28 };
 static struct options {
   char *unit, *map, *ignore, *utt2spk, *compare, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols, *seed;
   int strip_stress, ignore_case, allow_extra, json, by_speaker;
-  long bootstrap, seed_value;
-} options = {.bootstrap = 1000};
+  long bootstrap;
+  uint64_t seed_value;
+  char seed_text[24]; /* the value in decimal digits */
+} options = {.bootstrap = 1000, .seed_text = "0"};
 
 static const struct poptOption table[] = {
     {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what tokens are: phone (default; prints %PER) or word (%WER)",
@@ -76,6 +79,11 @@ static const char *name_of(const char *path) {
   return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+/* For functions that open a file. */
+static const char *stream_of(const char *path) {
+  return strcmp(path, "-") == 0 ? "/dev/stdin" : path;
+}
+
 /* Reads a file once, because it may be a pipe. A list of speakers can have the shape of another format. */
 static bool load_transcripts(struct linnet_context *context, const char *path, bool speakers,
                              struct linnet_transcripts **transcripts) {
@@ -110,7 +118,7 @@ static bool make_scorer(struct linnet_context *context, struct linnet_scorer **s
   settings.fold_case = options.ignore_case;
   enum linnet_status status = linnet_scorer_create(context, &settings, scorer);
   if (status == LINNET_OK && options.map)
-    status = linnet_scorer_load_map(*scorer, options.map);
+    status = linnet_scorer_load_map(*scorer, stream_of(options.map));
   if (status == LINNET_OK && options.ignore)
     status = ignore_tokens(context, *scorer);
   return succeeded(context, status);
@@ -125,11 +133,10 @@ struct sources {
 static bool add_lattices(struct linnet_context *context, struct linnet_scorer *scorer, const struct sources *sources) {
   struct linnet_symbols *symbols = NULL;
   struct linnet_lattice_reader *reader = NULL;
-  enum linnet_status status = options.symbols ? linnet_symbols_load(context, options.symbols, &symbols)
+  enum linnet_status status = options.symbols ? linnet_symbols_load(context, stream_of(options.symbols), &symbols)
                                               : linnet_symbols_create(context, NULL, 0, &symbols);
   if (status == LINNET_OK)
-    status = linnet_lattice_reader_open(context, strcmp(sources->path, "-") == 0 ? "/dev/stdin" : sources->path,
-                                        options.symbols ? NULL : symbols, &reader);
+    status = linnet_lattice_reader_open(context, stream_of(sources->path), options.symbols ? NULL : symbols, &reader);
   if (status == LINNET_OK)
     status = linnet_scorer_add_lattices(scorer, sources->reference, reader, symbols, sources->speakers);
   linnet_lattice_reader_destroy(reader);
@@ -219,7 +226,7 @@ static bool compute_interval(const struct linnet_context *context, struct report
     return true;
   choose_unit(report);
   if (!succeeded(context, linnet_scorer_bootstrap(report->scorer, bootstrap_unit(report), (size_t)options.bootstrap,
-                                                  (uint64_t)options.seed_value, &report->interval)))
+                                                  options.seed_value, &report->interval)))
     return false;
   report->interval_known = isfinite(report->interval.low);
   return true;
@@ -231,9 +238,9 @@ static bool compare(struct linnet_context *context, const char *reference, struc
   bool good = make_scorer(context, &other) && fill_scorer(context, reference, options.compare, other) &&
               score_warnings_print(context, other, NULL, options.compare);
   if (good)
-    good = succeeded(context,
-                     linnet_scorer_compare(report->scorer, other, bootstrap_unit(report), (size_t)options.bootstrap,
-                                           (uint64_t)options.seed_value, &report->comparison));
+    good =
+        succeeded(context, linnet_scorer_compare(report->scorer, other, bootstrap_unit(report),
+                                                 (size_t)options.bootstrap, options.seed_value, &report->comparison));
   if (good)
     report->other_score = linnet_scorer_sum(other).score;
   linnet_scorer_destroy(other);
@@ -261,7 +268,7 @@ static int score(struct linnet_context *context, const char *reference, const ch
   struct report report = {.rate = words ? "WER" : "PER",
                           .unit = words ? "word" : "phone",
                           .resamples = options.bootstrap,
-                          .seed = options.seed_value};
+                          .seed = options.seed_text};
   const bool good = make_scorer(context, &report.scorer) &&
                     fill_scorer(context, reference, hypothesis, report.scorer) &&
                     evaluate(context, reference, hypothesis, &report);
@@ -269,12 +276,61 @@ static int score(struct linnet_context *context, const char *reference, const ch
   return tool_interrupted() ? TOOL_INTERRUPTED : good ? TOOL_OK : TOOL_FAILURE;
 }
 
-/* popt would take the nearest number for one that is too large. */
+/* From -2^63 to 2^64 - 1. popt would take the nearest number for one that is too large. */
 static bool read_seed(void) {
   char *end = NULL;
+  const bool negative = strchr(options.seed, '-') != NULL;
   errno = 0;
-  options.seed_value = strtol(options.seed, &end, 0);
+  options.seed_value =
+      negative ? (uint64_t)strtoll(options.seed, &end, 10) : (uint64_t)strtoull(options.seed, &end, 10);
+  snprintf(options.seed_text, sizeof options.seed_text, negative ? "%" PRId64 : "%" PRIu64, options.seed_value);
   return errno == 0 && *options.seed && !*end;
+}
+
+/* The inputs that are read once for each of HYP and HYP2, and HYP. */
+struct input {
+  const char *name, *path;
+};
+enum { TWICE = 4, INPUTS };
+
+static bool is_stream(const struct input *input) {
+  return input->path && strcmp(input->path, "-") == 0;
+}
+
+/* False, after printing so, if standard input would be read twice. */
+static bool check_streams(const struct input inputs[INPUTS]) {
+  const char *first = NULL; /* the input that reads it */
+  for (size_t i = 0; i < INPUTS; i++) {
+    if (first && is_stream(&inputs[i])) {
+      tool_usage("only one of %s and %s can be standard input", first, inputs[i].name);
+      return false;
+    }
+    first = is_stream(&inputs[i]) ? inputs[i].name : first;
+  }
+  return true;
+}
+
+/* The same for what --compare reads twice. */
+static bool check_compare(const struct input inputs[INPUTS]) {
+  bool good = !is_stream(&inputs[0]) && strcmp(options.compare, "-") != 0;
+  if (!good)
+    tool_usage("--compare: REF and HYP2 cannot be standard input");
+  for (size_t i = 0; good && i < TWICE; i++) {
+    good = !is_stream(&inputs[i]);
+    if (!good)
+      tool_usage("--compare: %s is read twice, so it cannot be standard input", inputs[i].name);
+    good = good && tool_check_regular(inputs[i].name, inputs[i].path);
+  }
+  return good;
+}
+
+static bool check_inputs(const char **files) {
+  const struct input inputs[INPUTS] = {{"REF", files[0]},
+                                       {"--map", options.map},
+                                       {"--utt2spk", options.utt2spk},
+                                       {"--symbols", options.symbols},
+                                       {"HYP", files[1]}};
+  return check_streams(inputs) && (!options.compare || check_compare(inputs));
 }
 
 /* Refuses options that contradict each other or are out of range. */
@@ -296,14 +352,7 @@ static int check_options(const char **files, size_t count) {
     return tool_usage("--seed %s: needs the samples of --bootstrap", options.seed);
   if (options.compare && options.bootstrap == 0)
     return tool_usage("--compare %s: needs the samples of --bootstrap", options.compare);
-  const bool reference_piped = strcmp(files[0], "-") == 0;
-  if (reference_piped && strcmp(files[1], "-") == 0)
-    return tool_usage("only one of REF and HYP can be standard input");
-  if (options.compare && (reference_piped || strcmp(options.compare, "-") == 0))
-    return tool_usage("--compare: REF and HYP2 cannot be standard input");
-  if (options.compare &&
-      !(tool_check_regular("REF", files[0]) && tool_check_regular("--map", options.map) &&
-        tool_check_regular("--utt2spk", options.utt2spk) && tool_check_regular("--symbols", options.symbols)))
+  if (!check_inputs(files))
     return TOOL_USAGE;
   if (options.json && !separate_check_default("json"))
     return TOOL_USAGE;

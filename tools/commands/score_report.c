@@ -26,6 +26,14 @@ static size_t longer(size_t a, size_t b) {
   return a > b ? a : b;
 }
 
+/* The number of characters: of bytes that do not continue one of UTF-8. */
+static size_t width_of(const char *text) {
+  size_t width = 0;
+  for (; *text; text++)
+    width += ((unsigned char)*text & 0xC0) != 0x80;
+  return width;
+}
+
 /* Prints one row of an alignment; each column is as wide as its longest token. `row`: 0 reference, 1 hypothesis,
  * 2 step. */
 static void write_row(FILE *stream, const char *id, const struct linnet_score_pair *pairs, size_t count, int row) {
@@ -35,7 +43,7 @@ static void write_row(FILE *stream, const char *id, const struct linnet_score_pa
     const char *reference = pairs[k].reference ? pairs[k].reference : "***";
     const char *hypothesis = pairs[k].hypothesis ? pairs[k].hypothesis : "***";
     const char *text = row == 0 ? reference : row == 1 ? hypothesis : step_name(&pairs[k]);
-    size_t width = longer(strlen(reference), strlen(hypothesis)), length = strlen(text);
+    size_t width = longer(width_of(reference), width_of(hypothesis)), length = width_of(text);
     fprintf(stream, " %s", text);
     for (; length < width && k + 1 < count; length++)
       putc(' ', stream);
@@ -183,7 +191,7 @@ bool report_write_summary(const struct report *report, FILE *stream) {
   linnet_score_line(&sum.score, report->rate, line, sizeof line);
   fprintf(stream, "%s\n", line);
   if (report->interval_known)
-    fprintf(stream, "95 %% interval %.2f to %.2f (bootstrap over %s, %ld resamples, seed %ld)\n", report->interval.low,
+    fprintf(stream, "95 %% interval %.2f to %.2f (bootstrap over %s, %ld resamples, seed %s)\n", report->interval.low,
             report->interval.high, report->by_speaker ? "speakers" : "utterances", report->resamples, report->seed);
   if (report->other)
     write_comparison(report, stream);
@@ -244,7 +252,7 @@ bool report_write_json(const struct report *report, FILE *stream) {
     write_number(stream, "low", report->interval.low);
     write_number(stream, "high", report->interval.high);
     write_number(stream, "standard_error", report->interval.standard_error);
-    fprintf(stream, ", \"bootstrap\": {\"unit\": \"%s\", \"resamples\": %ld, \"seed\": %ld}",
+    fprintf(stream, ", \"bootstrap\": {\"unit\": \"%s\", \"resamples\": %ld, \"seed\": %s}",
             report->by_speaker ? "speaker" : "utterance", report->resamples, report->seed);
   }
   if (report->other)

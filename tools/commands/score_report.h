@@ -12,8 +12,9 @@ struct report {
   struct linnet_scorer *scorer;
   const char *rate; /* "PER" or "WER" */
   const char *unit; /* "phone" or "word" */
-  bool by_speaker;  /* of the bootstrap: unit of sampling, number of samples, seed */
-  long resamples, seed;
+  bool by_speaker;  /* of the bootstrap: unit of sampling, number of samples, seed in decimal digits */
+  long resamples;
+  const char *seed;
   bool interval_known; /* and that of the comparison: there are several units */
   struct linnet_interval interval;
   const char *other; /* the file of --compare, or NULL */

@@ -549,6 +549,31 @@ static void test_comparison(struct linnet_context *context) {
   linnet_scorer_destroy(scorer);
 }
 
+/* Utterances are compared by their ids, and speakers by their names, whatever the order in which they were added. */
+static void test_comparison_order(struct linnet_context *context) {
+  enum { COUNT = 40 };
+  struct linnet_scorer *scorer = periodic_corpus(context, COUNT, 2), *other = periodic_corpus(context, COUNT, 4),
+                       *backwards = make_scorer(context, 0);
+  struct linnet_comparison wanted, found;
+  for (size_t i = COUNT; i-- > 0;) {
+    char id[16];
+    snprintf(id, sizeof id, "u%zu", i);
+    CHECK(add(backwards, id, i % 2 ? "odd" : "even", "a b c d", i % 4 == 0 ? "a b c" : "a b c d") == LINNET_OK, "add");
+  }
+  for (int unit = LINNET_BOOTSTRAP_UTTERANCE; unit <= LINNET_BOOTSTRAP_SPEAKER; unit++) {
+    REQUIRE(linnet_scorer_compare(scorer, other, (enum linnet_bootstrap_unit)unit, 100, 1, &wanted) == LINNET_OK &&
+                linnet_scorer_compare(scorer, backwards, (enum linnet_bootstrap_unit)unit, 100, 1, &found) == LINNET_OK,
+            "unit %d: %s", unit, linnet_context_error(context));
+    CHECK(found.difference == wanted.difference && found.probability == wanted.probability &&
+              found.interval.low == wanted.interval.low && found.interval.high == wanted.interval.high,
+          "unit %d: %g to %g, not %g to %g", unit, found.interval.low, found.interval.high, wanted.interval.low,
+          wanted.interval.high);
+  }
+  linnet_scorer_destroy(backwards);
+  linnet_scorer_destroy(other);
+  linnet_scorer_destroy(scorer);
+}
+
 /* --- torture ---------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status fill_and_evaluate(struct linnet_scorer *scorer) {
@@ -704,6 +729,7 @@ int main(void) {
   test_bootstrap_edges(context);
   test_bootstrap_empty(context);
   test_comparison(context);
+  test_comparison_order(context);
   test_oracles(context);
   test_oracle_cycle(context);
   linnet_context_destroy(context);
