@@ -203,6 +203,8 @@ check 1 "'Tun' has no pronunciation" "${align[@]}" --text 'The Tun is shining' s
 check 0 "warning: sun.wav: guessed pronunciations of 1 word: 'Tun'" "${align[@]}" --g2p model.g2p \
   --text 'The Tun is shining' --format json sun.wav
 grep -qE '"word":"Tun",[^}]*"guessed":true' out || fail "the guess is not marked: $(cat out)"
+check 1 "1 word cannot be guessed with model.g2p: give a lexicon that has it with --lexicon FILE, or interpolate its" \
+  "$linnet" align --g2p model.g2p --text 'sun 7,7' --text-rules none sun.wav
 check 0 '"symbol":"AH"' "$linnet" align --g2p model.g2p --text 'sun sun' --format json sun.wav
 check 1 'model.g2p' "$linnet" align --g2p /dev/null/model.g2p --text 'sun sun' sun.wav
 

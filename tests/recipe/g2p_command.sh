@@ -130,6 +130,10 @@ check 0 '0 words added' "$linnet" g2p --model m --complete new.dict --words <(ec
 	--output newer.dict
 check 0 '1 word added' "$linnet" g2p --model m --complete words.dict --words <(printf '\xEF\xBB\xBFphotap tap') --output new.dict
 grep -q '^photap' new.dict || fail "a marked text: $(tail -n 1 new.dict)"
+check 0 'does not know and skips), 3 ignored' "$linnet" g2p --model m --complete words.dict \
+	--words <(echo 'pat(2) ;;;pat # photap gaphat(a)') --output new.dict
+[[ $(tail -n +"$(($(wc -l < words.dict) + 1))" new.dict | cut -f1 | tr '\n' ' ') == 'photap gaphat(a) ' ]] ||
+	fail "words that a lexicon reads as something else: $(cat new.dict)"
 check 1 'no-such-file: cannot be read: No such file' "$linnet" g2p --model m --complete words.dict --words no-such-file --output x
 check 1 'no-such-file: No such file' "$linnet" g2p --model m --complete words.dict --text no-such-file --output x
 [[ ! -e x ]] || fail 'a lexicon was written without transcripts'

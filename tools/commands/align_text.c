@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
 #include "common/search_options.h"
 
 #define RULES_NAME "english/text.rules"
@@ -182,19 +183,33 @@ static void name_guessed(const struct linnet_written_word *words, size_t count, 
   free(guessed);
 }
 
+/* Says where the words were looked up, and what can be done. */
+static void print_remedy(const struct align_words_source *words, size_t unknown, const char *name) {
+  const bool one = unknown == 1, guesses = options.g2p || (!words->named && model_guesses(&words->files));
+  const bool lexicon = words->files.lexicon || has_file(words->files.folder, "lexicon.txt");
+  const char *them = one ? "it" : "them", *list = NULL, *model = "the recognizer's model of pronunciations";
+  char lack[PATH_BYTES + 32], add[64] = "add lines 'WORD PHONE PHONE ...' to it", guess[64] = "";
+  if (words->named || (lexicon && !options.g2p))
+    list = words->named ? words->named : "the recognizer's lexicon";
+  if (list)
+    snprintf(lack, sizeof lack, "%s not in %s", one ? "is" : "are", list);
+  else
+    snprintf(lack, sizeof lack, "cannot be guessed with %s", options.g2p ? options.g2p : model);
+  if (!words->named)
+    snprintf(add, sizeof add, "give a lexicon that has %s with --lexicon FILE", them);
+  if (!guesses)
+    snprintf(guess, sizeof guess, "guess %s with --g2p FILE, ", them);
+  tool_fail("%s: %zu word%s %s: %s, %sor interpolate %s with --skip-unknown", name, unknown, linnet_plural(unknown),
+            lack, add, guess, one ? "its time" : "their times");
+}
+
 bool align_text_check(const struct linnet_aligned_text *text, const struct align_words_source *words, const char *fate,
                       const char *name, const char *source) {
-  const bool guesses = options.g2p || (!words->named && model_guesses(&words->files));
   size_t count;
   const struct linnet_written_word *written = linnet_aligned_text_words(text, &count);
   size_t unknown = name_all_unknown(fate, written, count, source);
   name_guessed(written, count, name);
   if (unknown > 0 && !fate)
-    tool_fail("%s: %zu word%s not in %s: %s, %sor interpolate their times with --skip-unknown", name, unknown,
-              unknown == 1 ? " is" : "s are", words->named ? words->named : "the recognizer's lexicon",
-              words->named   ? "add lines 'WORD PHONE PHONE ...' to it"
-              : unknown == 1 ? "give one that has it with --lexicon FILE"
-                             : "give one that has them with --lexicon FILE",
-              guesses ? "" : "guess them with --g2p FILE, ");
+    print_remedy(words, unknown, name);
   return unknown == 0 || fate;
 }

@@ -104,9 +104,16 @@ static void write_line(const struct completion *c, const char *word, const struc
   fputc('\n', c->output);
 }
 
-/* "<unk>", "[noise]" and the like are not words. */
+/* "word(2)", which a lexicon reads as another pronunciation of "word". */
+static bool is_variant(const char *word) {
+  const char *open = strrchr(word, '(');
+  const size_t digits = open && open > word ? strspn(open + 1, "0123456789") : 0;
+  return digits > 0 && strcmp(open + 1 + digits, ")") == 0;
+}
+
+/* "<unk>", "[noise]" and the like are not words. A lexicon would read others as a comment or a variant. */
 static bool is_mark(const char *word) {
-  return *word == '<' || *word == '[';
+  return *word == '<' || *word == '[' || strncmp(word, ";;;", 3) == 0 || strcmp(word, "#") == 0 || is_variant(word);
 }
 
 static bool add_word(struct completion *c, const char *word) {
