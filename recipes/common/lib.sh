@@ -75,6 +75,17 @@ one_of() {
 	die "$1 $2: must be one of ${*:3}"
 }
 
+# distinct_names "TAKEN..." FOLDER...: fails if the last part of a folder's path is that of another one, or is taken
+distinct_names() {
+	local folder name taken=" $1 "
+	for folder in "${@:2}"; do
+		name=$(basename "$folder")
+		[[ $taken != *" $name "* ]] ||
+			die "$folder: there is another set $name: give this one a link with a name of its own (ln -s) instead"
+		taken+="$name "
+	done
+}
+
 # check_stages LAST: fails if $stage or $stop_stage is not possible.
 # shellcheck disable=SC2154
 check_stages() {

@@ -31,7 +31,8 @@ and builds linnet, unless $LINNET names a linnet command.
   --lexicon FILE  CMUdict, for the folders below and for words
   --text FILE     sentences, one a line: decode to words of the lexicon, too, with a trigram of them
   --extra DIR     a Kaldi data folder (wav.scp, text, utt2spk) to train on as well
-  --unseen DIR    a Kaldi data folder to test on
+  --unseen DIR    a Kaldi data folder to test on; the last parts of the paths of all folders are their names, so they must
+                  differ, and none may be train, dev or test
   --encoder NAME  a configuration of conf/:
                     paper       9 layers x 6 heads, one output per frame, post-norm, RAdam: the network of the paper
                     paper-conv  the same with convolution modules, pre-norm
@@ -97,6 +98,7 @@ check_way --decode-cmd "$decode_cmd"
 data=$exp/data out=$exp/$encoder conf_folder=$here/conf
 [ -z "$from_features" ] || conf_folder=$data/conf
 unseen_sets=()
+distinct_names 'train dev test raw' ${extra[@]+"${extra[@]}"} ${unseen[@]+"${unseen[@]}"}
 for folder in ${unseen[@]+"${unseen[@]}"}; do unseen_sets+=("$(basename "$folder")"); done
 
 # Sets conf and settings to the configuration of --encoder. Stored features have one speed only.

@@ -39,6 +39,19 @@ mkdir -p here/train here/test there
 for file in {train,test}/{wav.scp,text,utt2spk}; do awk 'NR % 100 == 1' "$corpus/$file" > "here/$file"; done
 cp "$corpus/test/spk2age" here/test
 ln -s "$(realpath "$corpus")"/{WAVE,resource} here
+
+# Sets of other folders do not take the place of the recipe's own, or of each other.
+mkdir -p more/{dev,eval} again/eval
+for folder in more/dev more/eval again/eval; do cp here/test/{text,utt2spk} "$folder" && sed "s# # $PWD/here/#" here/test/wav.scp > "$folder/wav.scp"; done
+printf 'ZZZ Z\n' > lexicon
+prepare() { check "$1" "$2" bash "${recipe%/*}/local/prepare.sh" --corpus here --out sets --lexicon lexicon "${@:3}"; }
+prepare 1 'more/dev: there is another set dev: give this one a link with a name of its own' --unseen more/dev
+prepare 1 'more/dev: there is another set dev' --extra more/dev
+prepare 1 'again/eval: there is another set eval' --extra more/eval --unseen again/eval
+check 1 'more/dev: there is another set dev' bash "$recipe" --corpus here --exp refused --unseen more/dev
+[[ ! -e sets && ! -e refused ]] || fail 'refused sets were written'
+prepare 0 'eval: 0 utterances' --unseen more/eval
+[[ ! -e sets/raw && -s sets/dev/phones ]] || fail "sets: $(ls sets sets/dev)"
 check 0 'pack.tar.gz' bash "$recipe" --features-only --pack there/pack.tar.gz --test-utterances 5 --corpus here --exp here/exp
 [[ $(wc -c < there/pack.tar.gz) -le 1000000 ]] || fail "$(wc -c < there/pack.tar.gz) bytes for some 30 utterances"
 

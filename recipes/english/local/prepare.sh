@@ -21,7 +21,7 @@ $LINNET names the linnet command.
                         set speechocean762-dev
   --train DIR           Kaldi data folder (wav.scp, text, utt2spk; no segments) to train on, or a folder of LibriSpeech as
                         published. An utterance that several of them have is taken once, from the first
-  --dev NAME=DIR        the same, for development
+  --dev NAME=DIR        the same, for development; at least one, or --speechocean762
   --noise DIR           *.opus or *.wav, also in subfolders. Clips named as in ESC-10, CLASS-FOLD-ID-TAKE, of fold 5 and
                         every third of the others are held out: OUT/noise-held-out.scp. The rest is OUT/noise.scp, for
                         augmentation, and each clip is a training utterance without phones
@@ -35,6 +35,18 @@ take_options "out lexicon g2p speechocean762 noise train+ dev+" "$@"
 	exit 2
 }
 need_file "$lexicon" "name CMUdict with --lexicon"
+[ -n "$speechocean762" ] || [ ${#train[@]} -gt 0 ] || die "nothing to train on: give --train DIR or --speechocean762 DIR"
+[ -n "$speechocean762" ] || [ ${#dev[@]} -gt 0 ] || die "no development set: give --dev NAME=DIR or --speechocean762 DIR"
+taken=' '
+for set in ${dev[@]+"${dev[@]}"}; do
+	[[ $set == *=* ]] || die "--dev $set: must be NAME=DIR"
+	name=${set%%=*}
+	case "$name" in
+	'' | */* | .* | train | train-* | dev | noise | raw | speechocean762) die "--dev $set: '$name' cannot be a name: choose another one" ;;
+	esac
+	[[ $taken != *" $name "* ]] || die "--dev $set: there is another set $name: choose another name"
+	taken+="$name "
+done
 
 # scan_librispeech FROM TO: makes wav.scp, text and utt2spk of READER/CHAPTER/*.flac and *.trans.txt
 scan_librispeech() {
@@ -107,13 +119,14 @@ label() {
 
 # join TO FROM...: joins several data folders
 join() {
-	local to=$1 file folder
+	local to=$1 file
 	shift
 	mkdir -p "$to"
 	for file in wav.scp text utt2spk phones; do
-		for folder; do cat "$folder/$file"; done | sort >"$to/$file"
+		into "$to/$file" sort "${@/%//$file}"
 	done
 	[ -z "$(awk '{print $1}' "$to/wav.scp" | uniq -d | sed -n 1p)" ] || die "$to: two folders have an utterance of the same name"
+	[ -s "$to/phones" ] || die "$to: has no utterances"
 	into "$to/spk2utt" spk2utt "$to/utt2spk"
 	say "$to: $(wc -l <"$to/phones") utterances of $(wc -l <"$to/spk2utt") speakers"
 }
@@ -149,7 +162,6 @@ for folder in ${train[@]+"${train[@]}"}; do
 	train_sets+=("$out/${names[-1]}")
 done
 for set in ${dev[@]+"${dev[@]}"}; do
-	[[ $set == *=* ]] || die "--dev $set: must be NAME=DIR"
 	names+=("${set%%=*}")
 	take_folder "${set#*=}" "$out/raw/${names[-1]}"
 	not_trained "$set" "$out/raw/${names[-1]}" ${raw[@]+"${raw[@]}"}

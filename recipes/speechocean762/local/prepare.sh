@@ -13,7 +13,8 @@ Usage: prepare.sh --corpus DIR --out DIR [--extra DIR]... [--unseen DIR]... [--l
 Writes Kaldi data folders OUT/train, OUT/dev, OUT/test from speechocean762 (as OpenSLR 101 publishes it, or with other
 audio formats), OUT/NAME of each --unseen folder, and adds the --extra folders to OUT/train. Each has wav.scp, text,
 utt2spk, spk2utt and phones: 39 phones without stress, canonical for speechocean762, by the lexicon elsewhere
-(utterances with unknown words are skipped and listed in OUT/NAME/skipped).
+(utterances with unknown words are skipped and listed in OUT/NAME/skipped). NAME is the last part of a folder's path;
+each folder needs another, and none may be train, dev or test.
 
   --corpus DIR   folder that holds train/ test/ resource/ WAVE/
   --extra DIR    Kaldi data folder (wav.scp, text, utt2spk) for training
@@ -28,6 +29,7 @@ take_options "corpus out lexicon extra+ unseen+" "$@"
 	usage >&2
 	exit 2
 }
+distinct_names 'train dev test raw' ${extra[@]+"${extra[@]}"} ${unseen[@]+"${unseen[@]}"}
 for name in train/wav.scp train/text test/wav.scp resource/text-phone; do
 	need_file "$corpus/$name" "--corpus wants the folder speechocean762 of OpenSLR 101"
 done
@@ -43,19 +45,19 @@ canonical_phones() {
 }
 
 prepare_own() {
-	local set=$1 to=$out/all-$1
+	local set=$1 to=$out/raw/$1
 	mkdir -p "$to"
 	into "$to/wav.scp" absolute_scp "$corpus/$set/wav.scp" "$corpus"
 	into "$to/text" sort "$corpus/$set/text"
 	into "$to/utt2spk" sort "$corpus/$set/utt2spk"
-	into "$to/phones" awk 'NR == FNR {keep[$1]; next} $1 in keep' "$to/utt2spk" "$out/canonical"
+	into "$to/phones" awk 'NR == FNR {keep[$1]; next} $1 in keep' "$to/utt2spk" "$out/raw/train/canonical"
 	[ "$(wc -l <"$to/phones")" = "$(wc -l <"$to/utt2spk")" ] ||
 		die "$corpus/resource/text-phone has not all utterances of $set: is the copy complete?"
 }
 
 # prepare_other FROM NAME
 prepare_other() {
-	local to=$out/$2 all=$out/all-$2
+	local to=$out/$2 all=$out/raw/$2
 	need_file "$1/text" "--extra and --unseen want Kaldi data folders"
 	mkdir -p "$all" "$to"
 	into "$all/wav.scp" absolute_scp "$1/wav.scp" "$1"
@@ -64,21 +66,21 @@ prepare_other() {
 	: >"$to/skipped"
 	into "$all/phones" awk -v skipped="$to/skipped" -f "$here/../../common/possessive.awk" -f "$here/../../common/words_to_phones.awk" "$lexicon" "$all/text"
 	select_utterances "$all" "$to" "$all/phones"
-	rm -r "$all"
 	say "$2: $(wc -l <"$to/phones") utterances, $(wc -l <"$to/skipped") with unknown words are ignored"
 }
 
-mkdir -p "$out"
-into "$out/canonical" canonical_phones
+rm -rf "$out/raw"
+mkdir -p "$out/raw/train"
+into "$out/raw/train/canonical" canonical_phones
 prepare_own train
 prepare_own test
 dev=$corpus/dev_speakers
 [ -e "$dev" ] || dev=$here/../conf/dev_speakers
-into "$out/dev.utts" awk 'NR == FNR {dev[$1]; next} $2 in dev' "$dev" "$out/all-train/utt2spk"
-into "$out/train.utts" awk 'NR == FNR {dev[$1]; next} !($2 in dev)' "$dev" "$out/all-train/utt2spk"
-select_utterances "$out/all-train" "$out/dev" "$out/dev.utts"
-select_utterances "$out/all-train" "$out/train" "$out/train.utts"
-select_utterances "$out/all-test" "$out/test" "$out/all-test/utt2spk"
+into "$out/raw/train/dev.utts" awk 'NR == FNR {dev[$1]; next} $2 in dev' "$dev" "$out/raw/train/utt2spk"
+into "$out/raw/train/train.utts" awk 'NR == FNR {dev[$1]; next} !($2 in dev)' "$dev" "$out/raw/train/utt2spk"
+select_utterances "$out/raw/train" "$out/dev" "$out/raw/train/dev.utts"
+select_utterances "$out/raw/train" "$out/train" "$out/raw/train/train.utts"
+select_utterances "$out/raw/test" "$out/test" "$out/raw/test/utt2spk"
 into "$out/test/spk2age" sort "$corpus/test/spk2age"
 for folder in ${extra[@]+"${extra[@]}"}; do
 	name=$(basename "$folder")
@@ -91,7 +93,7 @@ done
 for folder in ${unseen[@]+"${unseen[@]}"}; do
 	prepare_other "$folder" "$(basename "$folder")"
 done
-rm -r "$out/all-train" "$out/all-test" "$out/dev.utts" "$out/train.utts" "$out/canonical"
+rm -r "$out/raw"
 for set in train dev test; do
 	say "$set: $(wc -l <"$out/$set/phones") utterances of $(wc -l <"$out/$set/spk2utt") speakers"
 done
