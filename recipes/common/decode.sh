@@ -17,11 +17,12 @@ Recognises the utterances of a Kaldi data folder in parts, here or on a cluster.
   posteriors OPTION...   computes posteriors: archives PREFIX.1.ark ..., and PREFIX.scp with the utterances of all
   decode OPTION...       searches the posteriors in SCP: PREFIX.hyp
 
-Hypotheses are lines "UTTERANCE SYMBOLS", sorted; another --format is refused, as it cannot be joined. Failed parts run
-again: transcribe and decode continue, posteriors begins anew. If utterances are still without a result, PREFIX.missing
-lists them, with part and log, PREFIX.hyp or PREFIX.scp has the others, and the exit status is 1. The same command then runs
-only the failed parts. A finished command does not run again while its program, options, lists and the files that they name
-are the same; audio, and files that a recognizer's folder names elsewhere, are not compared.
+Hypotheses are lines "UTTERANCE SYMBOLS", sorted; another --format, --nbest and options that name further results are
+refused, as these cannot be joined. Failed parts run again: transcribe and decode continue, posteriors begins anew. If
+utterances are still without a result, PREFIX.missing lists them, with part and log, PREFIX.hyp or PREFIX.scp has the
+others, and the exit status is 1. The same command then runs only the failed parts. A finished command does not run again
+while its program (with linnet's library), options, lists, the files that they name and those of $LINNET_MODEL and
+$LINNET_LEXICON are the same; audio, and files that a recognizer's folder names elsewhere, are not compared.
 
   --parts N       divide the speakers into N parts (default 32)
   --cmd TEXT      where parts run: local (default), or a way and its options, such as "slurm --mem 4G --threads 2 --time=60":
@@ -44,6 +45,9 @@ for ((i = 1; i < ${#rest[@]}; i++)); do
 	--format | -f) format=${rest[i + 1]-} ;;
 	--format=*) format=${rest[i]#*=} ;;
 	-f?*) format=${rest[i]#-f} && format=${format#=} ;;
+	--nbest | --nbest=* | -n* | --output* | -o* | --out | --out=* | --scp | --scp=* | --lattice* | --estimate-priors*)
+		die "${rest[i]%%=*}: such results of parts cannot be joined: leave it out, or run linnet $command without decode.sh"
+		;;
 	*) continue ;;
 	esac
 	[ "$format" = text ] || die "--format $format: parts are joined as text only: leave it out, or run linnet $command without decode.sh"
@@ -59,12 +63,14 @@ work=$out.parts
 # Name, size, time and inode of the archives that a list names.
 archives_of() { sed 's/^[^ \t]*[ \t]*//; s/:[0-9]*$//' "$1" | sort -u | xargs -r -d '\n' stat -c '%n %s %y %i' || true; }
 
-# What the results depend on: the program, the data folder, the options and the files that they name.
+# What the results depend on: the program, the data folder, the options and the files that they name. Those that the
+# environment names are the defaults of --model and --lexicon.
 inputs() {
-	local file
+	local file programs
+	readarray -t programs < <(program_files "$linnet")
 	{
 		echo "$parts ${rest[*]}"
-		for file in "$(command -v "$linnet")" "$posteriors" "$data"/{utt2spk,wav.scp,segments,feats.scp,cmvn.scp} "${rest[@]#--*=}"; do
+		for file in "${programs[@]}" "${LINNET_MODEL:-}" "${LINNET_LEXICON:-}" "$posteriors" "$data"/{utt2spk,wav.scp,segments,feats.scp,cmvn.scp} "${rest[@]#--*=}"; do
 			[ ! -f "$file" ] || cat "$file"
 			[ ! -d "$file" ] || find -L "$file" -maxdepth 1 -type f -print0 | sort -z | xargs -0r cat
 		done

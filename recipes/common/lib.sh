@@ -117,6 +117,14 @@ build_linnet() {
 	[ -n "$linnet" ] || linnet=$(build_program linnet_tool linnet)
 }
 
+# program_files PROGRAM: paths of the program and of linnet's libraries that it loads
+program_files() {
+	local program
+	program=$(command -v "$1") || return 0
+	echo "$program"
+	{ ldd "$program" 2>/dev/null || true; } | sed -n 's/^[^>]*linnet[^>]* => \(\/.*\) (0x[0-9a-f]*)$/\1/p'
+}
+
 # build_experiment NAME: the program linnet-NAME into $experiment, unless $LINNET_EXPERIMENTS is a folder that has it.
 build_experiment() {
 	# shellcheck disable=SC2034 # for the recipe that sources this

@@ -58,6 +58,18 @@ cmp before.hyp parts/post.hyp || fail 'a search beside its posteriors'
 grep -v u5 parts/post.scp > some.scp
 in_parts 1 '1 of 6 utterances have no result' some --posteriors some.scp -- "${search[@]}"
 
+# A model that the environment names, and the library of the program. A script takes the place of ldd.
+mkdir bin
+printf '#!/bin/bash\necho "\tliblinnet.so.0 => %s/the library (0x00007f00)"\n' "$PWD" > bin/ldd
+chmod +x bin/ldd
+echo 1 > 'the library'
+named() { PATH=$PWD/bin:$PATH LINNET_MODEL=$1 in_parts 0 "$2" named -- transcribe; }
+named model/model.safetensors '4 of 4 parts to run'
+named model/model.safetensors 'parts/named.hyp is finished'
+named other/model.safetensors '4 of 4 parts to run'
+echo 2 > 'the library'
+named other/model.safetensors '4 of 4 parts to run'
+
 # --- what is lost is listed, and only its part runs again
 
 mv stored/late.ark hidden
@@ -101,6 +113,14 @@ in_parts 1 'SCP is missing: decode wants --posteriors SCP' x -- decode
 for format in '--format json' --format=json '-f json' -fjson; do
   read -r -a words <<< "$format"
   in_parts 1 '--format json: parts are joined as text only: leave it out' x -- transcribe "${model[@]}" "${words[@]}"
+done
+for option in '--estimate-priors=x' '--scp x' '--out x'; do
+  read -r -a words <<< "$option"
+  in_parts 1 "${words[0]%=*}: such results of parts cannot be joined: leave it out" x -- posteriors "${model[@]}" "${words[@]}"
+done
+for option in '--nbest 2' '-n2' '--output x' '-o x' '--output-dir=x' '--lattice x'; do
+  read -r -a words <<< "$option"
+  in_parts 1 "${words[0]%=*}: such results of parts cannot be joined: leave it out" x -- transcribe "${model[@]}" "${words[@]}"
 done
 in_parts 0 '4 of 4 parts to run' text -- transcribe "${model[@]}" --format text
 in_parts 1 '--cmd cloud: must be one of local' x --cmd cloud -- transcribe
