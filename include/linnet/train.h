@@ -170,7 +170,7 @@ struct linnet_train_model {
                                   convolutions may have another look-ahead: their taps are moved, so that they read
                                   the same frames */
   const char *recipe; /* one line that describes everything else that results depend on (augmentation ...), or NULL. The
-                         trainer refuses a checkpoint with another line */
+                         trainer refuses a checkpoint with another line; messages call it `augment` */
 };
 
 /* The state after a step of the optimiser. */

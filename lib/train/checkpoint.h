@@ -74,7 +74,7 @@ struct linnet_checkpoint_file {
 };
 
 /* Reads and checks all of a checkpoint, and fills the state, or changes nothing. LINNET_ERROR_STATE, naming the first
- * key that differs, if the fingerprint is another's. */
+ * difference, if the fingerprint is another's. */
 enum linnet_status linnet_checkpoint_open(struct linnet_context *context, const char *path,
                                           const struct linnet_checkpoint *checkpoint,
                                           struct linnet_checkpoint_file *file);

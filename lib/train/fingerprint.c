@@ -137,13 +137,62 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
 
 /* --- differences -------------------------------------------------------------------------------------------------- */
 
-/* Where "key=item, item, ..." begins to differ from another: the item with the first other byte. */
+/* How a difference is told: keys that the settings of a training call otherwise, values that are names, and hashes,
+ * which say nothing. */
+struct meaning {
+  const char *key, *name, *sentence;
+  const char *values[2];
+};
+
+#define DATA_CHANGED "data (ids, frames, labels or their order) have changed"
+
+static const struct meaning *meaning_of(const char *line) {
+  static const struct meaning meanings[] = {
+      {"config", "model", NULL, {NULL}},
+      {"recipe", "augment", NULL, {NULL}},
+      {"cosine_epochs", "epochs (with cosine)", NULL, {NULL}},
+      {"optimizer", "optimizer", NULL, {[LINNET_TRAIN_ADAM] = "adam", [LINNET_TRAIN_RADAM] = "radam"}},
+      {"schedule", "schedule", NULL, {[LINNET_TRAIN_PLATEAU] = "plateau", [LINNET_TRAIN_COSINE] = "cosine"}},
+      {"train", "train", "the training " DATA_CHANGED, {NULL}},
+      {"dev", "dev", "the validation " DATA_CHANGED, {NULL}},
+      {"symbols", "symbols", "the symbols or their order have changed", {NULL}},
+      {"cmvn", "cmvn", "the mean or variance of the features (CMVN) has changed", {NULL}},
+      {"teacher", "teacher", "the teacher has changed", {NULL}},
+      {"frame_targets", "frame_targets", "the frame targets have changed", {NULL}},
+      {"denominator", "denominator", "the denominator has changed", {NULL}}};
+  const size_t length = strcspn(line, "=\n");
+  for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+    if (strlen(meanings[i].key) == length && strncmp(meanings[i].key, line, length) == 0)
+      return &meanings[i];
+  return NULL;
+}
+
+/* The name of the value in "key=0" or "key=1". The line may come from a checkpoint, and have any form. */
+static const char *value_name(const struct meaning *meaning, const char *line) {
+  const char *value = line + strcspn(line, "=\n");
+  return *value == '=' && (value[1] == '0' || value[1] == '1') ? meaning->values[value[1] - '0'] : "another";
+}
+
+/* Where two lines "key=item, item, ..." begin to differ. */
 static size_t first_difference(const char *a, const char *b, size_t length) {
-  size_t item = 0;
-  for (size_t i = 0; i < length && a[i] == b[i]; i++)
-    if (a[i] == ',' || a[i] == '=')
-      item = i + 1;
-  return item;
+  size_t at = 0;
+  while (at < length && a[at] == b[at])
+    at++;
+  return at;
+}
+
+/* The item of a line that has the byte `at`: from `from` for the returned number of bytes, at most 60. If that byte is
+ * a comma, the item that follows is included: the other line may end there. */
+static int item_around(const char *line, size_t at, size_t end, size_t *from) {
+  size_t start = at, stop = at < end ? at + 1 : end;
+  while (start > 0 && line[start - 1] != ',' && line[start - 1] != '=')
+    start--;
+  while (start < at && line[start] == ' ')
+    start++;
+  while (stop < end && line[stop] != ',')
+    stop++;
+  *from = start;
+  return stop - start < 60 ? (int)(stop - start) : 60;
 }
 
 /* Whether a text has a line with the key of `line`. */
@@ -160,23 +209,40 @@ static bool has_key(const char *text, const char *line) {
 static bool describe_missing(const char *ours, const char *theirs, char sentence[LINNET_DIFFERENCE_BYTES]) {
   const bool gone = *ours && !has_key(theirs, ours), fresh = !gone && *theirs && !has_key(ours, theirs);
   const char *line = gone ? ours : theirs;
-  const int length = (int)strcspn(line, "\n");
+  const struct meaning *meaning = meaning_of(line);
+  const int length = (int)strcspn(line, meaning && meaning->sentence ? "=\n" : "\n");
   if (gone || fresh)
     linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%s %.*s", gone ? "with" : "without", length < 80 ? length : 80,
                   line);
   return gone || fresh;
 }
 
+/* Two lines of the same key, of `a` and `b` bytes. */
+static void describe_values(const char *ours, size_t a, const char *theirs, size_t b,
+                            char sentence[LINNET_DIFFERENCE_BYTES]) {
+  const struct meaning *meaning = meaning_of(theirs);
+  if (meaning && meaning->sentence) {
+    linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%s", meaning->sentence);
+  } else if (meaning && meaning->values[0]) {
+    linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%s %s, not %s", meaning->name, value_name(meaning, ours),
+                  value_name(meaning, theirs));
+  } else {
+    const char *name = meaning ? meaning->name : theirs;
+    const size_t at = first_difference(ours, theirs, a < b ? a : b), key = strcspn(name, "=");
+    size_t ours_from, theirs_from;
+    const int ours_length = item_around(ours, at, a, &ours_from),
+              theirs_length = item_around(theirs, at, b, &theirs_from);
+    linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%.*s %.*s, not %.*s", key < 60 ? (int)key : 60, name, ours_length,
+                  ours + ours_from, theirs_length, theirs + theirs_from);
+  }
+}
+
 bool linnet_fingerprint_differs(const char *ours, const char *theirs, char sentence[LINNET_DIFFERENCE_BYTES]) {
   while ((*ours || *theirs) && !is_earlier(ours, theirs) && !is_earlier(theirs, ours)) {
-    int a = (int)strcspn(ours, "\n"), b = (int)strcspn(theirs, "\n");
-    if (a != b || strncmp(ours, theirs, (size_t)a) != 0) {
-      if (describe_missing(ours, theirs, sentence))
-        return true;
-      int same = (int)first_difference(ours, theirs, (size_t)(a < b ? a : b)), key = (int)strcspn(theirs, "=");
-      a -= same, b -= same;
-      linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%.*s= ...%.*s, not %.*s", key < 60 ? key : 60, theirs,
-                    a < 60 ? a : 60, ours + same, b < 60 ? b : 60, theirs + same);
+    const size_t a = strcspn(ours, "\n"), b = strcspn(theirs, "\n");
+    if (a != b || strncmp(ours, theirs, a) != 0) {
+      if (!describe_missing(ours, theirs, sentence))
+        describe_values(ours, a, theirs, b, sentence);
       return true;
     }
     ours += a + (ours[a] == '\n');

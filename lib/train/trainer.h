@@ -147,8 +147,8 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
 /* Of the mean and variance of each band, rounded so that their last digits on another machine make no difference. */
 uint64_t linnet_hash_cmvn(const struct linnet_cmvn *cmvn);
 
-/* Whether two fingerprints differ; the sentence then says in which key, "key= ...ours, not ...theirs". Those of earlier
- * versions lack symbols and CMVN, and do not differ therefore. */
+/* Whether two fingerprints differ; the sentence then says in which setting or data: "key ours, not theirs", by the
+ * names that users give them. Those of earlier versions lack symbols and CMVN, and do not differ therefore. */
 enum { LINNET_DIFFERENCE_BYTES = 300 };
 bool linnet_fingerprint_differs(const char *ours, const char *theirs, char sentence[LINNET_DIFFERENCE_BYTES]);
 

@@ -149,6 +149,25 @@ train 0 '--set: training.plateau_factor has no effect: training.schedule is "cos
 lacks plateau_patience
 train 0 'epoch   2' plateau --set plateau_factor=0.5
 lacks 'has no effect'
+
+# --- what differs from a checkpoint, by the names that users give it
+
+others() { train 1 "checkpoint.safetensors: was made with other settings, $1: use the same settings and data" "${@:2}"; }
+others 'epochs (with cosine) 2, not 5' cosine --set schedule=cosine --set plateau_factor=0.5 --set epochs=5
+others 'schedule plateau, not cosine' plateau --set schedule=cosine
+others 'optimizer radam, not adam' plain --set optimizer=adam
+others 'clip_norm 1, not 5' plain --set clip_norm=5
+others 'model "width": 16, not "width": 32' plain --set model.width=32
+others 'augment {}, not {"specaugment":{"time_masks":2}}' plain --set augment.specaugment.time_masks=2
+cp -r data relabelled
+sed -i 's/utterance-07 A B/utterance-07 B A/' relabelled/phones
+check 1 'the training data (ids, frames, labels or their order) have changed:' "$linnet" train --config conf.json \
+  --train relabelled --dev data --exp plain
+check 1 'the validation data (ids, frames, labels or their order) have changed:' "$linnet" train --config conf.json \
+  --train data --dev relabelled --exp plain
+
+# --- more values
+
 sed 's/"epochs": 2/"epochs": -2/' conf.json > wrong.json
 train 1 'wrong.json: training.epochs is -2; it must be a whole number of 1 to 1000000' wrong --config wrong.json \
   --set seed=2

@@ -34,7 +34,7 @@ train 0 'epoch   2' intermediate "${crf[@]}" intermediate_ctc=1 intermediate_wei
 ! grep intermediate crf/log.jsonl || fail 'CTC-CRF has an intermediate loss'
 ! cmp -s crf/model.safetensors intermediate/model.safetensors || fail 'intermediate CTC changes nothing'
 ! cmp -s crf/model.safetensors ctc/model.safetensors || fail 'the objective changes nothing'
-train 1 'ctc_weight= ...0.1, not 0.5' crf "${crf[@]}" ctc_weight=0.5
+train 1 'ctc_weight 0.1, not 0.5' crf "${crf[@]}" ctc_weight=0.5
 
 train 1 'objective is "mmi"; it must be "ctc" or "ctc-crf"' refused objective=mmi
 train 1 'denominator is 3; it must be the name of a file' refused objective=ctc-crf denominator=3

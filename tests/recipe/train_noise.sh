@@ -58,11 +58,11 @@ sed "s, , $PWD/," noise.scp > moved.scp
 train 0 'this training is finished: 4 of 4 epochs' held --set augment.noise.scp=moved.scp
 cp noise.scp whole.scp
 sed -i 1d noise.scp
-train 1 'was made with other settings, recipe= ..."noise":{"scp":"9 clips ' held
+train 1 'was made with other settings, augment "noise":{"scp":"9 clips ' held
 cp whole.scp noise.scp
 cp clips/c1.flac c1.flac
 sox -V1 -R c1.flac clips/c1.flac pad 0 0.5
-train 1 'was made with other settings, recipe= ..."noise":{"scp":"9 clips ' held
+train 1 'was made with other settings, augment "noise":{"scp":"9 clips ' held
 cp c1.flac clips/c1.flac
 train 0 'this training is finished' held
 
@@ -70,7 +70,7 @@ train 0 'this training is finished' held
 path=$(grep -ao '9 clips [0-9a-f]*' held/checkpoint.safetensors | sort -u)
 sed 1d noise.scp > "$path"
 train 0 'this training is finished: 4 of 4 epochs' held --set "augment.noise.scp=$path"
-train 1 'was made with other settings, learning_rate=' held --set "augment.noise.scp=$path" --set learning_rate=1e-3
+train 1 'was made with other settings, learning_rate 0.0001, not 0.001' held --set "augment.noise.scp=$path" --set learning_rate=1e-3
 
 # --- a clip that cannot be opened at the start
 

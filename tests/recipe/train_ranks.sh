@@ -178,7 +178,7 @@ check_full_log batches.txt "${launcher[@]}" -n 2
 
 "${launcher[@]}" -n 1 "${training[@]}" --exp other : -n 1 "${training[@]}" --exp other --set learning_rate=0.5 \
   > other.log 2>&1 && fail 'ranks with other settings train'
-says other 'rank 1: differs from rank 0: learning_rate= ...0.5, not 0.0001'
+says other 'rank 1: differs from rank 0: learning_rate 0.5, not 0.0001'
 ranks 3 usage --mpi maybe && fail 'ranks with a wrong option train'
 [[ $(grep -c -e '--mpi maybe: must be auto, on or off' usage.log) -eq 1 ]] || fail "a usage error: $(cat usage.log)"
 "${launcher[@]}" -n 1 "${training[@]}" --exp one : -n 1 "${training[@]}" --exp one --mpi maybe > one.log 2>&1 &&

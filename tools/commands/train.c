@@ -161,7 +161,8 @@ static bool create_or_continue(struct run *run, struct linnet_train_model *model
   if (status == LINNET_ERROR_STATE && run->config.path_recipe) {
     model->recipe = run->config.path_recipe;
     status = linnet_trainer_create(run->context, options.exp, settings, model, &train, &dev, &run->trainer);
-    if (!strstr(linnet_context_error(run->context), "recipe=")) /* else the first message names what differs */
+    if (!strstr(linnet_context_error(run->context),
+                "settings, augment ")) /* else the first message names what differs */
       snprintf(error, sizeof error, "%s", linnet_context_error(run->context));
   }
   if (status != LINNET_OK && !tool_interrupted() && train_ranks_first(&ranks)) /* all ranks have the same message */

@@ -142,10 +142,11 @@ static void test_moving_average(void) {
 static void test_method_settings(void) {
   static const struct {
     size_t member;
-    const char *name, *key;
+    const char *name, *difference;
     double bad[3], good, other;
-  } settings[] = {{offsetof(struct run, average_decay), "average decay", "average_decay=", {-0.1, 1, NAN}, 0.9, 0},
-                  {offsetof(struct run, consistency), "consistency", "consistency=", {-0.1, 101, NAN}, 0.2, 0.3}};
+  } settings[] = {
+      {offsetof(struct run, average_decay), "average decay", "with average_decay=0.9:", {-0.1, 1, NAN}, 0.9, 0},
+      {offsetof(struct run, consistency), "consistency", "consistency 0.2, not 0.3:", {-0.1, 101, NAN}, 0.2, 0.3}};
   char folder[64];
   for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
     struct run run = make_run(transformer, 1, 1);
@@ -161,7 +162,7 @@ static void test_method_settings(void) {
     train(&run, make_folder(folder));
     *value = settings[s].other;
     train(&run, folder);
-    CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, settings[s].key), "status %d: %s", run.status,
+    CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, settings[s].difference), "status %d: %s", run.status,
           run.error);
     remove_folder(folder);
   }
@@ -178,7 +179,8 @@ static void test_other_settings(void) {
   a.train.labels[0][0] = a.train.labels[0][0] % (SYMBOLS - 1) + 1;
   train(&a, folder);
   CHECK(a.status == LINNET_ERROR_STATE, "status %d with other data", a.status);
-  CHECK(strstr(a.error, "train=") != NULL, "message: %s", a.error);
+  CHECK(strstr(a.error, "the training data (ids, frames, labels or their order) have changed") != NULL, "message: %s",
+        a.error);
   remove_folder(folder);
 }
 
@@ -205,10 +207,12 @@ static void test_other_model(void) {
   CHECK(a.status == LINNET_OK, "%s", a.error);
   a.cmvn = &other;
   train(&a, folder);
-  CHECK(a.status == LINNET_ERROR_STATE && strstr(a.error, "cmvn="), "status %d: %s", a.status, a.error);
+  CHECK(a.status == LINNET_ERROR_STATE && strstr(a.error, "the mean or variance of the features (CMVN) has changed"),
+        "status %d: %s", a.status, a.error);
   a.cmvn = &cmvn, a.symbols = other_symbols;
   train(&a, folder);
-  CHECK(a.status == LINNET_ERROR_STATE && strstr(a.error, "symbols="), "status %d: %s", a.status, a.error);
+  CHECK(a.status == LINNET_ERROR_STATE && strstr(a.error, "the symbols or their order have changed"), "status %d: %s",
+        a.status, a.error);
   remove_folder(folder);
 }
 
@@ -366,7 +370,7 @@ static void test_long_recipe(void) {
   linnet_trainer_destroy(trainer);
   run.model_seed++;
   trainer = create_trainer(context, folder, &run, recipe, NULL);
-  CHECK(!trainer && run.status == LINNET_ERROR_STATE && strstr(linnet_context_error(context), "seed="), "status %d: %s",
+  CHECK(!trainer && run.status == LINNET_ERROR_STATE && strstr(linnet_context_error(context), "seed "), "status %d: %s",
         run.status, linnet_context_error(context));
   linnet_context_destroy(context);
   remove_folder(folder);
