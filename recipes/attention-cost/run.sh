@@ -28,7 +28,7 @@ END
 }
 
 exp=exp/attention-cost stage=1 stop_stage=2
-take_options "exp stage stop-stage" "$@"
+take_options "exp stage stop-stage quick!" "$@"
 check_stages 2
 
 kinds=(linear causal-linear softmax causal-softmax lsh-1 lsh-4)

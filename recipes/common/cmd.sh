@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--ranks N] [--pe NAME]
-              [--requeue] [--notice S] [--progress FILE] [--options TEXT] [--retries N] [--items FILE [--results FILE]]
+              [--requeue] [--notice S] [--progress FILE] [--options TEXT] [--retries N] [--items FILE [--results FILE]] [--verbatim]
               --parts N | --lines FILE --log PREFIX -- COMMAND [ARGUMENT...]
 
 Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
@@ -18,6 +18,7 @@ parts run again, and only these; PREFIX.PART.log.1, .2 ... are the logs of earli
 the parts that failed, with their logs. An interrupt cancels the job on the cluster.
 
   --lines FILE    a part for each line of FILE; its fields replace {1}, {2} ... in the arguments
+  --verbatim      replaces nothing in the arguments, nor in the names of files below
   --via WAY       local (default), parallel (GNU parallel), slurm or gridengine
   --jobs J        parts at a time (default: one per processor; for slurm and gridengine: all)
   --mem SIZE, --gpus N, --threads N
@@ -44,9 +45,9 @@ the parts that failed, with their logs. An interrupt cancels the job on the clus
 END
 }
 
-via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' notice=120 progress='' retries=2 items='' results='' lines=''
+via=local jobs='' mem='' gpus='' threads='' options='' parts='' log='' ranks='' pe=mpi requeue='' notice=120 progress='' retries=2 items='' results='' lines='' verbatim=''
 submission='' watcher='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
-take_options "via jobs mem gpus threads options parts log ranks pe requeue! notice progress retries items results lines ..." "$@"
+take_options "via jobs mem gpus threads options parts log ranks pe requeue! notice progress retries items results lines verbatim! ..." "$@"
 [ -z "$lines" ] || {
 	[ -z "$parts" ] || die "--parts and --lines exclude each other"
 	[ -s "$lines" ] || die "--lines $lines: is missing or empty"
@@ -121,7 +122,9 @@ write_run() {
 
 # The part of the program that finds out whether the command has replaced its checkpoint.
 write_progress() {
-	printf 'progress=%q && progress=${progress//"{}"/$part}\n' "$progress"
+	printf 'progress=%q\n' "$progress"
+	# shellcheck disable=SC2016
+	[ -n "$verbatim" ] || printf '%s\n' 'progress=${progress//"{}"/$part}'
 	# shellcheck disable=SC2016
 	printf '%s\n' 'see() { stat -c "%i %Y" "$progress" 2>/dev/null; }' 'before=$(see)'
 }
@@ -158,8 +161,9 @@ write_script() {
 	[ "$via" != gridengine ] || [ "${ranks:-1}" = 1 ] || write_hosts
 	printf 'command=(%s' "$(launcher | paste -s -d ' ')"
 	for argument; do printf ' %q' "$argument"; done
+	echo ' )'
 	# shellcheck disable=SC2016
-	printf '%s\n' ' )' 'command=("${command[@]//"{}"/$part}")'
+	[ -n "$verbatim" ] || printf '%s\n' 'command=("${command[@]//"{}"/$part}")'
 	[ -z "$lines" ] || write_fields
 	[ -z "$progress" ] || write_progress
 	write_run
@@ -337,7 +341,7 @@ some_started() {
 
 # of_part PATTERN PART: the pattern with the number of the part
 # shellcheck disable=SC2317 # list_missing calls it
-of_part() { printf '%s\n' "${1//"{}"/$2}"; }
+of_part() { if [ -n "$verbatim" ]; then printf '%s\n' "$1"; else printf '%s\n' "${1//"{}"/$2}"; fi; }
 
 # Lines "PART LOG" of the parts that failed.
 # shellcheck disable=SC2317 # into calls it

@@ -13,10 +13,16 @@ die() {
 # need_file PATH HINT
 need_file() { [ -e "$1" ] || die "$1 is missing: $2"; }
 
+# as_path NAME: the name of a file, with "./" before one like lr=1e-3/train, which awk would take for an assignment
+as_path() {
+	[[ ! $1 =~ ^[A-Za-z_][A-Za-z0-9_]*= ]] || printf ./
+	printf '%s\n' "$1"
+}
+
 # take_options "SPEC..." ARGUMENTS...: "--some-name VALUE" into the variable some_name where SPEC has some-name; "--some-name"
 # without a value sets it to 1 for "some-name!"; "--some-name VALUE..." appends to the array some_name for "some-name+".
-# If SPEC has "...", other arguments and all after "--" go to the array rest. --quick sets quick to 1, --help prints usage.
-# The value of an option that counts something must be a whole number.
+# If SPEC has "...", other arguments and all after "--" go to the array rest. --help prints usage. The value of an option that
+# counts something must be a whole number, and a path begins with "./" where awk would take it for an assignment.
 # Sets `arguments` to all arguments, for results. Local names begin with "_", so that options can have all other names.
 take_options() {
 	local _words _spec _name _list=''
@@ -29,10 +35,6 @@ take_options() {
 		_name=${1#--}
 		case "$1:$_spec" in
 		-h:* | --help:*) usage && exit 0 ;;
-		--quick:*)
-			# shellcheck disable=SC2034
-			quick=1 _list=''
-			;;
 		--:*" ... "*)
 			shift
 			rest+=("$@")
@@ -45,18 +47,22 @@ take_options() {
 			stage | stop-stage | parts | epochs | updates | seed)
 				[[ $2 =~ ^[0-9]*$ ]] || die "$1 $2: must be a whole number"
 				;;
+			jobs | threads) [[ $2 =~ ^([1-9][0-9]*)?$ ]] || die "$1 $2: must be a number above 0" ;;
 			esac
 			if [[ $_spec == *" $_name+ "* ]]; then
 				_list=${_name//-/_}
 			else
-				printf -v "${_name//-/_}" %s "$2" && _list='' && shift
+				printf -v "${_name//-/_}" %s "$(as_path "$2")" && _list='' && shift
 			fi
 			;;
 		--*) say "$1: is not an option; see --help" && exit 2 ;;
 		*)
 			if [ -n "$_list" ]; then
 				local -n _values=$_list
-				_values+=("$1")
+				case "$_list" in
+				set | dev) _values+=("$1") ;; # KEY=VALUE, NAME=DIR
+				*) _values+=("$(as_path "$1")") ;;
+				esac
 			elif [[ $_spec == *" ... "* ]]; then
 				rest+=("$1")
 			else
@@ -135,6 +141,7 @@ build_experiment() {
 # draw PREFIX WIDTH,HEIGHT <program: draws a gnuplot program to PREFIX.svg and PREFIX.png
 draw() {
 	local program format
+	mkdir -p "$(dirname "$1")"
 	command -v gnuplot >/dev/null || die "gnuplot is missing: install the Debian package gnuplot-nox"
 	program=$(cat)
 	for format in svg png; do
@@ -243,6 +250,12 @@ absolute_scp() {
 		}' "$1" | sort
 }
 
+# numbered LIST: the list with 1, 2, ... in the place of the ids, which may have a "/", for names of files
+numbered() { awk '{sub(/^[^ \t]+/, NR)} 1' "$1"; }
+
+# numbered_audio LIST FOLDER: lines "ID FOLDER/NUMBER.wav"
+numbered_audio() { folder=$2 awk '{print $1 " " ENVIRON["folder"] "/" NR ".wav"}' "$1"; }
+
 # whole_recordings FOLDER: fails if the utterances of a data folder are parts of its recordings
 whole_recordings() {
 	[ ! -e "$1/segments" ] || die "$1/segments: segments are not read here: write each to an audio file of its own (Kaldi's" \
@@ -338,7 +351,7 @@ parse_way() {
 # here share. With --ranks the command is a training of N processes in the folder of LOG, which continues after its job is
 # queued again. With --lines it runs for each line of FILE, as by cmd.sh; here one after the other.
 run_on() {
-	local _ranks=1 _lines='' _parts=(--parts 1) _threads _log way way_requests way_threads way_options
+	local _ranks=1 _lines='' _parts=(--parts 1 --verbatim) _threads _log way way_requests way_threads way_options
 	case "$1" in
 	--ranks)
 		_ranks=$2 _parts+=(--ranks "$2" --requeue --progress "$(dirname "$5")/checkpoint.safetensors")
@@ -370,7 +383,8 @@ run_on() {
 # here in one process with JOBS threads, or in parts on a cluster. Ends the program if not all utterances are recognised.
 recognise_on() {
 	if [ "${1%% *}" != local ]; then
-		LINNET=$linnet "$linnet_root/recipes/common/decode.sh" --cmd "$1" --data "$3" --out "$4" -- transcribe "${@:5}" ||
+		LINNET=$linnet "$linnet_root/recipes/common/decode.sh" --cmd "$1" --jobs "$(jobs_here "$1" "$2")" --data "$3" --out "$4" \
+			-- transcribe "${@:5}" ||
 			die "$3: not all utterances were recognised"
 	else
 		"$linnet" transcribe --threads "$2" --data "$3" --output "$4.hyp" "${@:5}" 2>"$4.log" || {
@@ -400,15 +414,54 @@ shards_for() {
 # check_way OPTION CMD: whether run_on takes CMD
 check_way() { one_of "$1" "${2%% *}" local parallel slurm gridengine; }
 
+# jobs_here CMD JOBS: JOBS where parts run on this machine; nothing on a cluster, which runs all at a time
+jobs_here() {
+	case "${1%% *}" in local | parallel) echo "$2" ;; esac
+}
+
+# has_checkpoint FOLDER: whether linnet train would continue there
+has_checkpoint() { [ -e "$1/checkpoint.safetensors" ] || [ -e "$1/checkpoint-previous.safetensors" ]; }
+
 # Whether the number $1 is below $2.
 is_below() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a < b)}'; }
 
-# check_settings RESULT SETTINGS: fails if the file RESULT is there and has other settings (in RESULT's name with
-# .settings), or none
+# settings_of RESULT: the file with its settings: RESULT's name with .settings
+settings_of() {
+	local name=${1##*/}
+	echo "${1%"$name"}${name%.*}.settings"
+}
+
+# check_settings RESULT SETTINGS: fails if the file RESULT is there and has other settings, or none
 check_settings() {
-	local stem=${1%.*}
+	local file stem
+	file=$(settings_of "$1") stem=${file%.settings}
 	[ -s "$1" ] || return 0
-	[ -e "$stem.settings" ] || die "$1 has no $stem.settings, so its settings are unknown: remove $stem.*, or choose another --exp"
-	[ "$(<"$stem.settings")" = "$2" ] ||
-		die "$1 is of other settings: $(<"$stem.settings"); not: $2; give the same, remove $stem.*, or choose another --exp"
+	[ -e "$file" ] || die "$1 has no $file, so its settings are unknown: remove $stem.*, or choose another folder for results"
+	[ "$(<"$file")" = "$2" ] ||
+		die "$1 is of other settings: $(<"$file"); not: $2; give the same, remove $stem.*, or choose another folder for results"
+}
+
+# this_machine PROGRAM: the processor and the program of this run, for settings "MACHINE; --OPTION ...". Virtual processors of
+# different kinds may have the same name; the numbers tell them apart. The program contains the library, so its checksum
+# stands for the version of both.
+this_machine() {
+	awk -F '[\t ]*: ' '
+		$1 == "model name" {name = $2}
+		$1 == "cpu family" || $1 == "model" || $1 == "stepping" {numbers = numbers ", " $1 " " $2}
+		/^$/ {exit}
+		END {printf "%s%s; ", name == "" ? "unknown processor" : name, numbers}' /proc/cpuinfo
+	echo "${1##*/} with the checksum $(cksum <"$1" | cut -d ' ' -f 1)"
+}
+
+# recorded_machine RESULT: the same of a result that is there, so that its report can be written elsewhere
+recorded_machine() {
+	local file
+	file=$(settings_of "$1")
+	[ ! -e "$file" ] || sed 's/; --.*//' "$file"
+}
+
+# recorded_machines RESULT...: those of several results, each once
+recorded_machines() {
+	local result
+	for result; do recorded_machine "$result"; done | awk '!seen[$0]++ {printf "%s%s", between, $0; between = " and "}'
 }

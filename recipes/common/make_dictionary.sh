@@ -36,6 +36,7 @@ take_options "dict out units oov words extra ..." "$@"
 	usage >&2
 	exit 2
 }
+for i in "${!rest[@]}"; do rest[i]=$(as_path "${rest[i]}"); done
 [ "$units" = 39 ] || [ "$units" = stress ] || die "--units $units: must be 39 or stress"
 case "$oov" in map | flite | g2p) ;; *) die "--oov $oov: must be map, flite or g2p" ;; esac
 [ "$oov" != flite ] || command -v flite >/dev/null || die "--oov flite: flite is not installed"

@@ -31,7 +31,7 @@ columns() {
 			return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)
 		}
 		{ print value("epoch"), value("total_seconds") / 60, value("train_loss"), value("dev_loss"), value("dev_per") }' \
-		"$1/log.jsonl"
+		"$(as_path "$1")/log.jsonl"
 }
 
 # title EXP: its last name, or its whole path if another folder has the same name

@@ -179,8 +179,7 @@ search_sets() {
 }
 
 check_way --cmd "$cmd"
-at_once='' # on a cluster all
-[[ $cmd != local* ]] || at_once=$jobs
+at_once=$(jobs_here "$cmd" "$jobs")
 build_linnet
 word_options=(--unit word --ignore '<NOISE> <SPOKEN_NOISE>')
 searches=(beam)

@@ -33,7 +33,7 @@ END
 }
 
 kinds='linear softmax lsh-4' updates='' exp=exp/copy seed=1 jobs=$(nproc) kernels=auto stage=1 stop_stage=2
-take_options "kinds updates exp seed jobs kernels stage stop-stage" "$@"
+take_options "kinds updates exp seed jobs kernels stage stop-stage quick!" "$@"
 check_stages 2
 settings=(--seed "$seed" --kernels "$kernels" --updates "${updates:-$([ -n "$quick" ] && echo 100 || echo 6000)}")
 [ -z "$quick" ] || settings+=(--width 32 --heads 4 --layers 1 --length 32 --batch 16 --decay 60)

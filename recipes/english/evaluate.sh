@@ -56,8 +56,10 @@ else
 		[ -z "${!name}" ] || die "--${name//_/-} ${!name}: needs --lm FILE; without it, a recognizer has its own settings"
 	done
 fi
-for entry in "${set[@]}"; do
+for i in "${!set[@]}"; do
+	entry=${set[i]}
 	[[ $entry == *=* ]] || die "--set $entry: must be NAME=DIR"
+	set[i]=${entry%%=*}=$(as_path "${entry#*=}")
 	need_file "${entry#*=}/wav.scp" "--set $entry: name a Kaldi data folder"
 	whole_recordings "${entry#*=}"
 done

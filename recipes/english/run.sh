@@ -74,7 +74,7 @@ END
 data='' live='' librispeech=() exp=exp/english initial='' teacher='' set=() objective=ctc epochs='' seed=1 jobs=$(nproc)
 precision=bfloat16 device='' ranks=1 train_cmd=local decode_cmd=local prune=6.5e-8 ship='' ensemble='' stage=1 stop_stage=8
 take_options "data live! librispeech+ exp initial teacher set+ objective epochs seed jobs precision device ranks train-cmd
-	decode-cmd prune ship ensemble stage stop-stage" "$@"
+	decode-cmd prune ship ensemble stage stop-stage quick!" "$@"
 check_stages 8
 check_ranks "$ranks"
 case $objective in ctc | ctc-crf) ;; *) die "--objective $objective: must be ctc or ctc-crf" ;; esac

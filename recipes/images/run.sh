@@ -60,7 +60,7 @@ data='' kinds='linear softmax lsh-1 lsh-4' updates='' seconds=0 batch=10 rate=1e
 width='' feed_forward='' scale='' train_images=0 test_images='' speed='mnist cifar length' torch='' exp=exp/images seed=1
 jobs=$(nproc) kernels=auto stage=1 stop_stage=5
 take_options "data kinds updates seconds batch rate decay report layers heads width feed-forward scale train-images test-images speed
-	torch exp seed jobs kernels stage stop-stage" "$@"
+	torch exp seed jobs kernels stage stop-stage quick!" "$@"
 check_stages 5
 if [ -n "$quick" ]; then
 	: "${updates:=10}" "${layers:=1}" "${heads:=2}" "${width:=16}" "${feed_forward:=32}" "${scale:=4}" "${test_images:=20}"

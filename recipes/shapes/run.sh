@@ -30,7 +30,7 @@ END
 }
 
 kinds='none softmax linear' epochs='' exp=exp/shapes seed=1 jobs=$(nproc) stage=1 stop_stage=2
-take_options "kinds epochs exp seed jobs stage stop-stage" "$@"
+take_options "kinds epochs exp seed jobs stage stop-stage quick!" "$@"
 check_stages 2
 settings=(--seed "$seed" --epochs "${epochs:-$([ -n "$quick" ] && echo 2 || echo 40)}")
 [ -z "$quick" ] || settings+=(--sequences 500)

@@ -30,7 +30,7 @@ END
 }
 
 exp='' hours='' seed=1 jobs=$(nproc) stage=1 stop_stage=4
-take_options "exp hours seed jobs stage stop-stage" "$@"
+take_options "exp hours seed jobs stage stop-stage quick!" "$@"
 check_stages 4
 conf=$here/conf/$([ -n "$quick" ] && echo quick || echo full).json
 exp=${exp:-exp/synth${quick:+-quick}}

@@ -89,9 +89,7 @@ one_of --via "$via" local parallel slurm gridengine
 check_way --train-cmd "$train_cmd"
 check_way --decode-cmd "$decode_cmd"
 check_ranks "$ranks"
-[[ $jobs =~ ^[1-9][0-9]*$ ]] || die "--jobs $jobs: must be a number above 0"
 [[ $scale_counts =~ ^[0-9]*\.?[0-9]+$ ]] || die "--scale-counts $scale_counts: must be a number"
-[[ $exp == /* ]] || exp=./${exp#./} # awk takes a name with "=" for an assignment
 data=$exp/data feats=$exp/feats out=$exp/$name
 tests=(test_eval92 test_eval93 test_dev93_5k test_eval92_5k test_eval93_5k dev_dt_05 dev_dt_20)
 
@@ -140,8 +138,7 @@ choose_sets() {
 }
 
 make_features() {
-	local name options=(--options "$cmd_options" --via "$via" --root "$exp" --parts "$parts") subset=()
-	[ "$via" != local ] || options+=(--jobs "$jobs")
+	local name options=(--options "$cmd_options" --via "$via" --root "$exp" --parts "$parts" --jobs "$(jobs_here "$via" "$jobs")") subset=()
 	[ "$audio" = direct ] || options+=(--run-commands)
 	[ -z "$allow_missing" ] || options+=(--allow-missing)
 	for name in train_si84 train_tr95 train_cv05; do ! has_utterances $name || subset+=("$data/$name"); done

@@ -34,6 +34,14 @@ check 0 '1 of 4 parts to run' "$cmd" --parts 4 --log logs/flaky --items "$PWD/li
 rm attempts.*
 check 1 '3 of 4 parts failed' "$cmd" --parts 4 --retries 0 --log logs/flaky --items "$PWD/list.{}" -- ./flaky '{}' again
 [[ $(wc -l < logs/flaky.missing) -eq 9 && ! -e logs/flaky.3.log.1 ]] || fail 'missing items, or logs of another command'
+# Braces in the arguments may be none of cmd.sh's.
+for way in '' --verbatim; do
+  check 0 '1 of 1 parts to run' "$cmd" --parts 1 --log "logs/braces$way" ${way:+"$way"} -- echo 'augment.specaugment={}'
+done
+[[ $(cat logs/braces.1.log logs/braces--verbatim.1.log | paste -s -d ,) == 'augment.specaugment=1,augment.specaugment={}' ]] ||
+  fail "$(cat logs/braces*.log)"
+check 1 '--jobs x: must be a number above 0' "$cmd" --parts 1 --jobs x --log logs/no -- true
+check 2 '--quick: is not an option' "$cmd" --parts 1 --quick --log logs/no -- true
 check 1 '--retries x: must be a whole number' "$cmd" --parts 1 --retries x --log logs/no -- true
 check 1 '--ranks 0: must be a number above 0' "$cmd" --parts 1 --ranks 0 --log logs/no -- true
 

@@ -70,6 +70,17 @@ named other/model.safetensors '4 of 4 parts to run'
 echo 2 > 'the library'
 named other/model.safetensors '4 of 4 parts to run'
 
+# Folders whose names awk would take for assignments.
+mkdir lr=1
+cp -r stored parts/post.scp lr=1
+sed "s# # $PWD/stored/#" stored/feats.scp > lr=1/stored/feats.scp
+check 0 'parts to run' timeout 60 "$recipes/common/decode.sh" --data lr=1/stored --out lr=1/greedy --parts 4 -- transcribe "${model[@]}"
+cmp greedy.hyp lr=1/greedy.hyp || fail 'a folder lr=1'
+check 0 'parts to run' timeout 60 "$recipes/common/decode.sh" --data lr=1/stored --out lr=1/beam --posteriors lr=1/post.scp -- "${search[@]}"
+cmp parts/beam.hyp lr=1/beam.hyp || fail 'posteriors in a folder lr=1'
+take() { bash -euc '. "$0"; set=(); take_options "data dev set+ x+" "$@"; echo "$data $dev ${set[*]} ${x[*]}"' "$recipes/common/lib.sh" "$@"; }
+[[ $(take --data a=b --dev a=b --set a=b c=d --x lr=1/a a.b=c) == './a=b ./a=b a=b c=d ./lr=1/a a.b=c' ]] || fail 'take_options: paths'
+
 # --- what is lost is listed, and only its part runs again
 
 mv stored/late.ark hidden

@@ -94,7 +94,8 @@ cat > program
 cat "$(sed -n 's/^plot *"\([^"]*\)".*/\1/p' program | head -n 1)" > first
 END
 chmod +x gnuplot
-PATH="$PWD:$PATH" "$here/../../recipes/common/plot_training.sh" --out curves one/exp two/exp || fail 'plot_training.sh'
+PATH="$PWD:$PATH" "$here/../../recipes/common/plot_training.sh" --out new/curves one/exp two/exp || fail 'plot_training.sh'
+[[ -d new ]] || fail 'the folder of the curves is missing'
 grep -q 'title "one/exp", .* title "two/exp"' program || fail "titles: $(cat program)"
 grep -q ' 31$' first || fail "the first curve: $(cat first)"
 [[ ! -e injected ]] || fail 'a name was executed'

@@ -135,7 +135,7 @@ for text in '<svg' '<td>mini_wsj</td>' '</html>'; do grep -qF -- "$text" exp/ind
 
 for option in '--units stress' '--oov flite'; do
   read -r -a words <<< "$option"
-  recipe 1 "$option: ./$experiment was begun with" "${words[@]}" --stage 7
+  recipe 1 "$option: $experiment was begun with" "${words[@]}" --stage 7
 done
 check 1 'was begun with another dictionary' "$recipes/wsj/run.sh" --exp "$experiment" --dict "$recipes/wsj/conf/punctuation.dict" --stage 7
 recipe 0 'index.html' --units 39 --stage 7
@@ -225,6 +225,23 @@ cp exp/feats/test_dev93/{text,utt2spk,spk2utt} foreign
 for name in feats cmvn; do sed "s# # $PWD/exp/#" exp/feats/test_dev93/$name.scp > foreign/$name.scp; done
 check 0 'good: 5 utterances' "$recipes/common/make_features.sh" --data foreign --out taken
 check 0 '5 utterances' "$linnet" posteriors --model exp/mini_wsj/model.safetensors --data taken --out taken.ark
+
+# --- features of another build of linnet are computed again, here in folders that awk would take for an assignment
+
+mkdir lr=1e-3
+cp -r exp/data/test_dev93 lr=1e-3/data
+printf '#!/bin/bash\necho "\tliblinnet.so.0 => %s/library (0x00007f00)"\n' "$PWD" > bin/ldd
+chmod +x bin/ldd
+rebuilt() {
+  PATH=$PWD/bin:$PATH check 0 "$1" timeout 60 "$recipes/common/make_features.sh" --data lr=1e-3/data --out lr=1e-3/feats --parts 1
+}
+echo 1 > library
+rebuilt '1 of 1 parts to run'
+rebuilt 'good: 5 utterances'
+! grep 'parts to run' out || fail 'finished features are computed again'
+echo 2 > library
+rebuilt '1 of 1 parts to run'
+rm bin/ldd
 
 # --- a model with CMVN by speaker, on folders without cmvn.scp: audio, and stored features
 

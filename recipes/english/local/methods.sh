@@ -70,7 +70,7 @@ END
 }
 
 data='' out='' rows='' seeds='1 2' times='' jobs=$(nproc) list=''
-take_options "data out rows seeds times jobs list!" "$@"
+take_options "data out rows seeds times jobs list! quick!" "$@"
 [ -z "$list" ] || {
 	methods
 	exit

@@ -38,14 +38,18 @@ need_file "$lexicon" "name CMUdict with --lexicon"
 [ -n "$speechocean762" ] || [ ${#train[@]} -gt 0 ] || die "nothing to train on: give --train DIR or --speechocean762 DIR"
 [ -n "$speechocean762" ] || [ ${#dev[@]} -gt 0 ] || die "no development set: give --dev NAME=DIR or --speechocean762 DIR"
 taken=' '
-for set in ${dev[@]+"${dev[@]}"}; do
+for i in "${!dev[@]}"; do
+	set=${dev[i]}
 	[[ $set == *=* ]] || die "--dev $set: must be NAME=DIR"
 	name=${set%%=*}
 	case "$name" in
-	'' | */* | .* | train | train-* | dev | noise | raw | speechocean762) die "--dev $set: '$name' cannot be a name: choose another one" ;;
+	'' | */* | .* | train | train-* | dev | noise | raw | speechocean762)
+		die "--dev $set: '$name' cannot be a name: choose another one"
+		;;
 	esac
 	[[ $taken != *" $name "* ]] || die "--dev $set: there is another set $name: choose another name"
 	taken+="$name "
+	dev[i]=$name=$(as_path "${set#*=}")
 done
 
 # scan_librispeech FROM TO: makes wav.scp, text and utt2spk of READER/CHAPTER/*.flac and *.trans.txt
