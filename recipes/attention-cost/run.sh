@@ -17,7 +17,8 @@ fitted to log-log points. The search for the length at which one kind overtakes 
 about a quarter of an hour.
 Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 
-  1  measurements: EXP/*.cost; does not repeat existing ones
+  1  measurements: EXP/*.cost; does not repeat existing ones, and refuses those of another processor or of another build
+     of the program (EXP/*.settings)
   2  EXP/kinds.svg, EXP/memory.svg, EXP/forms.svg, EXP/steps.svg (and .png), EXP/RESULTS.md
 
   --quick         short sequences and measurements, only to see that everything runs
@@ -43,10 +44,11 @@ fi
 
 # measure NAME OPTION...
 measure() {
-	check_settings "$exp/$1.cost" "${*:2}"
+	local settings="$machine; ${*:2}"
+	check_settings "$exp/$1.cost" "$settings"
 	[ -s "$exp/$1.cost" ] || {
 		say "measuring $1"
-		into "$exp/$1.settings" echo "${*:2}"
+		into "$exp/$1.settings" echo "$settings"
 		into "$exp/$1.cost" "$experiment" --threads 1 "${@:2}"
 	}
 }
@@ -107,7 +109,7 @@ write_results() {
 
 - command: \`recipes/attention-cost/run.sh $arguments\`
 - commit: $(commit)
-- processor: $(processor), 1 thread; 6 heads of 32
+- measured on $(recorded_machines "$exp"/*.cost); 1 thread; 6 heads of 32
 
 Forward and backward, ms per sequence:
 
@@ -146,6 +148,7 @@ END
 mkdir -p "$exp"
 if runs 1; then
 	build_experiment attention-cost
+	machine=$(this_machine "$experiment")
 	for name in "${kinds[@]}"; do measure_kind "$name"; done
 	for name in "${forms[@]}"; do measure_lengths "$name" --kind causal-linear --form "$name"; done
 	for name in "${steps[@]}"; do measure "step-$name" "${step_limits[@]}" --kind "$name" --steps; done

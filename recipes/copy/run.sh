@@ -17,7 +17,8 @@ symbols with both separators. Batches of 64; RAdam with 1e-3, after 3000 updates
 head. Width and lengths are those of the authors' code. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 
   1  training: EXP/KIND.log, EXP/KIND.result; finished kinds are not repeated, and an interrupted one continues from its
-     last checkpoint (EXP/KIND.log.checkpoint, every 250 updates)
+     last checkpoint (EXP/KIND.log.checkpoint, every 250 updates); results of other settings, another processor or another
+     build of the program (EXP/KIND.settings) are refused
   2  EXP/copy.svg, EXP/copy.png, EXP/RESULTS.md
 
   --kinds NAMES   among linear, softmax, lsh-1, lsh-4, lsh-8 (default: linear softmax lsh-4)
@@ -42,7 +43,7 @@ read -r -d '' -a kinds <<<"$kinds" || true
 train() {
 	local attention=causal-$1
 	case "$1" in lsh-*) attention=causal-lsh && set -- "$1" --rounds "${1#lsh-}" ;; esac
-	into "$exp/$1.settings" echo "${settings[*]}"
+	into "$exp/$1.settings" echo "$machine; ${settings[*]}"
 	into "$exp/$1.result" "$experiment" "${settings[@]}" --threads "$jobs" --attention "$attention" "${@:2}" --out "$exp/$1.log"
 }
 
@@ -58,13 +59,14 @@ plot() {
 }
 
 write_results() {
-	local kind
+	local kind results=("${kinds[@]/#/"$exp/"}")
+	results=("${results[@]/%/.result}")
 	cat <<END
 # Results of recipes/copy
 
 - command: \`recipes/copy/run.sh $arguments\`
 - commit: $(commit), seed $seed
-- processor: $(processor), $jobs threads, kernels $kernels
+- trained on $(recorded_machines "${results[@]}"); $jobs threads, kernels $kernels
 
 Cross entropy (nats per symbol) and wrong symbols of 64 new sequences after training.
 
@@ -81,15 +83,16 @@ END
 mkdir -p "$exp"
 if runs 1; then
 	build_experiment copy
+	machine=$(this_machine "$experiment")
 	for kind in "${kinds[@]}"; do
-		check_settings "$exp/$kind.result" "${settings[*]}"
+		check_settings "$exp/$kind.result" "$machine; ${settings[*]}"
 		[ -s "$exp/$kind.result" ] || train "$kind"
 	done
 fi
 if runs 2; then
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.result" "run stage 1 first"
-		check_settings "$exp/$kind.result" "${settings[*]}"
+		check_settings "$exp/$kind.result" "$(recorded_machine "$exp/$kind.result"); ${settings[*]}"
 	done
 	plot | draw "$exp/copy" 900,600
 	into "$exp/RESULTS.md" write_results

@@ -149,8 +149,9 @@ condition_folder() {
 	else
 		read -r -d '' -a some <<<"${options[$2]}" || true
 		[[ $2 != noise-* ]] || some+=("${noise_options[@]}")
-		"$condition" --list "$from/wav.scp" --out "$to/audio" "${some[@]}"
-		into "$to/wav.scp" awk -v folder="$(cd "$to" && pwd)" '{print $1, folder "/audio/" $1 ".wav"}' "$from/wav.scp"
+		into "$to/list" numbered "$from/wav.scp"
+		"$condition" --list "$to/list" --out "$to/audio" "${some[@]}"
+		into "$to/wav.scp" numbered_audio "$from/wav.scp" "$(cd "$to" && pwd)/audio"
 	fi
 	cp "$from/utt2spk" "$to/utt2spk"
 }
@@ -202,8 +203,10 @@ row() { # NAME CONDITION
 alarms() {
 	local folder=$out/alarms/$1 kind
 	mkdir -p "$folder/audio"
-	"$condition" --list "$noise" --out "$folder/audio" --gain "$3"
-	into "$folder/wav.scp" awk -v folder="$(cd "$folder" && pwd)" '{print $1, folder "/audio/" $1 ".wav"}' <(sort "$noise")
+	into "$folder/clips" sort "$noise"
+	into "$folder/list" numbered "$folder/clips"
+	"$condition" --list "$folder/list" --out "$folder/audio" --gain "$3"
+	into "$folder/wav.scp" numbered_audio "$folder/clips" "$(cd "$folder" && pwd)/audio"
 	into "$folder/utt2spk" awk '{print $1, $1}' "$folder/wav.scp"
 	search "$folder"
 	for kind in phones ${words:+words}; do

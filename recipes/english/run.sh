@@ -122,9 +122,9 @@ train() {
 	need_file "$prepared/train/phones" "run stage 1 first"
 	for key in ${set[@]+"${set[@]}"}; do keys+=(--set "$key"); done
 	mkdir -p "$exp/train"
-	[ -e "$exp/train/checkpoint.safetensors" ] || note_command "$exp/train"
+	has_checkpoint "$exp/train" || note_command "$exp/train"
 	if [ "$objective" = ctc-crf ]; then
-		[ -e "$exp/train/phones.bin" ] || phone_ngram
+		[ -e "$exp/train/phones.bin" ] && has_checkpoint "$exp/train" || phone_ngram
 		keys+=(--set "objective=$objective" --set "denominator=$exp/train/phones.bin")
 	fi
 	[ -z "$teacher" ] || keys+=(--set "teacher=$teacher")

@@ -74,6 +74,8 @@ fi
 : "${updates:=10000}" "${layers:=8}" "${heads:=8}" "${width:=256}" "${feed_forward:=1024}" "${scale:=1}" "${test_images:=1000}"
 read -r -d '' -a kinds <<<"$kinds" || true
 for kind in "${kinds[@]}"; do one_of --kinds "$kind" linear softmax lsh-1 lsh-4; done
+for name in $speed; do one_of --speed "$name" mnist cifar length; done
+[[ $exp != *,* ]] || die "--exp $exp: must have no comma, which separates files of images"
 
 # --- data -----------------------------------------------------------------------------------------------------------
 
@@ -96,6 +98,15 @@ contents() {
 		need_file "$data/$1" "--data must name a folder with MNIST or CIFAR-10"
 		cat "$data/$1"
 	fi
+}
+
+# unpacked train|test: its files in EXP, with commas between them. Earlier versions wrote such a list, whose folders may be
+# called otherwise now.
+unpacked() {
+	local files
+	read -r -d '' -a files < <(tr , '\n' <"$exp/data/$1" | sed 's/.*\///') || true
+	files=("${files[@]/#/"$exp/data/"}")
+	(IFS=, && echo "${files[*]}")
 }
 
 # Prints the checksum of all images of --data.
@@ -121,9 +132,8 @@ unpack_images() {
 	read -r -a files <<<"$(image_files)"
 	mkdir -p "$exp/data"
 	for name in "${files[@]}"; do into "$exp/data/$name" contents "$name"; done
-	echo "$exp/data/${files[-1]}" >"$exp/data/test"
-	files=("${files[@]/#/"$exp/data/"}")
-	(IFS=, && echo "${files[*]::${#files[@]}-1}") >"$exp/data/train"
+	echo "${files[-1]}" >"$exp/data/test"
+	echo "${files[@]::${#files[@]}-1}" >"$exp/data/train"
 	into "$exp/data/checksum" echo "$images"
 }
 
@@ -151,7 +161,7 @@ train() {
 	read -r -a attention <<<"$(attention_of "$1")"
 	read -r -a settings <<<"$(training_settings)"
 	into "$exp/$1.settings" result_settings
-	"$trainer" --train "$(cat "$exp/data/train")" --test "$(cat "$exp/data/test")" --out "$exp/$1" "${attention[@]}" \
+	"$trainer" --train "$(unpacked train)" --test "$(unpacked test)" --out "$exp/$1" "${attention[@]}" \
 		"${settings[@]}" --updates "$updates" --seconds "$seconds" --threads "$jobs" --kernels "$kernels" --checkpoint 5
 }
 
@@ -172,7 +182,7 @@ pictures() {
 	local options=(--model "$exp/$1.model" --seed "$seed" --threads "$jobs")
 	[[ $1 != lsh-* ]] || options+=(--whole)
 	"$generator" "${options[@]}" --out "$exp/$1-samples.png"
-	"$generator" "${options[@]}" --out "$exp/$1-completions.png" --complete "$(cat "$exp/data/test")" --scale "$scale" \
+	"$generator" "${options[@]}" --out "$exp/$1-completions.png" --complete "$(unpacked test)" --scale "$scale" \
 		--count 24
 }
 
@@ -237,30 +247,15 @@ speed_settings() {
 	echo "$1; ${network[*]}; mnist: layers $mnist_layers, side $mnist_side; cifar: layers $cifar_layers, side $cifar_side"
 }
 
-# The processor and the program of this run. Virtual processors of different kinds may have the same name; the numbers
-# tell them apart. The program contains the library, so its checksum stands for the version of both.
-this_machine() {
-	awk -F '[\t ]*: ' '
-		$1 == "model name" {name = $2}
-		$1 == "cpu family" || $1 == "model" || $1 == "stepping" {numbers = numbers ", " $1 " " $2}
-		/^$/ {exit}
-		END {printf "%s%s; ", name == "" ? "unknown processor" : name, numbers}' /proc/cpuinfo
-	cksum <"$meter" | awk '{print "linnet-images-speed with the checksum " $1}'
-}
-
-# The same of the table that is there, so that stage 5 can run elsewhere
-recorded_machine() { [ ! -e "$exp/speed.settings" ] || sed 's/; --.*//' "$exp/speed.settings"; }
-
 measure_all() {
 	local name
-	into "$exp/speed.settings" speed_settings "$(this_machine)"
+	into "$exp/speed.settings" speed_settings "$(this_machine "$meter")"
 	touch "$exp/speed.tsv"
 	for name in $speed; do
 		case "$name" in
 		mnist) measure_images mnist "$mnist_layers" "$mnist_side" 1 10 "${mnist_batches[@]}" ;;
 		cifar) measure_images cifar "$cifar_layers" "$cifar_side" 3 1 "${cifar_batches[@]}" ;;
 		length) measure_lengths ;;
-		*) die "--speed $name: must be among mnist, cifar, length" ;;
 		esac
 	done
 }
@@ -374,7 +369,7 @@ The third column is the number of images; \`linear\` generates them in groups, t
 \`linear\` and \`stateful-softmax\` step with a state. \`softmax\` and \`lsh\` run the network over all values so far
 for each new one: 8 lengths are measured, and each stands for an eighth of the steps. \`torch\` is
 \`local/peer_torch.py\`. The paper's images per second are of its GPU with large batches, its seconds of its CPU with one
-image at a time. Measured on $(recorded_machine).
+image at a time. Measured on $(recorded_machine "$exp/speed.tsv").
 
 | images | attention | number | images/s | s for an image | paper: images/s | paper: s | s by the clock |
 |---|---|---|---|---|---|---|---|
@@ -440,7 +435,7 @@ if runs 3; then
 fi
 if runs 4; then
 	build_experiment images-speed && meter=$experiment
-	check_settings "$exp/speed.tsv" "$(speed_settings "$(this_machine)")"
+	check_settings "$exp/speed.tsv" "$(speed_settings "$(this_machine "$meter")")"
 	measure_all
 fi
 if runs 5; then
@@ -450,7 +445,7 @@ if runs 5; then
 		check_result "$kind"
 	done
 	need_file "$exp/speed.tsv" "run stage 4 first"
-	check_settings "$exp/speed.tsv" "$(speed_settings "$(recorded_machine)")"
+	check_settings "$exp/speed.tsv" "$(speed_settings "$(recorded_machine "$exp/speed.tsv")")"
 	plot_bits | draw "$exp/bits" 1200,500
 	if has_lengths; then
 		plot_lengths | draw "$exp/length" 900,600

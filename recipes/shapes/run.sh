@@ -15,7 +15,8 @@ between them. A signal has two triangles and two rectangles; in the target, the 
 their mean. Adam 1e-3, batches of 100 out of 25 000 signals. About five minutes per network on two cores. Builds the program first,
 unless $LINNET_EXPERIMENTS is a folder with it.
 
-  1  training: EXP/KIND.{log,result,examples,matrix}; finished kinds are not repeated
+  1  training: EXP/KIND.{log,result,examples,matrix}; finished kinds are not repeated; results of other settings, another
+     processor or another build of the program (EXP/KIND.settings) are refused
   2  EXP/error.svg, EXP/signals.svg, EXP/matrix.svg (and .png), EXP/RESULTS.md
 
   --kinds NAMES   none and kinds of attention (default: none softmax linear)
@@ -37,7 +38,7 @@ settings=(--seed "$seed" --epochs "${epochs:-$([ -n "$quick" ] && echo 2 || echo
 read -r -d '' -a kinds <<<"$kinds" || true
 
 train() {
-	into "$exp/$1.settings" echo "${settings[*]}"
+	into "$exp/$1.settings" echo "$machine; ${settings[*]}"
 	into "$exp/$1.result" "$experiment" "${settings[@]}" --threads "$jobs" --attention "$1" --log "$exp/$1.log" \
 		--examples "$exp/$1.examples" --matrix "$exp/$1.matrix"
 }
@@ -82,13 +83,14 @@ plot_matrices() {
 }
 
 write_results() {
-	local kind
+	local kind results=("${kinds[@]/#/"$exp/"}")
+	results=("${results[@]/%/.result}")
 	cat <<END
 # Results of recipes/shapes
 
 - command: \`recipes/shapes/run.sh $arguments\`
 - commit: $(commit), seed $seed
-- processor: $(processor), $jobs threads
+- trained on $(recorded_machines "${results[@]}"); $jobs threads
 
 | network | parameters | mean squared error of 1000 new signals | s of training |
 |---|---|---|---|
@@ -103,8 +105,9 @@ END
 mkdir -p "$exp"
 if runs 1; then
 	build_experiment shapes
+	machine=$(this_machine "$experiment")
 	for kind in "${kinds[@]}"; do
-		check_settings "$exp/$kind.result" "${settings[*]}"
+		check_settings "$exp/$kind.result" "$machine; ${settings[*]}"
 		[ -s "$exp/$kind.result" ] || train "$kind"
 	done
 fi
@@ -112,7 +115,7 @@ if runs 2; then
 	matrices=()
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.result" "run stage 1 first"
-		check_settings "$exp/$kind.result" "${settings[*]}"
+		check_settings "$exp/$kind.result" "$(recorded_machine "$exp/$kind.result"); ${settings[*]}"
 		[ ! -s "$exp/$kind.matrix" ] || matrices+=("$kind")
 	done
 	plot_error | draw "$exp/error" 900,600

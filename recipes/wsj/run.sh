@@ -193,12 +193,12 @@ if runs 5; then
 	need_file "$feats/$train/feats.scp" "run stage 3 first"
 	mkdir -p "$out"
 	shards=$(shards_for "$ranks" "$device" "$conf" ${set[@]+"${set[@]}"})
+	# what the training is begun with: train refuses to continue with another
+	[ -e "$out/settings" ] && has_checkpoint "$out" || into "$out/settings" training_settings
 	run_on --ranks "$ranks" "$train_cmd" "$jobs" "$out/train-job" "$linnet" train --device "$device" --precision "$precision" \
 		--train "$feats/$train" --dev "$feats/$dev" --exp "$out" --config "$conf" --symbols "$exp/lang/units" --set "seed=$seed" \
 		${shards:+--set "$shards"} ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
-	# what the training was begun with: train refuses to continue with another
-	[ -e "$out/settings" ] || into "$out/settings" training_settings
 fi
 if runs 6; then
 	need_file "$out/model.safetensors" "run stage 5 first"

@@ -215,10 +215,22 @@ fi
 # The comparison of methods: a row as it is, rows of other data and units, and rows that need the first training.
 rows=(base babble states biphones frames-0.1 pseudo pseudo-true)
 command -v sox > /dev/null && rows+=(joined)
-LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/local/methods.sh" --quick --data "$PWD/exp/data" \
-  --out methods --times timed --rows "${rows[*]}" --seeds 1 > methods.md 2> err || fail "methods.sh: $(cat err)"
+methods=(env LINNET="$linnet" LINNET_CONDITION="$condition" "$here/../../recipes/english/local/methods.sh" --data "$PWD/exp/data" --out methods)
+"${methods[@]}" --quick --times timed --rows "${rows[*]}" --seeds 1 > methods.md 2> err || fail "methods.sh: $(cat err)"
 [[ $(grep -c '^| .* | [0-9.]* | [0-9.]* |' methods.md) -eq ${#rows[@]} ]] ||
   fail "${#rows[@]} rows are expected: $(cat methods.md err)"
+# What was trained otherwise is not taken for a training of now.
+check 0 "$(grep '^| base |' methods.md)" "${methods[@]}" --quick --rows base --seeds 1
+check 1 'methods was begun with other data: training utterances of at most 13 phones' "${methods[@]}" --rows base --seeds 1
+sed -i 's/model.width=32/model.width=64/' methods/base-1/training.settings
+check 1 'methods/base-1/training.done is of other settings: base phones short --set epochs=1' "${methods[@]}" --quick --rows base --seeds 1
+# Ids with a "/", in all conditions.
+mkdir slashes
+for file in text utt2spk wav.scp phones; do sed 's#^#of/#' "exp/data/commonvoice/$file" > "slashes/$file"; done
+sed 's#^#of/#' exp/data/noise-held-out.scp > slashes/noises
+LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/evaluate.sh" --model exp/final.safetensors --set slashes=slashes \
+  --noise slashes/noises --conditions --out slashes/out > slashes.md 2> err || fail "ids with a slash: $(cat err)"
+[[ $(grep -c '^| slashes | ' slashes.md) -eq 17 && $(grep -c ' | phones | ' slashes.md) -eq 3 ]] || fail "ids with a slash: $(cat slashes.md)"
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
 # A trial whose result cannot be scored ends the tuning.
 cp exp/words/tuning before

@@ -168,11 +168,16 @@ run --speed mnist --torch ./python --stage 4 --stop-stage 4
 for row in 'torch-linear 1' 'torch-linear 3' 'torch-stateful-softmax 1' 'torch-softmax 1'; do
   [[ $(grep -c "^mnist $row.*torch" exp/speed.tsv) == 1 ]] || fail "$row: $(cat exp/speed.tsv)"
 done
-compare() { "${recipe%/*}/local/compare_torch.sh" --torch ./python --steps 2 --rounds 1 --batches "1 3" --out compare.tsv; }
-compare > compared
+compare=("${recipe%/*}/local/compare_torch.sh" --torch ./python --steps 2 --rounds 1 --batches '1 3' --out compare.tsv)
+"${compare[@]}" > compared
 [[ $(grep -c '^| [13] | [0-9.]' compared) == 2 ]] || fail "compare_torch.sh: $(cat compared)"
-cp compare.tsv compare.old && compare > compared.again
+cp compare.tsv compare.old && "${compare[@]}" > compared.again
 cmp compare.tsv compare.old && cmp compared compared.again || fail 'compare_torch.sh repeats measurements'
+
+refused 'compare.tsv is of other settings: .*checksum .*; --images mnist --steps 2; not: ' "${compare[@]}" --images cifar
+refused 'compare.tsv is of other settings' "${compare[@]}" --steps 3
+sed -i 's/checksum [0-9]*/checksum 1/' compare.settings
+refused 'compare.tsv is of other settings: .* checksum 1;' "${compare[@]}"
 
 # Rows of another processor or of another program are not continued, but a report of them can be written.
 cp exp/speed.settings speed.settings
@@ -192,4 +197,17 @@ refused 'speed.tsv is of other settings: .* side 28' run --kinds linear --speed 
 rm exp/linear.settings
 refused 'linear.result has no exp/linear.settings, so its settings are unknown: remove exp/linear.\*' \
   run --kinds linear --stage 2 --stop-stage 2
+
+# The folder may have another name later, but no comma; options are checked before anything runs.
+refused '--exp a,b: must have no comma' run --exp a,b
+refused '--speed lenght: must be one of mnist cifar length' run --exp nothing --speed 'mnist lenght'
+[[ ! -e a,b && ! -e nothing ]] || fail 'refused options had an effect'
+mkdir elsewhere
+mv whole elsewhere/moved
+[[ $(cat elsewhere/moved/data/train elsewhere/moved/data/test) != */* ]] || fail "paths: $(cat elsewhere/moved/data/train)"
+(cd elsewhere && "$recipe" --quick --exp moved --jobs 1 --rate 1e-2 --scale 2 --updates 50 --kinds linear --stage 2 --stop-stage 3) ||
+  fail 'the folder has another name'
+echo "$PWD/whole/data/train-images-idx3-ubyte" > elsewhere/moved/data/train # as earlier versions
+(cd elsewhere && "$recipe" --quick --exp moved --jobs 1 --rate 1e-2 --scale 2 --updates 60 --kinds linear --stage 2 --stop-stage 2) ||
+  fail 'a folder of an earlier version'
 echo 'the recipe runs to the end'

@@ -99,6 +99,8 @@ for recipe in "${!stage[@]}"; do
   train "$recipe" --ranks 20 --train-cmd 'slurm --threads 8' --set epochs=3 training.shards=128
   trained_with 'shards=128 --threads 8'
   called 'epochs=3 '
+  train "$recipe" --train-cmd slurm --set 'augment.specaugment={}'
+  called 'augment.specaugment={}'
 done
 
 # --- the report of WSJ has the keys that --set changes
@@ -113,6 +115,24 @@ wsj_settings() {
 wsj_settings 'seed 4, device cpu, float32' --seed 4
 wsj_settings 'device cpu, float32, --set training.seed=7 epochs=3' --set training.seed=7 epochs=3
 wsj_settings 'seed 1, device cpu, float32, --set shards=16 epochs=3' --set epochs=3 --ranks 3
+
+# They are those that the training was begun with.
+touch exp/wsj/linear/checkpoint.safetensors
+train wsj --seed 7
+grep -q ', seed 1, .*shards=16 epochs=3' exp/wsj/linear/settings ||
+  fail "settings of a training that continues: $(cat exp/wsj/linear/settings)"
+rm exp/wsj/linear/checkpoint.safetensors
+train wsj --seed 7
+grep -q ', seed 7, ' exp/wsj/linear/settings || fail "settings of a new training: $(cat exp/wsj/linear/settings)"
+
+# --- a training of English with CTC-CRF has an n-gram of its own phones, until it continues
+
+touch exp/english/train/phones.bin
+train english --objective ctc-crf
+called 'linnet ngram '
+touch exp/english/train/checkpoint.safetensors
+train english --objective ctc-crf
+! grep 'linnet ngram' calls || fail 'another n-gram for a training that continues'
 
 # --- recognition of speechocean762: parts of one thread, or as many as --decode-cmd names, and jobs of a calibration
 
@@ -131,6 +151,26 @@ for way in 'slurm --threads 2 --partition=long' 'slurm --partition=long'; do
   [[ $(grep '^linnet transcribe' calls | grep -oE -- '--threads [0-9]+' | uniq -c | tr -s ' \n' ' ') == \
     "$([[ $way == *threads* ]] && echo ' 10 --threads 2 ' || echo ' 8 --threads 1 2 --threads 4 ')" ]] || fail "$way: $(cat calls)"
   [[ $(paste -s -d , exp/speechocean762/conv/test.hyp) == 'test-a A,test-b A' ]] || fail "$(cat exp/speechocean762/conv/test.hyp)"
+done
+# Parts that run here: as many at a time as --jobs says.
+cat > bin/parallel << 'END_OF_SCRIPT'
+#!/bin/bash
+echo "parallel $*" >> "$FAKE/calls"
+while read -r part; do bash "${@: -1}" "$part"; done
+END_OF_SCRIPT
+chmod +x bin/parallel
+rm -rf calls exp/speechocean762/conv/*.hyp*
+check 0 'test: %PER' "$recipes/speechocean762/run.sh" --stage 4 --stop-stage 4 --jobs 3 --decode-cmd parallel
+called 'parallel --quote --jobs 3 bash '
+for way in 'parallel x:5' 'local:5' 'slurm --mem 1G:'; do
+  check 0 "jobs ${way##*:}." bash -c '. "$0"; echo "jobs $(jobs_here "$1" 5)."' "$recipes/common/lib.sh" "${way%:*}"
+done
+for recipe in wsj english speechocean762; do
+  check 1 '--jobs two: must be a number above 0' "$recipes/$recipe/run.sh" --jobs two
+done
+for script in wsj/run.sh speechocean762/run.sh english/evaluate.sh english/local/prepare.sh \
+  common/{decode,score_sets,make_features,plot_training}.sh; do
+  check 2 '--quick: is not an option' "$recipes/$script" --quick
 done
 check 1 '--decode-cmd cloud: must be one of local' "$recipes/speechocean762/run.sh" --decode-cmd cloud
 check 1 '--decode-cmd cloud: must be one of local' "$recipes/english/run.sh" --decode-cmd cloud

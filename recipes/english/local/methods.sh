@@ -16,8 +16,9 @@ Trains a small network for each method and seed: the configuration conf/methods.
 training utterances of at most 60 phones that run.sh prepared, for 8 epochs from random weights. Prints a table: phone
 error rates of every third utterance of the development sets as recorded, with noise 10 dB below the speech and with
 the band of a telephone, deletions and insertions, boundaries of phones on speech whose times are known, and the
-processor time of the training. A row stands for the mean of its seeds. Finished trainings are not repeated. First
-installs missing packages and builds linnet, unless $LINNET names a linnet command.
+processor time of the training. A row stands for the mean of its seeds. Finished trainings are not repeated; those of other
+data, keys or of another configuration are refused. First installs missing packages and builds linnet, unless $LINNET
+names a linnet command.
 
   --data DIR     EXP/data of run.sh, after its stage 1
   --out DIR      folder for all results
@@ -82,6 +83,7 @@ take_options "data out rows seeds times jobs list! quick!" "$@"
 need_file "$data/train/phones" "--data is EXP/data of run.sh after its stage 1"
 rows=${rows:-$(methods | awk '{print $1}')}
 longest=60 tiny=() # phones of the training utterances
+conf=$here/../conf/methods.json
 [ -z "$quick" ] || longest=13 tiny=(--set epochs=1 --set model.layers=1 --set model.width=32 --set model.heads=2 --set model.feed_forward=64)
 build_linnet
 mkdir -p "$out"
@@ -119,9 +121,31 @@ to_phones() {
 	esac
 }
 
+# What the data of all rows are made of
+data_settings() {
+	echo "training utterances of at most $longest phones, train/phones $(cksum <"$data/train/phones")," \
+		"dev/phones $(cksum <"$data/dev/phones")"
+}
+
+# Refuses a folder that was begun with other data.
+check_data() {
+	local file=$out/data.settings
+	[ -e "$out/short" ] || into "$file" data_settings
+	[ "$(cat "$file" 2>/dev/null)" = "$(data_settings)" ] ||
+		die "$out was begun with other data: $(cat "$file" 2>/dev/null || echo unknown); not: $(data_settings);" \
+			"give the same, or choose another --out"
+}
+
+# row_of NAME: its line; what its training depends on, besides the seed and the data
+row_of() { methods | awk -v row="$1" '$1 == row'; }
+
+# row_settings NAME
+row_settings() { echo "$(row_of "$1")${tiny[*]:+ ${tiny[*]}}; configuration $(cksum <"$conf")"; }
+
 # prepare: the data that every row needs
 prepare() {
 	local folder
+	check_data
 	part "$data/train" "$out/short" "NF > 1 && NF <= $((longest + 1))"
 	part "$data/dev" "$out/dev" 'NF > 1 && ++n % 3 == 0'
 	for folder in short dev; do other_labels "$out/$folder"; done
@@ -136,8 +160,9 @@ condition() {
 	[ -n "$program" ] || program=$(build_program linnet_condition linnet-condition)
 	rm -rf "$to"
 	mkdir -p "$to/audio"
-	"$program" --list "$out/$1/wav.scp" --out "$to/audio" "${@:3}"
-	awk -v folder="$(cd "$out" && pwd)/$2" '{print $1, folder "/audio/" $1 ".wav"}' "$out/$1/wav.scp" >"$to/wav.scp"
+	into "$to/list" numbered "$out/$1/wav.scp"
+	"$program" --list "$to/list" --out "$to/audio" "${@:3}"
+	into "$to/wav.scp" numbered_audio "$out/$1/wav.scp" "$(cd "$out" && pwd)/$2/audio"
 	cp "$out/$1/phones" "$out/$1/utt2spk" "$to/"
 	mv "$to" "$out/$2"
 }
@@ -157,7 +182,7 @@ join_lines() {
 
 # joined: the training data, with two of every four utterances as one, the second behind the first
 joined() {
-	local to=$out/joined.new id first second
+	local to=$out/joined.new id first second number=0
 	[ ! -e "$out/joined" ] || return 0
 	condition short plain
 	rm -rf "$to"
@@ -166,8 +191,9 @@ joined() {
 	join_lines "$out/plain/utt2spk" | awk '{print $1, $2}' >"$to/utt2spk"
 	join_lines "$out/plain/wav.scp" | while read -r id first second; do
 		if [ -n "$second" ]; then
-			sox "$first" "$second" "$to/audio/$id.wav"
-			first=$(cd "$out" && pwd)/joined/audio/$id.wav
+			number=$((number + 1))
+			sox "$first" "$second" "$to/audio/$number.wav"
+			first=$(cd "$out" && pwd)/joined/audio/$number.wav
 		fi
 		echo "$id $first"
 	done >"$to/wav.scp"
@@ -208,8 +234,9 @@ train() {
 		keys+=(--set "${key/TARGETS/$out/targets.ctm}")
 	done
 	mkdir -p "$exp"
+	into "$exp/training.settings" row_settings "$1"
 	into "$exp/symbols" symbols "$3" "$2"
-	"$linnet" train --train "$out/$3" --dev "$out/dev" --labels "$2" --symbols "$exp/symbols" --exp "$exp" --config "$here/../conf/methods.json" \
+	"$linnet" train --train "$out/$3" --dev "$out/dev" --labels "$2" --symbols "$exp/symbols" --exp "$exp" --config "$conf" \
 		--precision bfloat16 --threads 1 --set "seed=$4" ${keys[@]+"${keys[@]}"} ${tiny[@]+"${tiny[@]}"} 2>"$exp/log" ||
 		die "$exp: $(tail -n 1 "$exp/log")"
 	for set in dev noise band; do
@@ -219,7 +246,7 @@ train() {
 		"$linnet" score --bootstrap 0 "$out/$set/phones" "$exp/$set.phones" >"$exp/$set.score"
 	done
 	[ -z "$times" ] || [ "$2" != phones ] || boundaries "$exp"
-	touch "$exp/done"
+	into "$exp/training.done" date
 }
 
 # boundaries EXP: the table of the errors of times
@@ -241,11 +268,12 @@ wait_for_one() {
 train_all() {
 	local row fields=() running=0 failed=''
 	for row in "${@:2}"; do
-		methods | awk -v row="$row" '$1 == row {found = 1} END {exit !found}' || die "--rows $row: there is no such row; see --list"
+		[ -n "$(row_of "$row")" ] || die "--rows $row: there is no such row; see --list"
+		check_settings "$out/$row-$1/training.done" "$(row_settings "$row")"
 	done
 	for row in "${@:2}"; do
-		read -r -a fields < <(methods | awk -v row="$row" '$1 == row')
-		[ ! -e "$out/$row-$1/done" ] || continue
+		read -r -a fields < <(row_of "$row")
+		[ ! -e "$out/$row-$1/training.done" ] || continue
 		[ "$running" -lt "$jobs" ] || wait_for_one
 		say "training $row, seed $1"
 		train "${fields[@]:0:3}" "$1" "${fields[@]:3}" &
@@ -287,7 +315,7 @@ table() {
 	echo '|---|---|---|---|---|---|---|---|---|---|---|---|---|---|'
 	for row in $rows; do
 		for seed in $seeds; do
-			[ ! -e "$out/$row-$seed/done" ] || line "$out/$row-$seed"
+			[ ! -e "$out/$row-$seed/training.done" ] || line "$out/$row-$seed"
 		done | awk -v row="$row" '
 			{for (i = 1; i <= NF; i++) if ($i == "-") missing[i] = 1; else sum[i] += $i; n = NF}
 			{seeds = seeds (NR > 1 ? ", " : "") $1}

@@ -18,16 +18,18 @@ have --steps values: with the state of linear attention, a step takes the same t
 steps in groups of images, as linnet_sample does; PyTorch with all images at once. A batch of one image runs ten
 times in Linnet, because it is short.
 
-FILE has each measurement: round, images, program, milliseconds of the processor a step of all images. Printed are
-medians over the rounds, and the medians of the ratios of each round. Measurements that FILE has are not repeated, and
-those that need kernels that the processor lacks are left out.
+FILE (default compare-IMAGES.tsv) has each measurement: round, images, program, milliseconds of the processor a step of
+all images. Printed are medians over the rounds, and the medians of the ratios of each round. Measurements that FILE has
+are not repeated, and those that need kernels that the processor lacks are left out. A FILE of other --images or --steps,
+another processor or another build of the program is refused; its name with .settings says what it is of.
 Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 END
 }
 
-torch='' images=mnist batches='1 10 100' rounds=5 steps=196 out=compare.tsv
+torch='' images=mnist batches='1 10 100' rounds=5 steps=196 out=
 take_options "torch images batches rounds steps out" "$@"
 one_of --images "$images" mnist cifar
+out=${out:-compare-$images.tsv}
 [ -n "$torch" ] || die "--torch is missing: a Python with PyTorch"
 layers=8
 [ "$images" = mnist ] || layers=16
@@ -61,7 +63,10 @@ of() { awk -F '\t' -v n="$1" -v name="$2" '$2 == n && $3 == name {print $4}' "$o
 # ratio BATCH NAME NAME: the median of the quotients of each round
 ratio() { paste <(of "$1" "$2") <(of "$1" "$3") | awk 'NF == 2 {printf "%.2g\n", $1 / $2}' | median; }
 
+settings="$(this_machine "$meter"); --images $images --steps $steps"
+check_settings "$out" "$settings"
 touch "$out"
+into "$(settings_of "$out")" echo "$settings"
 int8=$(int8_kernels)
 for ((round = 1; round <= rounds; round++)); do
 	for n in $batches; do
