@@ -168,7 +168,7 @@ for folder in 'published/wrong|has other words in an earlier folder' 'data/libri
   check 1 "${folder#*|}" env LINNET="$linnet" "$here/../../recipes/english/run.sh" --data data --exp refused \
     --librispeech "${folder%%|*}" --stop-stage 1
 done
-# So are names that the script has for itself, two sets of one name, and a corpus without development data.
+# So are names that the script has for itself, and two sets of one name.
 prepare() {
   check "$1" "$2" env LINNET="$linnet" "$here/../../recipes/english/local/prepare.sh" --out prepared --lexicon dictionary \
     --g2p exp/data/g2p.bin --train data/librispeech/train "${@:3}"
@@ -177,9 +177,10 @@ for name in dev train train-1 noise raw speechocean762 a/b ''; do
   prepare 1 "--dev $name=data/commonvoice: '$name' cannot be a name" --dev "$name=data/commonvoice"
 done
 prepare 1 '--dev a=data/librispeech/dev: there is another set a' --dev a=data/commonvoice a=data/librispeech/dev
-prepare 1 'no development set: give --dev NAME=DIR' --noise data/noise
 [[ ! -e prepared ]] || fail "refused sets were written: $(ls prepared)"
 prepare 0 'prepared/dev: 5 utterances' --dev a=data/commonvoice b=data/librispeech/dev
+prepare 0 'no development set is named, so there is no prepared/dev'
+[[ ! -e prepared/dev && -s prepared/train/phones ]] || fail "without development sets: $(ls prepared)"
 # Times: those of an alignment have no error.
 mkdir timed
 for file in text utt2spk; do cp "data/commonvoice/$file" timed; done

@@ -21,7 +21,7 @@ $LINNET names the linnet command.
                         set speechocean762-dev
   --train DIR           Kaldi data folder (wav.scp, text, utt2spk; no segments) to train on, or a folder of LibriSpeech as
                         published. An utterance that several of them have is taken once, from the first
-  --dev NAME=DIR        the same, for development; at least one, or --speechocean762
+  --dev NAME=DIR        the same, for development; without any, and without --speechocean762, there is no OUT/dev
   --noise DIR           *.opus or *.wav, also in subfolders. Clips named as in ESC-10, CLASS-FOLD-ID-TAKE, of fold 5 and
                         every third of the others are held out: OUT/noise-held-out.scp. The rest is OUT/noise.scp, for
                         augmentation, and each clip is a training utterance without phones
@@ -36,7 +36,6 @@ take_options "out lexicon g2p speechocean762 noise train+ dev+" "$@"
 }
 need_file "$lexicon" "name CMUdict with --lexicon"
 [ -n "$speechocean762" ] || [ ${#train[@]} -gt 0 ] || die "nothing to train on: give --train DIR or --speechocean762 DIR"
-[ -n "$speechocean762" ] || [ ${#dev[@]} -gt 0 ] || die "no development set: give --dev NAME=DIR or --speechocean762 DIR"
 taken=' '
 for i in "${!dev[@]}"; do
 	set=${dev[i]}
@@ -178,5 +177,10 @@ if [ -n "$noise" ]; then
 	train_sets+=("$out/noise")
 fi
 join "$out/train" "${train_sets[@]}"
-join "$out/dev" "${dev_sets[@]}"
+if [ ${#dev_sets[@]} -gt 0 ]; then
+	join "$out/dev" "${dev_sets[@]}"
+else
+	rm -rf "${out:?}/dev"
+	say "no development set is named, so there is no $out/dev"
+fi
 rm -r "$out/raw"

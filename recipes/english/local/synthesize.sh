@@ -40,7 +40,6 @@ need_file "$text" "name a file of sentences with --text"
 need_file "$lexicon" "name CMUdict with --lexicon"
 need_file "$voices" "name a table of voices with --voices"
 [[ $hours =~ ^[0-9]+(\.[0-9]+)?$ ]] || die "--hours $hours: must be a number"
-[[ $jobs =~ ^[1-9][0-9]*$ ]] || die "--jobs $jobs: must be a whole number above 0"
 [[ $seed =~ ^[0-9]{1,9}$ ]] || die "--seed $seed: must have at most 9 digits"
 
 # Prints set (here "."), utterance, speaker and how to speak: the lines that synthesize_chunk.sh takes. An hour has about
