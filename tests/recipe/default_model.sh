@@ -45,6 +45,20 @@ echo '{"model": "'"$here"'/../../models/english/phones.safetensors", "search": "
 "$linnet" transcribe --second-pass "$work/second" --lattice "$work/lattice" --lattice-format dot "$work/flite.wav" > "$work/text"
 grep -q 'label = "SON' "$work/lattice" || { echo 'FAILED: the words of a lattice are not those of the second pass' && exit 1; }
 
+# With --endpoints, the live recognizer finds the pauses for models/english; another recognizer finds its own, and gets
+# hotwords of a pipe in both passes.
+flite -voice kal16 -t 'the song was over at noon' -o "$work/other.wav"
+(tail -c +45 "$work/flite.wav" && head -c 64000 /dev/zero && tail -c +45 "$work/other.wav") > "$work/long.raw"
+long=("$linnet" transcribe --endpoints --format json --raw s16le)
+"${long[@]}" "$work/long.raw" > "$work/divided"
+"${long[@]}" --model "$here/../../models/english-live" --second-pass "$here/../../models/english" "$work/long.raw" > "$work/named"
+cmp "$work/divided" "$work/named" || { echo 'FAILED: --endpoints does not take both recognizers that ship' && exit 1; }
+"${long[@]}" --model "$work/second" --hotwords <(echo SON) "$work/long.raw" > "$work/divided"
+"${long[@]}" --model "$work/second" --second-pass "$work/second" --hotwords <(echo SON) "$work/long.raw" > "$work/named"
+cmp "$work/divided" "$work/named" || { echo 'FAILED: --endpoints does not recognise each segment again' && exit 1; }
+"${long[@]}" --model "$work/second" --second-pass none "$work/long.raw" > "$work/once"
+! cmp -s "$work/divided" "$work/once" || { echo 'FAILED: --second-pass none has two passes' && exit 1; }
+
 [[ -s $data/text ]] || { echo "SKIPPED: there is no real speech in $data" && exit 77; }
 head -n 30 "$data/text" > "$work/text"
 head -n 30 "$data/utt2spk" > "$work/utt2spk"

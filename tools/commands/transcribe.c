@@ -9,7 +9,9 @@
 #include "common/search_options.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 static char *model_option;
 static int endpoints_option, live_option;
@@ -39,6 +41,18 @@ static void put_result(struct job *job, struct linnet_context *context, size_t i
   results_put(&job->results, index, good ? &output : NULL);
 }
 
+/* Once, after the first long recording that could be divided. */
+static void advise(const struct job *job, const struct linnet_recognizer_stream *stream, size_t index) {
+  static atomic_flag advised = ATOMIC_FLAG_INIT;
+  const double long_recording = 300; /* seconds */
+  const bool may = !endpoints_option && !beam_options_nbest() && !lattices_path() &&
+                   !linnet_recognizer_is_incremental(job->recognizer);
+  if (may && linnet_recognizer_stream_seconds(stream) > long_recording && !atomic_flag_test_and_set(&advised))
+    tool_warn(
+        "%s: %.0f minutes are one segment: with --endpoints, several speakers are recognised better, in less memory",
+        inputs_id(&job->inputs, index), linnet_recognizer_stream_seconds(stream) / 60);
+}
+
 static int transcribe_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
   static const struct tool_stages greedy = {0.12, 0.97, 1, 1}, searched = {0.1, 0.7, 1, 1};
   struct job *job = user;
@@ -58,6 +72,7 @@ static int transcribe_item(void *user, size_t index, unsigned worker, struct lin
     status = inputs_recognise(&job->inputs, context, index, stream);
   if (status == LINNET_OK) {
     put_result(job, context, index, stream, &collected);
+    advise(job, stream, index);
   } else if ((code = tool_fail_context(context)) != TOOL_INTERRUPTED) {
     code = 0;
     lattices_put(&job->lattices, context, index, NULL, NULL);
@@ -116,19 +131,59 @@ static void set_endpoints(struct linnet_recognizer_settings *settings, struct li
   settings->partial_interval = endpoints_option ? (double)INFINITY : 0;
 }
 
-static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
+/* The features and the network of a model that is not causal depend on all of a recording, on other speakers, too. With
+ * --endpoints, such a recognizer therefore recognises each segment again, with some seconds before it. The pauses are
+ * found in a first pass, by another recognizer or itself. */
+static bool may_take_passes(const char *path) {
+  return endpoints_option && tool_names_recognizer(path) && recognizer_options_default() &&
+         !recognizer_options_ensemble();
+}
+
+/* Whether results come only at the end of the audio; false after printing an error, with *code. */
+static bool hears_all_first(struct linnet_context *context, const char *path, int *code) {
+  struct linnet_recognizer *greedy = tool_open_recognizer(context, path, NULL, NULL, code);
+  const bool all = greedy && !linnet_recognizer_is_incremental(greedy);
+  linnet_recognizer_destroy(greedy);
+  return all;
+}
+
+/* `first` is the recognizer of the options, `path` the one that gives the results. */
+static int choose_passes(struct linnet_context *context, struct linnet_recognizer_settings *settings, const char *first,
+                         const char *path) {
+  int code = TOOL_OK;
+  if (may_take_passes(path) && !settings->second_pass &&
+      (strcmp(first, path) != 0 || hears_all_first(context, path, &code)))
+    settings->second_pass = path;
+  return code;
+}
+
+static int run_passes(struct linnet_context *context, const char *first, const char *path, const char **paths,
+                      size_t count) {
   struct recognizer_options options;
   struct linnet_endpoint_settings endpoint;
   struct job job = {.recognizer = NULL};
-  int code = recognizer_options_read(&options, context, path);
+  int code = recognizer_options_read(&options, context, first);
+  if (code == TOOL_OK)
+    code = choose_passes(context, &options.settings, first, path);
   if (code == TOOL_OK) {
     set_endpoints(&options.settings, &endpoint);
     job.searches = options.search.kind != LINNET_SEARCH_GREEDY;
-    job.recognizer = recognizer_options_create(&options, context, path);
+    job.recognizer = recognizer_options_create(&options, context, first);
     code = job.recognizer ? transcribe_all(context, &job, paths, count) : TOOL_FAILURE;
   }
   linnet_recognizer_destroy(job.recognizer);
   recognizer_options_release(&options);
+  return code;
+}
+
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
+  char *first = may_take_passes(path) ? tool_find_first_pass(path) : strdup(path);
+  if (!first)
+    return tool_fail("out of memory for a path");
+  if (strcmp(first, path) != 0)
+    tool_add_recognizer_inputs(context, path);
+  const int code = run_passes(context, first, path, paths, count);
+  free(first);
   return code;
 }
 
@@ -202,7 +257,8 @@ int tool_transcribe(int argc, const char **argv) {
        "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"endpoints", 0, POPT_ARG_NONE, &endpoints_option, 0,
-       "divide the search at pauses, as for live audio, for long recordings (default: a recording is one segment)",
+       "divide recordings at pauses, as live audio, and recognise each segment by itself: for long recordings, several "
+       "speakers and little memory (default: a recording is one segment)",
        NULL},
       {"live", 0, POPT_ARG_NONE, &live_option, 0,
        "recognise one file as if it were spoken now, and print results as they come; needs a causal model (default: "

@@ -71,11 +71,21 @@ static bool is_file(const char *path, const char *file) {
          found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino;
 }
 
+/* Whether `path` is the installed recognizer of that name. */
+static bool is_shipped(const char *path, const char *name) {
+  char *installed = tool_find_shipped(name);
+  const bool same = installed && is_file(path, installed);
+  free(installed);
+  return same;
+}
+
 char *tool_find_second_pass(const char *path) {
-  char *live = tool_find_shipped(SHIPPED_LIVE);
-  const bool installed = live && is_file(path, live);
-  free(live);
-  return installed ? tool_find_shipped(SHIPPED_RECOGNIZER) : NULL;
+  return is_shipped(path, SHIPPED_LIVE) ? tool_find_shipped(SHIPPED_RECOGNIZER) : NULL;
+}
+
+char *tool_find_first_pass(const char *path) {
+  char *live = is_shipped(path, SHIPPED_RECOGNIZER) ? tool_find_shipped(SHIPPED_LIVE) : NULL;
+  return live ? live : strdup(path);
 }
 
 char *tool_find_recognizer(const char *named) {

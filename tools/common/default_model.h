@@ -18,6 +18,10 @@ char *tool_find_live_recognizer(const char *named);
  * `path` is the live one that is installed; otherwise NULL. */
 char *tool_find_second_pass(const char *path);
 
+/* The recognizer that finds the pauses of a recording for the one at `path`: the live one that is installed, if `path`
+ * is the one for recordings that is installed; otherwise a copy of `path`. */
+char *tool_find_first_pass(const char *path);
+
 /* Whether a path names a recognizer (a folder or a settings file), not just a model. */
 bool tool_names_recognizer(const char *path);
 

@@ -69,7 +69,8 @@ struct poptOption recognizer_options_table[] = {
     {"second-pass", 0, TOOL_INPUT, &second_pass_option, 0,
      "folder of another recognizer, which recognises each utterance or segment again when it has ended, and gives the "
      "final result; none: no second pass. Default: as the recognizer says. The installed live recognizer uses english, "
-     "unless a search option other than --hotwords or --grammar is given",
+     "and transcribe --endpoints the recognizer itself, unless a search option other than --hotwords or --grammar is "
+     "given",
      "PATH"},
     POPT_TABLEEND};
 
@@ -83,6 +84,10 @@ static const char *source_of(const char *key) {
 bool recognizer_options_default(void) {
   return !second_pass_option && blank_penalty == TOOL_NOT_GIVEN && !beam_options_any() && !word_options_any() &&
          !lattices_path();
+}
+
+bool recognizer_options_ensemble(void) {
+  return ensemble_weight != TOOL_NOT_GIVEN;
 }
 
 static bool blank_penalty_fits(bool greedy) {

@@ -108,6 +108,9 @@ extern struct poptOption recognizer_options_table[];
  */
 bool recognizer_options_default(void);
 
+/* Whether there is --ensemble-weight, which asks for the two models of one recognizer. */
+bool recognizer_options_ensemble(void);
+
 /* False after printing what is wrong with the options for the model or recognizer at `path`. */
 bool recognizer_options_check(const char *path);
 
