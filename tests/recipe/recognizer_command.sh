@@ -55,6 +55,32 @@ transcribed again --model folder/recognizer.json
 same again words 'the file'
 LINNET_MODEL=folder transcribed again
 same again words 'LINNET_MODEL'
+
+# --- the name of an installed recognizer, unless there is a file of this name
+mkdir -p private/bin private/share/linnet/models/{one,two,others}
+cp "$linnet" private/bin
+ln -s "$PWD"/folder/* private/share/linnet/models/two
+cp folder/recognizer.json private/share/linnet/models/one
+here_linnet=$linnet linnet=private/bin/linnet
+transcribed again --model two
+same again words 'an installed name'
+LINNET_MODEL=two transcribed again
+same again words 'an installed name in LINNET_MODEL'
+linnet=$here_linnet
+prefix=(private/bin/linnet)
+wanted='oen: No such file or directory, and no model of this name is installed: name the path of one, or one of those that'
+for command in transcribe align\ -p\ AH posteriors\ -o\ x plot transcribe\ --live; do
+  # shellcheck disable=SC2086 # a command and its options
+  check 1 "$wanted are installed: one, two" $command --model oen sound.wav
+done
+check 1 "$wanted are installed: one, two" info oen
+check 1 'others: No such file' transcribe --model others sound.wav
+check 1 './two: ' transcribe --model ./two sound.wav
+mkdir two
+check 1 'two/recognizer.json' transcribe --model two sound.wav
+rmdir two
+prefix=("$linnet")
+
 transcribed expected --model "$phones"
 transcribed again --model folder --phones
 same again expected '--phones'

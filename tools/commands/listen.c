@@ -89,8 +89,8 @@ static int check_and_run(const char **arguments, size_t count) {
 int tool_listen(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"model", 'm', POPT_ARG_STRING, &model_option, 0,
-       "file of a causal model (phones), or folder of a recognizer with one (default: $LINNET_MODEL, else "
-       "english-live, if it is installed)",
+       "file of a causal model (phones), or folder of a recognizer with one, or its name if it is installed (default: "
+       "$LINNET_MODEL, else english-live, if it is installed)",
        "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"format", 'f', POPT_ARG_STRING, &format_option, 0,

@@ -253,7 +253,8 @@ static int check_and_run(const char **paths, size_t count) {
 int tool_transcribe(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"model", 'm', TOOL_INPUT, &model_option, 0,
-       "model file (phones), or folder of a recognizer (default: $LINNET_MODEL, else the recognizer that ships)",
+       "model file (phones), folder of a recognizer, or the name of an installed one, such as english-live (default: "
+       "$LINNET_MODEL, else the recognizer that ships)",
        "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"endpoints", 0, POPT_ARG_NONE, &endpoints_option, 0,

@@ -1,6 +1,8 @@
 /* Finds the model that is installed with the command. */
 #include "default_model.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,9 +55,60 @@ static const char *given_model(const char *named) {
   return given && *given ? given : NULL;
 }
 
+/* Cuts the name of a file off its path, which becomes "." if it has no folder. */
+static char *cut_name(char *path) {
+  char *slash = strrchr(path, '/');
+  if (slash) {
+    *slash = '\0';
+    return path;
+  }
+  free(path);
+  return strdup(".");
+}
+
+/* The folder of the installed recognizer of this name; NULL: there is none. */
+static char *find_installed(const char *name) {
+  char path[PATH_BYTES];
+  const int length = snprintf(path, sizeof path, "%s/recognizer.json", name);
+  char *found = length > 0 && length < PATH_BYTES ? tool_find_shipped(path) : NULL;
+  return found ? cut_name(found) : NULL;
+}
+
+/* Prints that there is no file of this name, and the names of the recognizers that are installed. */
+static void fail_name(const char *name) {
+  char folder[PATH_BYTES], list[1024] = "";
+  struct dirent **entries;
+  const int count = scandir(beside_program("", folder) ? folder : LINNET_MODEL_DIR, &entries, NULL, alphasort);
+  for (int i = 0; i < count; i++) {
+    char *found = entries[i]->d_name[0] != '.' ? find_installed(entries[i]->d_name) : NULL;
+    const size_t used = strlen(list);
+    if (found)
+      snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", entries[i]->d_name);
+    free(found);
+    free(entries[i]);
+  }
+  if (count >= 0)
+    free(entries);
+  tool_fail("%s: %s, and no model of this name is installed: name the path of one%s%s", name, strerror(ENOENT),
+            *list ? ", or one of those that are installed: " : "", list);
+}
+
+/* A copy of the path that the user gives. A name without a slash that is not here is that of an installed recognizer.
+ * NULL after printing that there is none. */
+static char *find_given(const char *given) {
+  if (strchr(given, '/') || access(given, F_OK) == 0 || errno != ENOENT)
+    return strdup(given);
+  char *installed = find_installed(given);
+  if (!installed)
+    fail_name(given);
+  return installed;
+}
+
 char *tool_find_live_recognizer(const char *named) {
   const char *given = given_model(named);
-  char *path = given ? strdup(given) : tool_find_shipped(SHIPPED_LIVE);
+  if (given)
+    return find_given(given);
+  char *path = tool_find_shipped(SHIPPED_LIVE);
   if (!path)
     tool_fail("no model for live audio: name a causal model with --model PATH or in $LINNET_MODEL (there is no %s)",
               LINNET_MODEL_DIR "/" SHIPPED_LIVE);
@@ -95,7 +148,7 @@ char *tool_find_recognizer(const char *named) {
     return NULL;
   }
   if (given)
-    return strdup(given);
+    return find_given(given);
   char *shipped = tool_find_shipped(SHIPPED_RECOGNIZER);
   if (!shipped)
     shipped = tool_find_shipped(SHIPPED_MODEL);
@@ -103,17 +156,6 @@ char *tool_find_recognizer(const char *named) {
     tool_fail("the model is missing: name one with --model FILE or in $LINNET_MODEL (there is none at %s)",
               LINNET_MODEL_DIR "/" SHIPPED_MODEL);
   return shipped;
-}
-
-/* Cuts the name of a file off its path, which becomes "." if it has no folder. */
-static char *cut_name(char *path) {
-  char *slash = strrchr(path, '/');
-  if (slash) {
-    *slash = '\0';
-    return path;
-  }
-  free(path);
-  return strdup(".");
 }
 
 /* Copies the paths that the settings of a recognizer name. */

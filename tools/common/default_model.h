@@ -7,7 +7,8 @@
 #include "tool.h"
 
 /* Returns `named` if it is not NULL; else $LINNET_MODEL; else what ships, relative to the program or in the folder of
- * the installation: the recognizer of words, or its phone model if the recognizer is not installed. Release the path
+ * the installation: the recognizer of words, or its phone model if the recognizer is not installed. The first two may
+ * be the name of an installed recognizer, such as "english-live", unless a file here has this name. Release the path
  * with free. NULL after printing the remedy. */
 char *tool_find_recognizer(const char *named);
 
@@ -51,7 +52,9 @@ char *tool_find_shipped(const char *name);
 #define TOOL_MODEL_ROW(name)                                                                                           \
   {                                                                                                                    \
     "model", 'm', TOOL_INPUT, &(name), 0,                                                                              \
-        "model file, or a recognizer's folder (default: $LINNET_MODEL, else the one that ships)", "FILE"               \
+        "model file, a recognizer's folder, or the name of an installed one, such as english-live (default: "          \
+        "$LINNET_MODEL, else the one that ships)",                                                                     \
+        "FILE"                                                                                                         \
   }
 
 /* The settings of the recognizer or model at `path`. They have a search only if `path` names a recognizer. Destroy
