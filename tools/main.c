@@ -25,7 +25,7 @@ static const struct subcommand {
     {"train", tool_train, "train a model"},
     {"average", tool_average, "average the weights of several models"},
     {"ngram", tool_ngram, "estimate, convert and measure n-gram language models"},
-    {"g2p", tool_g2p, "guess pronunciations of words that no lexicon has"},
+    {"g2p", tool_g2p, "pronounce words: look them up, and guess those that no lexicon has"},
     {"calibrate", tool_calibrate, "turn confidences of a model into probabilities of being right"},
     {"score", tool_score, "count the errors of hypotheses against references"},
     {"validate-data", tool_validate_data, "check and repair Kaldi data folders"},

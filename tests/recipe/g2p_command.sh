@@ -101,6 +101,40 @@ check 0 'test words 2' "$linnet" g2p --train words.dict --hold-out 4 --order 2
 check 2 '--output -: the report goes to standard output' "$linnet" g2p --train words.dict --output -
 [[ ! -e ./- ]] || fail 'a model called -'
 
+# A recognizer has a model and a lexicon, which is asked first: a folder, its file, $LINNET_MODEL, and the one that ships.
+mkdir -p folder plain
+printf 'THE 1.0 DH AH\nTHE 0.5 DH IY\n' > folder/lexicon.txt
+cp m folder/g2p.bin
+echo '{"model": "none.safetensors"}' | tee plain/recognizer.json > folder/recognizer.json
+printf 'the\tDH AH\nthe\tDH IY\n' > known
+"$linnet" g2p --model m the tap > guesses
+tail -n 1 guesses >> known
+grep -qv 'DH IY' guesses || fail 'the model knows the word'
+"$linnet" g2p --model folder the tap > out.folder
+"$linnet" g2p --model folder/recognizer.json - tap <<< the > out.file
+LINNET_MODEL=folder "$linnet" g2p the tap > out.variable
+echo '{"model": "none.safetensors", "lexicon": "../folder/lexicon.txt", "g2p": "../m"}' > plain/recognizer.json
+"$linnet" g2p --model plain the tap > out.keys
+for one in folder file variable keys; do cmp known "out.$one" || fail "the lexicon of a recognizer: $one: $(cat "out.$one")"; done
+"$linnet" g2p --model folder --guess the tap | cmp guesses - || fail '--guess asks the lexicon'
+check 0 $'the\t0.500000\tDH IY' "$linnet" g2p --model folder --scores the
+check 0 'test words 9' "$linnet" g2p --model folder --test words.dict
+check 0 '1 word added' "$linnet" g2p --model folder --complete words.dict --text <(echo 'u1 the') --output new.dict
+check 2 '--guess: omit it with' "$linnet" g2p --model m --guess --test words.dict
+for file in lexicon.txt g2p.bin; do
+	check 2 "folder/$file" "$linnet" g2p --model folder --complete words.dict --text text --output folder/$file
+	LINNET_MODEL=folder check 2 "folder/$file" "$linnet" g2p --complete words.dict --text text --output folder/$file
+done
+cmp m folder/g2p.bin || fail 'a lexicon replaced the model'
+rm folder/g2p.bin
+check 1 'folder: has no model of pronunciations' "$linnet" g2p --model folder the
+check 1 'recognizer.json' "$linnet" g2p --model . the
+LINNET_MODEL=m check 1 'm: has no model of pronunciations: name one' "$linnet" g2p the
+if [[ -e $here/../../models/english/recognizer.json ]]; then
+	check 0 $'hello\tHH AH L OW' "$linnet" g2p hello
+	check 0 $'of\tAH V' "$linnet" g2p of
+fi
+
 [[ $(echo tap | "$linnet" g2p --model m - hat) == $("$linnet" g2p --model m tap hat) ]] || fail "'-' is not standard input"
 
 # Completion: the lexicon, and each word that it lacks once; a second completion adds nothing.

@@ -12,7 +12,7 @@ enum { MAX_WORDS = 100000 };
 
 static struct {
   char *train, *output, *model, *words, *test, *complete, *text;
-  int order, iterations, nbest, scores, stress, hold_out;
+  int order, iterations, nbest, scores, stress, hold_out, guess;
   double prune;
 } options = {.nbest = 1, .order = TOOL_NO_INTEGER, .iterations = TOOL_NO_INTEGER, .prune = TOOL_NOT_GIVEN};
 
@@ -26,19 +26,24 @@ struct linnet_lexicon *g2p_open_lexicon(struct linnet_context *context, const ch
   return lexicon;
 }
 
+/* The phones of a pronunciation; release them with free. NULL: out of memory. */
+static const char **name_phones(const struct linnet_lexicon *lexicon, size_t word, size_t variant, size_t *count) {
+  const struct linnet_symbols *symbols = linnet_lexicon_phones(lexicon);
+  const int *labels = linnet_lexicon_pronunciation(lexicon, word, variant, count);
+  const char **phones = calloc(*count + 1, sizeof *phones);
+  for (size_t i = 0; phones && i < *count; i++)
+    phones[i] = linnet_symbols_name(symbols, labels[i]);
+  return phones;
+}
+
 /* --- training ---------------------------------------------------------------------------------------------------- */
 
 static bool add_word(struct linnet_g2p_trainer *trainer, const struct linnet_lexicon *lexicon, size_t word) {
-  const struct linnet_symbols *symbols = linnet_lexicon_phones(lexicon);
   bool good = true;
   for (size_t v = 0; good && v < linnet_lexicon_num_variants(lexicon, word); v++) {
     size_t count;
-    const int *labels = linnet_lexicon_pronunciation(lexicon, word, v, &count);
-    const char **phones = calloc(count + 1, sizeof *phones);
-    good = phones != NULL;
-    for (size_t i = 0; good && i < count; i++)
-      phones[i] = linnet_symbols_name(symbols, labels[i]);
-    good = good && linnet_g2p_trainer_add(trainer, linnet_lexicon_word(lexicon, word), phones, count) == LINNET_OK;
+    const char **phones = name_phones(lexicon, word, v, &count);
+    good = phones && linnet_g2p_trainer_add(trainer, linnet_lexicon_word(lexicon, word), phones, count) == LINNET_OK;
     free(phones);
   }
   return good;
@@ -96,19 +101,31 @@ static bool run_training(struct linnet_context *context) {
 
 /* --- words ------------------------------------------------------------------------------------------------------- */
 
-static void print_pronunciation(const char *word, const struct linnet_g2p_result *result, size_t index) {
-  size_t count;
-  const char *const *phones = linnet_g2p_result_phones(result, index, &count);
+static void print_phones(const char *word, double probability, const char *const *phones, size_t count) {
   printf("%s\t", word);
   if (options.scores)
-    printf("%.6f\t", linnet_g2p_result_probability(result, index));
+    printf("%.6f\t", probability);
   for (size_t i = 0; i < count; i++)
     printf("%s%s", i > 0 ? " " : "", phones[i]);
   putchar('\n');
 }
 
+/* All pronunciations that a lexicon has of a word. */
+static bool print_known(const struct linnet_lexicon *lexicon, size_t index, const char *word) {
+  bool good = true;
+  for (size_t v = 0; good && v < linnet_lexicon_num_variants(lexicon, index); v++) {
+    size_t count;
+    const char **phones = name_phones(lexicon, index, v, &count);
+    good = phones || tool_fail("out of memory for a pronunciation") == TOOL_OK;
+    if (good)
+      print_phones(word, linnet_lexicon_probability(lexicon, index, v), phones, count);
+    free(phones);
+  }
+  return good;
+}
+
 /* Reports and skips words that the model cannot pronounce. */
-static bool pronounce(struct linnet_context *context, const struct linnet_g2p *g2p, const char *word) {
+static bool guess(struct linnet_context *context, const struct linnet_g2p *g2p, const char *word) {
   struct linnet_g2p_result *result;
   enum linnet_status status = linnet_g2p_pronounce(g2p, context, word, (size_t)options.nbest, &result);
   if (status == LINNET_ERROR_LIMIT) {
@@ -122,14 +139,22 @@ static bool pronounce(struct linnet_context *context, const struct linnet_g2p *g
   else if (linnet_g2p_result_num_ignored(result) > 0)
     tool_warn("'%s': the model ignores %zu letter%s that it does not know", word, linnet_g2p_result_num_ignored(result),
               linnet_plural(linnet_g2p_result_num_ignored(result)));
-  for (size_t i = 0; i < linnet_g2p_result_num_pronunciations(result); i++)
-    print_pronunciation(word, result, i);
+  for (size_t i = 0; i < linnet_g2p_result_num_pronunciations(result); i++) {
+    size_t count;
+    const char *const *phones = linnet_g2p_result_phones(result, i, &count);
+    print_phones(word, linnet_g2p_result_probability(result, i), phones, count);
+  }
   linnet_g2p_result_destroy(result);
   return true;
 }
 
+static bool pronounce(struct linnet_context *context, const struct g2p_source *source, const char *word) {
+  const size_t index = source->lexicon ? linnet_lexicon_find(source->lexicon, word) : LINNET_NOT_FOUND;
+  return index != LINNET_NOT_FOUND ? print_known(source->lexicon, index, word) : guess(context, source->g2p, word);
+}
+
 /* Words of a text, separated by white space. */
-static bool pronounce_file(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path) {
+static bool pronounce_file(struct linnet_context *context, const struct g2p_source *source, const char *path) {
   bool standard = strcmp(path, "-") == 0;
   FILE *file = standard ? stdin : fopen(path, "r");
   if (!file)
@@ -144,7 +169,7 @@ static bool pronounce_file(struct linnet_context *context, const struct linnet_g
       good = tool_fail("%s: holds a NUL byte; is this a text file?", path) == TOOL_OK;
     for (char *word = strtok_r(line + mark, " \t\r\n\v\f", &rest); good && word;
          word = strtok_r(NULL, " \t\r\n\v\f", &rest))
-      good = pronounce(context, g2p, word);
+      good = pronounce(context, source, word);
   }
   if (good && ferror(file))
     good = tool_fail("%s: %s", path, strerror(errno)) == TOOL_OK;
@@ -171,22 +196,29 @@ static bool run_test(struct linnet_context *context, const struct linnet_g2p *g2
   return good;
 }
 
-static bool run_model(struct linnet_context *context, const char **words, size_t count) {
-  struct linnet_g2p *g2p;
-  if (linnet_g2p_load(context, options.model, &g2p) != LINNET_OK)
-    return tool_fail_context(context) == TOOL_OK;
+static bool run_words(struct linnet_context *context, const struct g2p_source *source, const char **words,
+                      size_t count) {
   bool good = true;
-  if (options.test)
-    good = run_test(context, g2p);
-  else if (options.complete)
-    good =
-        g2p_complete(context, g2p, options.complete, &(struct g2p_words){options.text, options.words}, options.output);
-  else if (options.words || count == 0)
-    good = pronounce_file(context, g2p, options.words ? options.words : "-");
+  if (options.words || count == 0)
+    good = pronounce_file(context, source, options.words ? options.words : "-");
   for (size_t i = 0; good && i < count; i++)
-    good = strcmp(words[i], "-") == 0 ? pronounce_file(context, g2p, "-") : pronounce(context, g2p, words[i]);
-  linnet_g2p_destroy(g2p);
+    good = strcmp(words[i], "-") == 0 ? pronounce_file(context, source, "-") : pronounce(context, source, words[i]);
   return good;
+}
+
+static int run_model(struct linnet_context *context, const char **words, size_t count) {
+  const struct g2p_words texts = {options.text, options.words};
+  struct g2p_source source;
+  bool good = true;
+  int code = g2p_open_source(context, options.model, !options.guess && !options.test && !options.complete, &source);
+  if (code == TOOL_OK && options.test)
+    good = run_test(context, source.g2p);
+  else if (code == TOOL_OK && options.complete)
+    good = g2p_complete(context, source.g2p, options.complete, &texts, options.output);
+  else if (code == TOOL_OK)
+    good = run_words(context, &source, words, count);
+  g2p_close_source(&source);
+  return good ? code : TOOL_FAILURE;
 }
 
 /* --- the command ------------------------------------------------------------------------------------------------- */
@@ -199,13 +231,17 @@ static bool has_training_options(void) {
 static int check_options(const char **words, size_t count) {
   (void)words;
   int tasks = !!options.test + !!options.complete + ((options.words && !options.complete) || count > 0);
-  if (!options.train == !options.model)
+  if (options.train && options.model)
     return tool_usage("give one of --train LEXICON, which makes a model, and --model FILE, which uses one");
+  if (!options.train && !options.model && tasks == 0)
+    return tool_usage("give words ('-': those of standard input), or one of --train LEXICON, --test LEXICON and "
+                      "--complete LEXICON");
   if (options.train && tasks > 0)
-    return tool_usage("--train: words, --words, --test and --complete need --model");
-  if (options.model && has_training_options())
-    return tool_usage("--model: --order, --iterations, --prune and --hold-out need --train");
-  if (options.model && options.output && !options.complete)
+    return tool_usage("--train: words, --words, --test and --complete need --model, or the model that ships: omit "
+                      "--train");
+  if (!options.train && has_training_options())
+    return tool_usage("--order, --iterations, --prune and --hold-out need --train");
+  if (!options.train && options.output && !options.complete)
     return tool_usage("--output %s: needs --train or --complete; other results go to standard output", options.output);
   if (options.train && options.output && separate_is_standard(options.output))
     return tool_usage("--output %s: the report goes to standard output; name a file for the model", options.output);
@@ -227,6 +263,8 @@ static int check_options(const char **words, size_t count) {
   if (options.scores && (options.train || options.test || options.complete))
     return tool_usage("--scores: only pronunciations of words have probabilities: omit it with --train, --test and "
                       "--complete");
+  if (options.guess && (options.train || options.test || options.complete))
+    return tool_usage("--guess: omit it with --train, --test and --complete, which ask no lexicon before the model");
   if (options.stress && !options.train)
     return tool_usage("--keep-stress: needs --train; a model gives stress if it was trained with it");
   if (options.nbest < 1 || options.nbest > LINNET_G2P_MAX_NBEST)
@@ -237,8 +275,8 @@ static int check_options(const char **words, size_t count) {
 }
 
 static int run(struct linnet_context *context, const char **words, size_t count) {
-  bool good = options.train ? run_training(context) : run_model(context, words, count);
-  return tool_interrupted() ? TOOL_INTERRUPTED : good ? TOOL_OK : TOOL_FAILURE;
+  const int code = !options.train ? run_model(context, words, count) : run_training(context) ? TOOL_OK : TOOL_FAILURE;
+  return tool_interrupted() ? TOOL_INTERRUPTED : code;
 }
 
 int tool_g2p(int argc, const char **argv) {
@@ -253,11 +291,18 @@ int tool_g2p(int argc, const char **argv) {
        "drop n-grams that change the relative entropy by less than X (default 3e-8)", "X"},
       {"hold-out", 0, POPT_ARG_INT, &options.hold_out, 0,
        "train without every Nth word, and test on these words (default: use all words)", "N"},
-      {"model", 'm', TOOL_INPUT, &options.model, 0, "use this model (required without --train)", "FILE"},
+      {"model", 'm', TOOL_INPUT, &options.model, 0,
+       "use this model of pronunciations, or that of a recognizer: its folder, or its name if it is installed; words "
+       "of its lexicon are not guessed (default: $LINNET_MODEL, else the recognizer that ships)",
+       "FILE"},
+      {"guess", 0, POPT_ARG_NONE, &options.guess, 0,
+       "guess words that the recognizer's lexicon has, too (default: print all pronunciations of the lexicon)", NULL},
       {"words", 'w', TOOL_INPUT, &options.words, 0,
        "file of words to pronounce, or to add by --complete (default: the arguments, else standard input)", "FILE"},
-      {"nbest", 0, POPT_ARG_INT, &options.nbest, 0, "number of pronunciations per word (default 1)", "N"},
-      {"scores", 0, POPT_ARG_NONE, &options.scores, 0, "print the probability of each pronunciation, too (default: no)",
+      {"nbest", 0, POPT_ARG_INT, &options.nbest, 0, "number of guesses per word (default 1)", "N"},
+      {"scores", 0, POPT_ARG_NONE, &options.scores, 0,
+       "print the probability of each pronunciation, too; a lexicon has it relative to the most probable one (default: "
+       "no)",
        NULL},
       {"test", 0, TOOL_INPUT, &options.test, 0,
        "print error rates on the words of this lexicon (default: pronounce words)", "LEXICON"},

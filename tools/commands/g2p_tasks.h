@@ -13,6 +13,17 @@ struct linnet_lexicon *g2p_open_lexicon(struct linnet_context *context, const ch
 /* Whether phones of the model end in stress digits. */
 bool g2p_has_stress(const struct linnet_g2p *g2p);
 
+/* What pronounces words. */
+struct g2p_source {
+  struct linnet_g2p *g2p;
+  struct linnet_lexicon *lexicon; /* which is asked first; NULL: none */
+};
+
+/* `named`: a model of pronunciations, or a recognizer, of which the model is opened and, if `lexicon`, its lexicon.
+ * NULL: the recognizer that tool_find_recognizer finds. Returns the exit code; close the source in any case. */
+int g2p_open_source(struct linnet_context *context, const char *named, bool lexicon, struct g2p_source *source);
+void g2p_close_source(struct g2p_source *source);
+
 /* Prints the error rates of the model's best pronunciations for the words of the lexicon. every = 0: for all words;
  * else for the words whose index i has i mod every = every - 1. Any pronunciation of the lexicon counts as right. */
 bool g2p_measure(struct linnet_context *context, const struct linnet_g2p *g2p, const struct linnet_lexicon *lexicon,
