@@ -12,7 +12,8 @@ models=$here/../../models/english
 
 check 0 'Usage: linnet align' "$linnet" align --help
 check 2 'FILE is missing' "$linnet" align --text a
-check 2 'one of --text, --text-file and --phones' "$linnet" align no-such-file.wav
+check 1 'no-such-file.wav: has no text: there is neither no-such-file.txt nor no-such-file.lab' "$linnet" align no-such-file.wav
+check 2 'standard input has no text beside it' "$linnet" align one.wav -
 check 2 'one of --text, --text-file and --phones' "$linnet" align --text a --phones AH no-such-file.wav
 check 2 'make a data folder' "$linnet" align --text a one.wav two.wav
 check 2 'has its own texts' "$linnet" align --text a --data .
@@ -250,8 +251,32 @@ sed 's/^sun/u1/' sun.ctm | cmp - <(grep '^u1' one.ctm) || fail 'a data folder gi
 printf 'u1 %s\n' "$phones" > data/phones
 check 1 "u2: has no text: its line is missing in the data folder's file 'phones'" "$linnet" align --data data
 
-mkdir two && cp sun.wav birds.wav two
+mkdir -p two/b && cp sun.wav two/a.wav && cp birds.wav two/b
 check 2 'one text is for one file, but there are 2' "${align[@]}" --text "$sun" --recursive two
+
+# --- texts beside their audio ---------------------------------------------------------------------------------------
+
+echo "$sun" > two/a.txt
+echo "$birds" > two/b/birds.lab
+sed -n 's/^u1/a/p' one.ctm > beside.ctm
+sed -n 's|^u2|b/birds|p' one.ctm >> beside.ctm
+"${align[@]}" --recursive two --format ctm 2> /dev/null | cmp - beside.ctm || fail 'texts beside the audio of a folder'
+sed 's|^b/||' beside.ctm > named.ctm
+"${align[@]}" two/a.wav two/b/birds.wav --format ctm 2> /dev/null | cmp - named.ctm || fail 'texts beside files'
+"${align[@]}" two/a.wav --format ctm | cmp - <(grep '^a' named.ctm) || fail 'the text beside one file'
+"${align[@]}" --recursive two --format textgrid --output-dir two 2> /dev/null
+[[ -s two/a.TextGrid && -s two/b/birds.TextGrid ]] || fail "results beside the texts: $(ls -R two)"
+check 2 'two/a.txt' "${align[@]}" --recursive two --output-dir two
+check 2 'two/a.txt' "${align[@]}" --recursive two --output two/a.txt
+echo 'zzyx' >> two/a.txt
+check 1 "two/a.txt:2:1: 'zzyx' has no pronunciation" "${align[@]}" --recursive two --format ctm
+grep -q '^b/birds 1 ' out || fail "an unknown word stops other files: $(cat out)"
+mv two/b/birds.lab two/b/birds.txt
+rm two/a.txt
+check 1 'two/a.wav: has no text: there is neither two/a.txt nor two/a.lab' "${align[@]}" --recursive two --format ctm
+grep -q '^b/birds 1 ' out || fail "a file without a text stops others: $(cat out)"
+touch two/b/birds.lab
+check 1 'two/b/birds.wav: has two texts' "${align[@]}" --recursive two
 rm -r two
 
 # sclite scores the CTM against the STM of the same text and finds no errors.

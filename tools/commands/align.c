@@ -10,6 +10,7 @@
 #include "common/parallel.h"
 #include "common/results.h"
 #include "common/search_options.h"
+#include "common/separate.h"
 
 static struct {
   char *model, *text, *text_file, *phones, *lexicon, *unit;
@@ -23,7 +24,7 @@ struct job {
   struct linnet_recognizer *recognizer;
   const struct linnet_model *model;        /* its */
   struct linnet_calibrations calibrations; /* of its confidences */
-  const char *text;                        /* of the only file, NULL: that of the data folder's utterance */
+  const char *text;                        /* of the only file; NULL: each input has its own */
   bool words;                              /* texts are words, else phones */
   struct align_words_source source;        /* of their pronunciations */
   struct linnet_text_aligner *aligner;
@@ -37,6 +38,7 @@ struct item {
   const char *name;
   struct linnet_recognizer_stream *stream;
   struct rows posteriors; /* (frames, symbols) */
+  char *path, *beside;    /* of the file of words beside the audio, and what it holds; NULL: the text is elsewhere */
   struct linnet_aligned_text *text;
 };
 
@@ -51,9 +53,16 @@ static enum linnet_status compute_posteriors(struct item *item, struct linnet_co
   return inputs_recognise(&item->job->inputs, context, index, item->stream);
 }
 
+/* Whether the text of each audio file is a file beside it. */
+static bool texts_are_beside(void) {
+  return !inputs_data_folder() && !options.text && !options.text_file && !options.phones;
+}
+
 /* The name of an input's text in messages. */
 static void name_text(const struct item *item, char *name, size_t bytes) {
-  if (options.text_file)
+  if (item->path)
+    snprintf(name, bytes, "%s", item->path);
+  else if (options.text_file)
     snprintf(name, bytes, "%s", strcmp(options.text_file, "-") == 0 ? "standard input" : options.text_file);
   else if (options.text)
     snprintf(name, bytes, "--text");
@@ -68,18 +77,29 @@ static const char *fate_of_unknown(void) {
                                : "its time is interpolated";
 }
 
-static bool read_text(struct item *item, struct linnet_context *context, size_t index) {
+/* The text of an input as it is written; NULL after printing why there is none. */
+static const char *find_text(struct item *item, size_t index) {
   const struct job *job = item->job;
-  const char *text = job->text;
-  char source[4096];
+  if (job->text)
+    return job->text;
+  if (!job->inputs.folder) {
+    item->path = align_find_beside(item->name);
+    return item->beside = item->path ? align_read_text(item->path) : NULL;
+  }
+  const char *text = job->words ? linnet_data_folder_text(job->inputs.folder, index)
+                                : linnet_data_folder_phones(job->inputs.folder, index);
   if (!text)
-    text = job->words ? linnet_data_folder_text(job->inputs.folder, index)
-                      : linnet_data_folder_phones(job->inputs.folder, index);
-  if (!text) {
     tool_fail("%s: has no text: its line is missing in the data folder's file '%s'", item->name,
               job->words ? "text" : "phones");
+  return text;
+}
+
+static bool read_text(struct item *item, struct linnet_context *context, size_t index) {
+  const struct job *job = item->job;
+  const char *text = find_text(item, index);
+  char source[4096];
+  if (!text)
     return false;
-  }
   name_text(item, source, sizeof source);
   if ((job->words
            ? linnet_aligned_text_create(context, job->aligner, text, source, &item->text)
@@ -184,32 +204,34 @@ static int align_item(void *user, size_t index, unsigned worker, struct linnet_c
   linnet_aligned_text_destroy(item.text);
   linnet_recognizer_stream_destroy(item.stream);
   free(item.posteriors.values);
+  free(item.path);
+  free(item.beside);
   return stopped ? TOOL_INTERRUPTED : 0;
+}
+
+/* TOOL_USAGE after printing that texts and inputs do not fit, or that an output would replace a text. */
+static int check_inputs(const struct job *job) {
+  const struct inputs *inputs = &job->inputs;
+  if (job->text && inputs->count != 1)
+    return tool_usage("one text is for one file, but there are %zu: omit it, and write NAME.txt beside each file, or "
+                      "make a data folder",
+                      inputs->count);
+  if (!texts_are_beside())
+    return TOOL_OK;
+  for (size_t i = 0; i < inputs->count; i++)
+    align_add_beside(inputs->paths[i]);
+  return separate_check_again() ? TOOL_OK : TOOL_USAGE;
 }
 
 static int align_all(struct linnet_context *context, struct job *job, const char **paths, size_t count) {
   int code;
   if (!inputs_open(&job->inputs, context, job->recognizer, paths, count, &code))
     return code;
-  if (job->text && job->inputs.count != 1)
-    code = tool_usage("one text is for one file, but there are %zu: make a data folder", job->inputs.count);
-  else if (results_open(&job->results, &job->inputs, "aligning", &code))
+  code = check_inputs(job);
+  if (code == TOOL_OK && results_open(&job->results, &job->inputs, "aligning", &code))
     code = results_close(&job->results, tool_parallel(context, job->inputs.count, align_item, job));
   inputs_close(&job->inputs);
   return code;
-}
-
-/* A text file ("-": standard input); the caller frees the result. NULL after printing why it cannot be aligned. */
-static char *read_text_file(const char *path) {
-  size_t bytes;
-  char *text = tool_read_file(path, (size_t)1 << 28, &bytes);
-  if (!text || strlen(text) == bytes)
-    return text;
-  tool_fail("%s: has a NUL byte after %zu bytes, so it is no text in UTF-8: convert it, for example with "
-            "'iconv -f UTF-16 -t UTF-8' (give its own encoding after -f)",
-            path, strlen(text));
-  free(text);
-  return NULL;
 }
 
 static bool data_has_phones(void) {
@@ -226,7 +248,7 @@ static const char *option_of_words(void) {
 /* Decides whether texts are words, and finds their lexicon. Phones of a data folder come before pronunciations that
  * were not named, unless --unit asks for words. Returns the exit code, after printing what is missing or useless. */
 static int choose_words(struct linnet_context *context, struct job *job) {
-  const bool wanted = options.text || options.text_file || options.unit_word;
+  const bool wanted = options.text || options.text_file || options.unit_word || texts_are_beside();
   job->source.files = tool_find_word_files(context, options.model);
   job->source.named = tool_choose_lexicon(options.lexicon, &job->source.files);
   job->words =
@@ -242,7 +264,7 @@ static int choose_words(struct linnet_context *context, struct job *job) {
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
-  char *file = options.text_file ? read_text_file(options.text_file) : NULL;
+  char *file = options.text_file ? align_read_text(options.text_file) : NULL;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
   int code = file || !options.text_file ? choose_words(context, &job) : TOOL_FAILURE;
   if (code == TOOL_OK)
@@ -272,7 +294,19 @@ static bool check_cost(const char *option, double cost) {
   return false;
 }
 
-/* One file needs one text; a data folder contains its texts. */
+/* Standard input is a file alone, and can be read once. */
+static bool check_streams(const char **paths, size_t count, int texts) {
+  const bool text = options.text_file && strcmp(options.text_file, "-") == 0;
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(paths[i], "-") == 0 && (text || texts == 0)) {
+      tool_usage(text ? "only one of text and audio can be standard input"
+                      : "standard input has no text beside it: give --text, --text-file or --phones");
+      return false;
+    }
+  return true;
+}
+
+/* One text is for one file. Otherwise a file has its text beside it, and a data folder contains its texts. */
 static bool check_texts(const char **paths, size_t count) {
   options.unit_word = options.unit && strcmp(options.unit, "word") == 0;
   if (paths && options.phones && options.unit_word) {
@@ -294,24 +328,25 @@ static bool check_texts(const char **paths, size_t count) {
     tool_usage("--unit %s: must be phone or word", options.unit);
     return false;
   }
-  if (paths && (folder ? texts > 0 : texts != 1 || count > 1)) {
-    tool_usage(
-        folder ? "--text, --text-file and --phones are for one file: a data folder has its own texts"
-               : "give one file, and one of --text, --text-file and --phones; to align many files, make a data folder");
+  if (paths && folder && texts > 0) {
+    tool_usage("--text, --text-file and --phones are for one file: a data folder has its own texts");
     return false;
   }
-  if (paths && !folder && options.text_file && strcmp(options.text_file, "-") == 0 && strcmp(paths[0], "-") == 0) {
-    tool_usage("only one of text and audio can be standard input");
+  if (paths && !folder && (texts > 1 || (texts == 1 && count > 1))) {
+    tool_usage("one file needs one of --text, --text-file and --phones; to align many files, write NAME.txt beside "
+               "each of them, or make a data folder");
     return false;
   }
-  return paths != NULL;
+  return paths && check_streams(paths, count, texts);
 }
 
 int tool_align(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"text", 't', POPT_ARG_STRING, &options.text, 0, "the words that are spoken (default: those of --data)", "WORDS"},
+      {"text", 't', POPT_ARG_STRING, &options.text, 0,
+       "the words that are spoken in one file (default: those in NAME.txt or NAME.lab beside each file, or of --data)",
+       "WORDS"},
       {"text-file", 'T', TOOL_INPUT, &options.text_file, 0,
-       "file with the words that are spoken (default: those of --data)", "FILE"},
+       "file with the words that are spoken in one file (default: as for --text)", "FILE"},
       {"phones", 'p', POPT_ARG_STRING, &options.phones, 0,
        "the phones that are spoken, separated by spaces (default: words)", "PHONES"},
       {"lexicon", 'l', TOOL_INPUT, &options.lexicon, 0,
@@ -337,7 +372,7 @@ int tool_align(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed =
-      tool_parse(argc, argv, table, "[OPTIONS] --text WORDS FILE, or --data DIR   ('-' is standard input)", NULL, NULL);
+      tool_parse(argc, argv, table, "[OPTIONS] FILE..., or --data DIR   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
   int code = tool_with_recognizer(options.model, check_texts(paths, count) ? paths : NULL, count, run);

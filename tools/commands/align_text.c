@@ -8,6 +8,7 @@
 
 #include "base/numbers.h"
 #include "common/search_options.h"
+#include "common/separate.h"
 
 #define RULES_NAME "english/text.rules"
 
@@ -28,6 +29,58 @@ struct poptOption align_words_options[] = {
 
 const char *align_words_given(void) {
   return options.g2p ? "--g2p" : options.rules ? "--text-rules" : NULL;
+}
+
+/* --- files of texts ----------------------------------------------------------------------------------------------- */
+
+char *align_read_text(const char *path) {
+  size_t bytes;
+  char *text = tool_read_file(path, (size_t)1 << 28, &bytes);
+  if (!text || strlen(text) == bytes)
+    return text;
+  tool_fail("%s: has a NUL byte after %zu bytes, so it is no text in UTF-8: convert it, for example with "
+            "'iconv -f UTF-16 -t UTF-8' (give its own encoding after -f)",
+            path, strlen(text));
+  free(text);
+  return NULL;
+}
+
+/* The path of an audio file with another extension; the caller frees it. */
+static char *change_extension(const char *audio, const char *extension) {
+  const char *slash = strrchr(audio, '/'), *name = slash ? slash + 1 : audio, *dot = strrchr(name, '.');
+  const size_t length = dot && dot > name ? (size_t)(dot - audio) : strlen(audio);
+  char *path = malloc(length + strlen(extension) + 1);
+  if (path)
+    sprintf(path, "%.*s%s", (int)length, audio, extension);
+  return path;
+}
+
+void align_add_beside(const char *audio) {
+  static const char *const extensions[] = {".txt", ".lab"};
+  for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
+    char *path = change_extension(audio, extensions[i]);
+    if (path)
+      separate_add_input(path);
+    free(path);
+  }
+}
+
+char *align_find_beside(const char *audio) {
+  char *text = change_extension(audio, ".txt"), *label = change_extension(audio, ".lab");
+  const bool has_text = text && access(text, F_OK) == 0, has_label = label && access(label, F_OK) == 0;
+  if (!text || !label)
+    tool_fail("%s: out of memory", audio);
+  else if (has_text && has_label)
+    tool_fail("%s: has two texts, %s and %s: remove or rename one of them", audio, text, label);
+  else if (!has_text && !has_label)
+    tool_fail("%s: has no text: there is neither %s nor %s: write one of them, or give --text, --text-file or --phones",
+              audio, text, label);
+  char *found = has_text == has_label ? NULL : has_text ? text : label;
+  if (found != text)
+    free(text);
+  if (found != label)
+    free(label);
+  return found;
 }
 
 /* --- the aligner -------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,16 @@ extern struct poptOption align_words_options[];
 /* The name of one of these options that is given; NULL: none is. */
 const char *align_words_given(void);
 
+/* A text file ("-": standard input); the caller frees the result. NULL after printing why it cannot be aligned. */
+char *align_read_text(const char *path);
+
+/* The path of the text beside an audio file, NAME.txt or NAME.lab; the caller frees it. NULL after printing that there
+ * is none, or that there are two. */
+char *align_find_beside(const char *audio);
+
+/* No output may replace the texts beside an audio file (separate_check_again). */
+void align_add_beside(const char *audio);
+
 /* Where the pronunciations of words come from, beside --g2p. */
 struct align_words_source {
   const char *named;            /* a lexicon that the user names, NULL: none */
