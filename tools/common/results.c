@@ -505,7 +505,7 @@ const char *format_names(bool single) {
 
 const char *format_help(bool single, const char *item) {
   static char help[512];
-  snprintf(help, sizeof help, "%s (default: text); json writes one line per %s, with times", format_names(single),
-           item);
+  snprintf(help, sizeof help, "%s (default: text, which has no times); json writes one line per %s, with times",
+           format_names(single), item);
   return help;
 }
