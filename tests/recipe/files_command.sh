@@ -126,6 +126,22 @@ check 0 'cancel each other out, so that their mean is silent: choose one channel
 check 0 '' transcribe --channel 1 cancelled.wav
 ! grep -q warning out || fail "a warning with --channel: $(cat out)"
 check 0 "warning: cancelled.wav: begins with 'RIFF', the header of an audio file" transcribe --raw s16le cancelled.wav
+grep -qF 'read it as a file: omit --raw' out || fail "the remedy: $(cat out)"
+
+# Raw audio without --raw; audio without samples.
+printf '\001\002\003\004%.0s' {1..800} > talk.raw
+for command in transcribe 'transcribe --live' 'posteriors -o x' 'plot -o x.svg' 'features -o x.ark' 'align --phones AH'; do
+  # shellcheck disable=SC2086 # a command and its options
+  LINNET_MODEL='' check 1 'give its sample format, rate and channels: --raw s16le --raw-rate HZ --raw-channels N' $command talk.raw
+done
+head -c 44 cancelled.wav > header.wav
+for command in transcribe 'transcribe --phones' 'transcribe --live'; do
+  # shellcheck disable=SC2086
+  LINNET_MODEL='' check 0 'warning: header.wav: has no samples' $command header.wav
+done
+mkdir -p silent && echo 'u header.wav' > silent/wav.scp && echo 'u s' > silent/utt2spk
+check 0 'warning: u: has no samples' transcribe --data silent
+rm -r silent
 head -c 40000 /dev/zero > quiet.raw
 mv quiet.raw max_seconds.raw
 ln -s max_seconds.raw quiet.raw

@@ -94,11 +94,11 @@ static bool run_command(struct linnet_context *context, const struct features_jo
   snprintf(name, sizeof name, "%.80s: the output of '%.120s'", features_id(&job->input, i), command);
   enum linnet_status status = linnet_audio_open_fd(context, fileno(pipe), name, &job->audio, &audio);
   if (status == LINNET_OK)
-    status = audio_options_name(context, read_all(audio, start, end, samples, count));
+    status = read_all(audio, start, end, samples, count);
   int code = pclose(pipe);
   if (status == LINNET_OK && end >= 0 && lost_its_reader(code))
     code = 0;
-  if (status != LINNET_OK)
+  if (audio_options_name(context, status) != LINNET_OK)
     tool_fail_context(context);
   if (code != 0)
     tool_fail("%s: the command failed with exit status %d: %s", features_id(&job->input, i),

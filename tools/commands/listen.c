@@ -25,7 +25,7 @@ static int listen_to_microphone(struct live *live) {
   struct linnet_audio *audio = NULL;
   struct microphone *microphone = microphone_open(live->reading, microphone_option, live_rate(live), &audio);
   live->microphone = microphone;
-  int code = microphone ? live_run(live, audio, false) : TOOL_FAILURE;
+  int code = microphone ? live_run(live, audio, "the microphone", false) : TOOL_FAILURE;
   if (code == TOOL_OK) /* not interrupted */
     code = tool_fail("the microphone no longer records: it was removed, or its sound server ended");
   microphone_close(microphone);
@@ -39,7 +39,7 @@ static int listen_to_pipe(struct live *live) {
   settings.sample_rate = live_rate(live);
   raw_options_read(&raw_option, &settings);
   const int code = linnet_audio_open(live->reading, "-", &settings, &audio) == LINNET_OK
-                       ? live_run(live, audio, false)
+                       ? live_run(live, audio, "standard input", false)
                        : tool_fail_context(live->reading);
   linnet_audio_destroy(audio);
   return code;
@@ -62,8 +62,7 @@ static bool check_options(const char *const *arguments, bool pipe) {
     tool_usage("%s: listen reads a microphone, or with '-' a pipe; for a file use linnet transcribe --live",
                arguments[0]);
   else if (pipe && !raw_option.format)
-    tool_usage(
-        "'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it arrives");
+    tool_usage(INPUTS_NEED_RAW);
   else if (!pipe && raw_option.format)
     tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option.format);
   else if (!pipe && (raw_option.rate != TOOL_NOT_GIVEN || raw_option.channels != TOOL_NO_INTEGER))

@@ -12,6 +12,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static char *model_option;
 static int endpoints_option, live_option;
@@ -195,8 +197,8 @@ static int listen_to_file(struct live *live, const char **paths) {
   int code;
   if (!inputs_open(&inputs, live->context, live->recognizer, paths, 1, &code))
     return code;
-  if (inputs_open_audio(&inputs, live->reading, 0, &audio) == LINNET_OK)
-    code = live_run(live, audio, true);
+  if (audio_options_name(live->reading, inputs_open_audio(&inputs, live->reading, 0, &audio)) == LINNET_OK)
+    code = live_run(live, audio, paths[0], true);
   else
     code = tool_fail_context(live->reading);
   linnet_audio_destroy(audio);
@@ -204,11 +206,19 @@ static int listen_to_file(struct live *live, const char **paths) {
   return code;
 }
 
-static bool check_live_options(size_t count, bool *json) {
+static bool is_pipe(const char *path) {
+  struct stat status;
+  return strcmp(path, "-") == 0 && fstat(STDIN_FILENO, &status) == 0 &&
+         (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
+static bool check_live_options(const char **paths, size_t count, bool *json) {
   if (!results_are_lines(json))
     return false;
   if (count != 1 || inputs_are_many())
     tool_usage("--live: one file at a time");
+  else if (is_pipe(paths[0]) && !inputs_are_raw())
+    tool_usage(INPUTS_NEED_RAW);
   else if (endpoints_option)
     tool_usage("only one of --live and --endpoints: live results always have endpoints");
   else if (speed_option != TOOL_NOT_GIVEN && !(speed_option >= 0))
@@ -222,7 +232,7 @@ static bool check_live_options(size_t count, bool *json) {
 
 static int run_live(const char **paths, size_t count) {
   struct live live = {.speed = speed_option == TOOL_NOT_GIVEN ? 1 : speed_option};
-  if (!check_live_options(count, &live.json))
+  if (!check_live_options(paths, count, &live.json))
     return TOOL_USAGE;
   char *path = tool_find_live_recognizer(model_option);
   int code = path ? TOOL_USAGE : TOOL_FAILURE;

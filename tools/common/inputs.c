@@ -52,6 +52,10 @@ bool inputs_are_many(void) {
   return options.data || options.recursive;
 }
 
+bool inputs_are_raw(void) {
+  return options.raw.format;
+}
+
 const char *inputs_audio_option(void) {
   return options.raw.format                        ? "--raw"
          : options.raw.rate != TOOL_NOT_GIVEN      ? "--raw-rate"
@@ -94,16 +98,34 @@ bool audio_options_check(const struct raw_options *raw, int channel, double max_
   return false;
 }
 
-enum linnet_status audio_options_name(struct linnet_context *context, enum linnet_status status) {
+/* The option in place of the setting that an error about the length of audio names. */
+static enum linnet_status name_limit(struct linnet_context *context) {
   static const char setting[] = "max_seconds", option[] = "--max-seconds";
   char sentence[LINNET_ERROR_BYTES];
   const char *error = linnet_context_error(context), *rest = strstr(error, setting);
   for (const char *next = rest; next && (next = strstr(next + 1, setting));)
     rest = next; /* a file may have that name, too */
-  if (status != LINNET_ERROR_LIMIT || !rest)
-    return status;
+  if (!rest)
+    return LINNET_ERROR_LIMIT;
   snprintf(sentence, sizeof sentence, "%.*s%s%s", (int)(rest - error), error, option, rest + strlen(setting));
-  return linnet_context_fail(context, status, sentence);
+  return linnet_context_fail(context, LINNET_ERROR_LIMIT, sentence);
+}
+
+/* The options after the advice to give what raw audio does not say about itself. */
+static enum linnet_status name_raw_options(struct linnet_context *context) {
+  static const char advice[] = "give its sample format, rate and channels";
+  char sentence[LINNET_ERROR_BYTES];
+  const char *error = linnet_context_error(context);
+  if (!tool_ends_in(error, advice))
+    return LINNET_ERROR_FORMAT;
+  snprintf(sentence, sizeof sentence, "%s: --raw s16le --raw-rate HZ --raw-channels N", error);
+  return linnet_context_fail(context, LINNET_ERROR_FORMAT, sentence);
+}
+
+enum linnet_status audio_options_name(struct linnet_context *context, enum linnet_status status) {
+  return status == LINNET_ERROR_LIMIT    ? name_limit(context)
+         : status == LINNET_ERROR_FORMAT ? name_raw_options(context)
+                                         : status;
 }
 
 static bool read_audio_options(struct linnet_audio_settings *audio, double sample_rate) {
@@ -259,6 +281,8 @@ static enum linnet_status feed_file(struct linnet_context *context, const struct
                                       : linnet_context_fail(context, LINNET_ERROR_MEMORY, "out of memory for samples");
   if (status == LINNET_OK)
     status = feed(audio, stream, samples);
+  if (status == LINNET_OK && !(linnet_recognizer_stream_seconds(stream) > 0))
+    tool_warn("%s: has no samples", inputs_name(inputs, item));
   linnet_audio_destroy(audio);
   free(samples);
   return status;
@@ -307,6 +331,8 @@ static enum linnet_status feed_samples(struct linnet_context *context, const str
   size_t count = 0;
   enum linnet_status status =
       linnet_data_folder_audio(inputs->folder, context, utterance, &inputs->audio, &samples, &count);
+  if (status == LINNET_OK && count == 0)
+    tool_warn("%s: has no samples", inputs_name(inputs, utterance));
   if (status == LINNET_OK)
     status = linnet_recognizer_stream_accept(stream, samples, count);
   linnet_audio_release(context, samples);

@@ -208,7 +208,7 @@ static int feed(struct live *live, struct linnet_audio *audio, bool paced, float
   return report(live->context, status);
 }
 
-int live_run(struct live *live, struct linnet_audio *audio, bool paced) {
+int live_run(struct live *live, struct linnet_audio *audio, const char *name, bool paced) {
   const double seconds = paced && live->speed > 0 ? clocked_piece : piece;
   const size_t capacity = (size_t)(live_rate(live) * seconds) + 1;
   float *samples = malloc(capacity * sizeof *samples);
@@ -220,6 +220,8 @@ int live_run(struct live *live, struct linnet_audio *audio, bool paced) {
   if (code == TOOL_OK)
     code = report(live->context, linnet_recognizer_stream_finish(live->stream));
   tool_show_line(NULL);
+  if (code == TOOL_OK && !(live->taken > 0) && !tool_interrupted())
+    tool_warn("%s: has no samples", name);
   free(samples);
   return code == TOOL_OK && tool_interrupted() ? TOOL_INTERRUPTED : code;
 }

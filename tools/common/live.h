@@ -37,7 +37,7 @@ double live_rate(const struct live *live);
 
 /* Recognises the audio up to its end or an interrupt; the audio before an interrupt has its final result, too. `paced`:
  * the audio is a file, which is read at live->speed. While recognition of such a file or of a microphone is late,
- * segments end without their second pass. Returns the exit code. */
-int live_run(struct live *live, struct linnet_audio *audio, bool paced);
+ * segments end without their second pass. `name` is for messages. Returns the exit code. */
+int live_run(struct live *live, struct linnet_audio *audio, const char *name, bool paced);
 
 #endif

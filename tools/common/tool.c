@@ -286,12 +286,19 @@ static int is_interrupted(void *user) {
 static void report_stage(void *user, enum linnet_stage stage, double share);
 
 /* The library logs one error, that of linnet_context_create, which create_context prints. */
+bool tool_ends_in(const char *text, const char *ending) {
+  const size_t length = strlen(text), end = strlen(ending);
+  return length >= end && strcmp(text + length - end, ending) == 0;
+}
+
+/* The library names no options: only --raw reads a file without its header. */
 static void print_log(void *user, enum linnet_log_level level, const char *message) {
   (void)user;
   if (quiet)
     return;
   if (level == LINNET_LOG_WARNING || (level < LINNET_LOG_WARNING && option_verbose))
-    say(level == LINNET_LOG_WARNING ? "warning: " : "", "%s", message);
+    say(level == LINNET_LOG_WARNING ? "warning: " : "", "%s%s", message,
+        tool_ends_in(message, "read it as a file") ? ": omit --raw" : "");
 }
 
 const char *tool_precision(void) {
@@ -618,6 +625,17 @@ void tool_output_abandon(struct tool_output *output) {
   if (output->temporary)
     remove(output->temporary);
   release_output(output);
+}
+
+bool tool_output_check(const char *path) {
+  struct linnet_destination destination;
+  struct tool_output output;
+  if (!path || strcmp(path, "-") == 0 || (linnet_destination_find(path, &destination) && destination.direct))
+    return true; /* to open a pipe may take its reader */
+  const bool good = tool_output_open(&output, path);
+  if (good)
+    tool_output_abandon(&output);
+  return good;
 }
 
 const char *tool_output_path(const char *path) {

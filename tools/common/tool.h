@@ -147,6 +147,9 @@ const char *tool_precision(void);
 /* False, after printing so, if only GPUs have the precision, but the context computes on the CPU. */
 bool tool_check_precision(const struct linnet_context *context);
 
+/* Whether a text ends in another one. */
+bool tool_ends_in(const char *text, const char *ending);
+
 /* The value of a variable of the environment; NULL if it is missing or empty. */
 const char *tool_variable(const char *name);
 
@@ -198,6 +201,9 @@ struct tool_output {
 bool tool_output_open(struct tool_output *output, const char *path);
 bool tool_output_commit(struct tool_output *output);
 void tool_output_abandon(struct tool_output *output);
+
+/* Whether such a file can be made; leaves nothing. It comes before work that takes long. `path` may be NULL. */
+bool tool_output_check(const char *path);
 
 /* The path for functions of the library; most of them do not accept "-" for standard output. */
 const char *tool_output_path(const char *path);
