@@ -48,6 +48,8 @@ done
 check 2 '--output f: needs --train or --complete' "$linnet" g2p --model m --output f word
 check 2 'need --train' "$linnet" g2p --model m --order 3 word
 check 1 'no-such-file: No such file' "$linnet" g2p --train no-such-file --output m
+[[ ! -e m ]] || fail 'a model without a lexicon'
+check 1 'none/m: cannot write: No such file' "$linnet" g2p --train no-such-file --output none/m # before the work
 check 1 'no-such-file: No such file' "$linnet" g2p --model no-such-file word
 check 1 'words.dict: not a model of pronunciations; make one with' "$linnet" g2p --model words.dict word
 

@@ -114,6 +114,20 @@ check 2 '--mix-weight 0.5: needs --mix FILE' "$linnet" ngram --model whole.bin -
 check 2 '--mix-weight 1: must be above 0 and below 1' "$linnet" ngram --model whole.bin --mix a --mix-weight 1
 check 1 'no-such-file: No such file' "$linnet" ngram --model whole.bin --mix no-such-file
 
+# Words of another case or with punctuation are other words: then a mixture does nothing, and the command says so.
+tr '[:lower:]' '[:upper:]' < first > upper
+check 0 "warning: whole.bin: lacks" "$linnet" ngram --order 2 --discount-fallback --text upper --mix whole.bin --binary mixed.bin
+grep -qE "lacks [0-9]+ of the [0-9]+ words of the text, the first is '[^a-z]+'" out || fail "the warning: $(cat out)"
+"$linnet" ngram --order 2 --discount-fallback --text first --mix whole.bin --binary mixed.bin 2> out || fail "$(cat out)"
+! grep -q lacks out || fail "a warning about common words: $(cat out)"
+
+# Outputs are tried before the work: here the text is at fault, too.
+printf 'a\0b\n' > nul
+for option in --arpa --binary; do
+  check 1 'none/x: cannot write: No such file or directory' "$linnet" ngram --order 2 --text nul $option none/x
+done
+[[ -z $(find . -name '*.partial*' -o -name 'x.*') ]] || fail "what is left: $(ls)"
+
 # Wrong files.
 head -c 300 whole.arpa > cut.arpa
 head -c 3000 whole.bin > cut.bin

@@ -85,6 +85,8 @@ static bool check_hold_out(const struct linnet_lexicon *lexicon) {
 }
 
 static bool run_training(struct linnet_context *context) {
+  if (!tool_output_check(options.output))
+    return false;
   struct linnet_lexicon *lexicon = g2p_open_lexicon(context, options.train, options.stress);
   struct linnet_g2p *g2p = lexicon && check_hold_out(lexicon) ? train(context, lexicon) : NULL;
   bool good = g2p != NULL;

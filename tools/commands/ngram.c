@@ -139,14 +139,41 @@ static bool next_sentence(struct text *text, bool *good) {
 
 /* --- estimation ------------------------------------------------------------------------------------------------- */
 
-static bool add_text(struct linnet_context *context, const char *path, struct linnet_ngram_estimator *estimator) {
+/* The running words of the texts, and those that the model of --mix lacks. */
+struct coverage {
+  const struct linnet_ngram *other; /* NULL: none */
+  size_t words, missing;
+  char first[80]; /* that is missing */
+};
+
+static void cover(struct coverage *coverage, const struct text *text) {
+  for (size_t i = 0; coverage->other && i < text->count; i++) {
+    const bool missing = linnet_ngram_find(coverage->other, text->words[i]) == LINNET_NOT_FOUND;
+    if (missing && coverage->missing == 0)
+      snprintf(coverage->first, sizeof coverage->first, "%s", text->words[i]);
+    coverage->missing += missing;
+  }
+  coverage->words += text->count;
+}
+
+static void warn_of_missing(const struct coverage *coverage) {
+  if (coverage->missing > coverage->words / 2)
+    tool_warn("%s: lacks %zu of the %zu words of the text, the first is '%s', so the two models hardly share a word: "
+              "write the text as this model has its words, for example in upper case and without punctuation",
+              options.mix, coverage->missing, coverage->words, coverage->first);
+}
+
+static bool add_text(struct linnet_context *context, const char *path, struct linnet_ngram_estimator *estimator,
+                     struct coverage *coverage) {
   struct text text;
   bool good = open_text(&text, path);
-  while (good && next_sentence(&text, &good))
+  while (good && next_sentence(&text, &good)) {
+    cover(coverage, &text);
     if (linnet_ngram_estimator_add(estimator, text.words, text.count) != LINNET_OK) {
       tool_fail("%s:%zu: %s", text.name, text.number, linnet_context_error(context));
       good = false;
     }
+  }
   close_text(&text);
   return good;
 }
@@ -161,7 +188,8 @@ static void fail_estimation(const struct linnet_context *context) {
     tool_fail_context(context);
 }
 
-static struct linnet_ngram *estimate(struct linnet_context *context) {
+/* `other`: the model of --mix, NULL: none. */
+static struct linnet_ngram *estimate(struct linnet_context *context, const struct linnet_ngram *other) {
   static const char *const standard_input[] = {"-"};
   struct linnet_ngram_estimator_settings settings;
   linnet_ngram_estimator_settings_default(&settings);
@@ -170,13 +198,16 @@ static struct linnet_ngram *estimate(struct linnet_context *context) {
   settings.prune = options.mix ? 0 : fmax(options.prune, 0);
   struct linnet_ngram_estimator *estimator = NULL;
   struct linnet_ngram *ngram = NULL;
+  struct coverage coverage = {.other = other};
   bool good = linnet_ngram_estimator_create(context, &settings, &estimator) == LINNET_OK;
   if (!good)
     tool_fail_context(context);
   const char *const *texts = options.text_count > 0 ? (const char *const *)options.texts : standard_input;
   size_t count = options.text_count > 0 ? options.text_count : 1;
   for (size_t i = 0; good && i < count; i++)
-    good = add_text(context, texts[i], estimator);
+    good = add_text(context, texts[i], estimator, &coverage);
+  if (good)
+    warn_of_missing(&coverage);
   if (good)
     tool_note("estimating n-grams up to order %u", settings.order);
   if (good && linnet_ngram_estimator_finish(estimator, &ngram) != LINNET_OK)
@@ -278,13 +309,10 @@ static bool replace(const struct linnet_context *context, struct linnet_ngram **
   return next;
 }
 
-static bool mix(struct linnet_context *context, struct linnet_ngram **ngram) {
-  struct linnet_ngram *other = load(context, options.mix), *mixed = NULL;
+static bool mix(struct linnet_context *context, struct linnet_ngram **ngram, const struct linnet_ngram *other) {
   const double weight = options.mix_weight == TOOL_NOT_GIVEN ? 0.5 : options.mix_weight;
-  if (!other)
-    return false;
+  struct linnet_ngram *mixed = NULL;
   linnet_ngram_mix(context, *ngram, other, weight, &mixed);
-  linnet_ngram_destroy(other);
   return replace(context, ngram, mixed);
 }
 
@@ -305,10 +333,14 @@ static bool quantize(struct linnet_context *context, struct linnet_ngram **ngram
 
 /* Without --model and --mix, the estimator prunes. */
 static struct linnet_ngram *make_model(struct linnet_context *context) {
-  struct linnet_ngram *ngram = options.model ? load(context, options.model) : estimate(context);
+  struct linnet_ngram *other = options.mix ? load(context, options.mix) : NULL, *ngram = NULL;
+  if (!options.mix || other)
+    ngram = options.model ? load(context, options.model) : estimate(context, other);
   const bool prunes = options.prune > 0 && (options.model || options.mix);
-  const bool good = ngram && (!options.mix || mix(context, &ngram)) && (!prunes || prune(context, &ngram)) &&
-                    (!options.quantize || linnet_ngram_is_quantized(ngram) || quantize(context, &ngram));
+  bool good = ngram && (!other || mix(context, &ngram, other));
+  linnet_ngram_destroy(other);
+  good = good && (!prunes || prune(context, &ngram)) &&
+         (!options.quantize || linnet_ngram_is_quantized(ngram) || quantize(context, &ngram));
   if (good)
     return ngram;
   linnet_ngram_destroy(ngram);
@@ -328,7 +360,8 @@ static bool write_model(struct linnet_context *context, const struct linnet_ngra
 
 static int run(struct linnet_context *context, const char **texts, size_t count) {
   (void)texts, (void)count; /* they are among the options' */
-  struct linnet_ngram *ngram = make_model(context);
+  const bool writable = tool_output_check(options.arpa) && tool_output_check(options.binary);
+  struct linnet_ngram *ngram = writable ? make_model(context) : NULL;
   bool good = ngram && write_model(context, ngram);
   if (good && options.perplexity)
     good = report_perplexity(ngram, options.perplexity);
