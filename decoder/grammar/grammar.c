@@ -84,6 +84,7 @@ static enum linnet_status parse_phrases(struct linnet_grammar_source *source, st
   if (source->root == LINNET_NO_EXPRESSION)
     return linnet_grammar_out_of_memory(source, 1);
   while (linnet_text_next_line(text)) {
+    LINNET_TRY(linnet_text_refuse_rule(text));
     const char *token = linnet_text_token(text);
     if (*token != '#')
       LINNET_TRY(parse_phrase(source, text, token));

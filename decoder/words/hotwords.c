@@ -100,6 +100,7 @@ static enum linnet_status read_phrase(struct linnet_hotwords *h, const char *tok
 
 static enum linnet_status read_lines(struct linnet_hotwords *h) {
   while (linnet_text_next_line(&h->text)) {
+    LINNET_TRY(linnet_text_refuse_rule(&h->text));
     struct phrase phrase = {.first = h->token_count, .line = h->text.line, .weight = default_weight};
     const char *token = linnet_text_token(&h->text);
     if (*token == '#')

@@ -98,6 +98,10 @@ struct refusal {
 
 static const struct refusal refusals[] = {
     {"red\nblue", "g:2: 'blue' is not in the lexicon"},
+    {"public <a> = red;", "g:1: looks like JSGF, but the first line is not '#JSGF V1.0;'"},
+    {"# a comment\nred\n<a>=red;", "g:3: looks like JSGF, but"},
+    {"public red\n", "g:1: 'public' is not in the lexicon"},
+    {"<a> red\n", "g:1: '<a>' is not in the lexicon"},
     {"", "g: the grammar accepts nothing: write one sentence per line"},
     {JSGF, "g: no rule is public"},
     {JSGF "<a> = red;", "g: no rule is public"},
@@ -199,6 +203,7 @@ static void test_limits(const struct scene *s) {
 
 static const struct refusal hotword_refusals[] = {
     {"red\nblue 3", "g:2: 'blue' is not in the lexicon"},
+    {"red\npublic\t<a> =\n  red;", "g:2: looks like JSGF, but the first line is not '#JSGF V1.0;'"},
     {"red 1000", "g:1: the weight is 1000"},
     {"red on 2\n\nRED ON", "g:3: the phrase appears twice, first in line 1"},
     {"red 1e999", "g:1: the weight is inf"},
