@@ -1,11 +1,14 @@
-/* Subtitles: SubRip (SRT) and WebVTT. A cue is at most one line of 42 characters and 7 seconds, and ends at a pause. */
+/* Subtitles: SubRip (SRT) and WebVTT. A cue is at most one line of 42 characters and 7 seconds, and ends at a pause. It
+ * also ends with a sentence, unless it is short. If a line is full before that, the cue ends after another punctuation
+ * mark in its second half, else at the longest gap there. */
 #include <math.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "decoder/output/output.h"
 
-enum { CUE_CHARACTERS = 42 };
-static const double cue_seconds = 7, pause_seconds = 0.8;
+enum { CUE_CHARACTERS = 42, SHORT_CHARACTERS = 8 };
+static const double cue_seconds = 7, pause_seconds = 0.8, gap_seconds = 0.15, short_seconds = 1;
 
 struct style {
   const char *decimal; /* between seconds and milliseconds */
@@ -25,17 +28,117 @@ static size_t characters(const char *text) {
   return count;
 }
 
-/* The first span after the cue that begins with spans[first]. */
-static size_t end_of_cue(const struct linnet_span *spans, size_t first, size_t count) {
+/* Characters of a line of spans. */
+static size_t line_characters(const struct linnet_span *spans, size_t first, size_t end) {
+  size_t length = end - first - 1;
+  for (size_t i = first; i < end; i++)
+    length += characters(linnet_span_text(&spans[i]));
+  return length;
+}
+
+/* --- punctuation -------------------------------------------------------------------------------------------------- */
+
+/* Bytes of a word without the quotes and brackets that close after it. */
+static size_t without_quotes(const char *text) {
+  static const char *const closing[] = {"\"", "'", ")", "]", "\xE2\x80\x9D", "\xE2\x80\x99", "\xC2\xBB"};
+  size_t length = strlen(text);
+  for (size_t i = 0; i < sizeof closing / sizeof *closing;) {
+    const size_t bytes = strlen(closing[i]);
+    const bool ends = length > bytes && memcmp(text + length - bytes, closing[i], bytes) == 0;
+    length -= ends ? bytes : 0;
+    i = ends ? 0 : i + 1;
+  }
+  return length;
+}
+
+/* Whether a word of `length` bytes, which ends in a point, is an initial or an abbreviation: "J.", "U.S.", "Dr.". */
+static bool is_abbreviation(const char *text, size_t length) {
+  size_t stem = length;
+  while (stem > 0 && text[stem - 1] == '.')
+    stem--;
+  if (memchr(text, '.', stem))
+    return true;
+  for (size_t i = 0; i < stem; i++)
+    if (!linnet_is_letter(text[i]) || (stem > 1 && strchr("aeiouyAEIOUY", text[i])))
+      return false;
+  return stem > 0;
+}
+
+static bool ends_sentence(const struct linnet_span *span) {
+  const char *text = linnet_span_text(span);
+  const size_t length = without_quotes(text);
+  const char last = length > 0 ? text[length - 1] : '\0';
+  return last == '!' || last == '?' || (last == '.' && !is_abbreviation(text, length));
+}
+
+static bool ends_part(const struct linnet_span *span) {
+  const char *text = linnet_span_text(span);
+  const size_t length = without_quotes(text);
+  return length > 0 && strchr(";:,", text[length - 1]);
+}
+
+/* --- where cues end ----------------------------------------------------------------------------------------------- */
+
+/* The first span that cannot be in the cue that begins with spans[first]. *full: because of its length. */
+static size_t limit_of_cue(const struct linnet_span *spans, size_t first, size_t count, bool *full) {
   size_t i = first + 1, length = characters(linnet_span_text(&spans[first]));
-  for (; i < count; i++) {
+  *full = false;
+  for (; i < count && spans[i].start - spans[i - 1].end <= pause_seconds; i++) {
     length += 1 + characters(linnet_span_text(&spans[i]));
-    if (length > CUE_CHARACTERS || spans[i].start - spans[i - 1].end > pause_seconds ||
-        spans[i].end - spans[first].start > cue_seconds)
+    *full = length > CUE_CHARACTERS || spans[i].end - spans[first].start > cue_seconds;
+    if (*full)
       break;
   }
   return i;
 }
+
+/* The first end of a sentence after which neither the cue nor, if it is in reach, the rest is short; 0: none. */
+static size_t end_of_sentence(const struct linnet_span *spans, size_t first, size_t limit, bool full) {
+  const size_t last = full ? limit : limit - 1; /* others end there anyway */
+  for (size_t i = first; i < last; i++)
+    if (ends_sentence(&spans[i]) && spans[i].end - spans[first].start >= short_seconds &&
+        (full || spans[limit - 1].end - spans[i + 1].start >= short_seconds))
+      return i + 1;
+  return 0;
+}
+
+/* In the second half of a full line: after the last punctuation mark, else at the longest gap; 0: none. */
+static size_t end_of_part(const struct linnet_span *spans, size_t first, size_t limit) {
+  size_t part = 0, gap = 0, length = 0;
+  double longest = gap_seconds;
+  for (size_t i = first; i < limit; i++) {
+    length += characters(linnet_span_text(&spans[i])) + 1;
+    if (length <= CUE_CHARACTERS / 2)
+      continue;
+    const double seconds = spans[i + 1].start - spans[i].end;
+    part = ends_part(&spans[i]) ? i + 1 : part;
+    gap = seconds > longest ? i + 1 : gap;
+    longest = fmax(longest, seconds);
+  }
+  return part > 0 ? part : gap;
+}
+
+/* Where a full line ends so that the cue after it is not very short: then the two are about equally long. */
+static size_t balance(const struct linnet_span *spans, size_t first, size_t limit, size_t count) {
+  bool full;
+  const size_t last = limit_of_cue(spans, limit, count, &full);
+  size_t end = limit;
+  if (!full && line_characters(spans, limit, last) < SHORT_CHARACTERS)
+    while (end > first + 1 && line_characters(spans, first, end - 1) >= line_characters(spans, end - 1, last))
+      end--;
+  return end;
+}
+
+/* The first span after the cue that begins with spans[first]. */
+static size_t end_of_cue(const struct linnet_span *spans, size_t first, size_t count) {
+  bool full;
+  const size_t limit = limit_of_cue(spans, first, count, &full);
+  const size_t sentence = end_of_sentence(spans, first, limit, full);
+  const size_t part = sentence == 0 && full ? end_of_part(spans, first, limit) : 0;
+  return sentence > 0 ? sentence : part > 0 ? part : full ? balance(spans, first, limit, count) : limit;
+}
+
+/* --- the formats -------------------------------------------------------------------------------------------------- */
 
 static uint64_t milliseconds(double seconds) {
   return (uint64_t)llround(fmin(fmax(seconds, 0), 1e9) * 1000);

@@ -82,7 +82,8 @@ typedef int (*linnet_write_fn)(void *user, const char *text, size_t bytes);
  *   ctm       ID CHANNEL START DURATION TOKEN CONFIDENCE              sclite
  *   stm       ID CHANNEL SPEAKER START END TOKEN TOKEN ...            sclite
  *   textgrid  interval tiers "words" and "phones"                     Praat
- *   srt, vtt  subtitles, broken at pauses and after 42 characters     players */
+ *   srt, vtt  subtitles: at most 42 characters and 7 seconds a cue,   players
+ *             which ends at pauses and, where it can, with sentences */
 struct linnet_output_format;
 
 /* The format of an index, NULL after the last one; the format of a name, NULL if there is none. */

@@ -147,6 +147,48 @@ static void test_cues(void) {
         "%s", text.bytes);
 }
 
+/* The cues of words that take `seconds` each, after gaps of the same length where a '|' is: joined by '/'. */
+static void check_lines(const char *line_of_words, double seconds, const char *wanted) {
+  static struct text text;
+  static struct linnet_span spans[200];
+  char copy[2000], lines[2000] = "", *rest = NULL;
+  size_t count = 0;
+  double at = 0;
+  snprintf(copy, sizeof copy, "%s", line_of_words);
+  for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+    if (strcmp(word, "|") != 0)
+      spans[count++] = (struct linnet_span){.text = word, .start = at, .end = at + seconds};
+    at += seconds;
+  }
+  const struct linnet_output output = {.size = sizeof output, .id = "u", .words = spans, .num_words = count};
+  write_whole(linnet_output_format_find("vtt"), &output, &text);
+  text.bytes[text.count] = '\0';
+  for (char *line = strstr(text.bytes, "-->"); line; line = strstr(line, "-->")) {
+    line = strchr(line, '\n') + 1;
+    const size_t used = strlen(lines);
+    snprintf(lines + used, sizeof lines - used, "%s%.*s", used > 0 ? "/" : "", (int)strcspn(line, "\n"), line);
+  }
+  CHECK(strcmp(lines, wanted) == 0, "'%s', expected '%s'", lines, wanted);
+}
+
+/* Cues end with sentences, else after other marks, else at gaps, and the last one is not very short. */
+static void test_ends_of_cues(void) {
+  check_lines("The sun is out. It shines on us all.", 0.4, "The sun is out./It shines on us all.");
+  check_lines("\"The sun is out!\" It shines on us all.", 0.4, "\"The sun is out!\"/It shines on us all.");
+  check_lines("Yes. The sun is out. Yes.", 0.4, "Yes. The sun is out. Yes.");
+  check_lines("There came Dr. J. Smith of the U.S. navy.", 0.4, "There came Dr. J. Smith of the U.S. navy.");
+  check_lines("We all go on and wait... Nobody is here now.", 0.4, "We all go on and wait.../Nobody is here now.");
+  check_lines("When the sun is over the water, the birds sing in trees", 0.4,
+              "When the sun is over the water,/the birds sing in trees");
+  check_lines("When the sun is over the | water the birds sing in trees", 0.4,
+              "When the sun is over the/water the birds sing in trees");
+  check_lines("So, when the sun is over the water the birds sing in trees", 0.4,
+              "So, when the sun is over the water the/birds sing in trees");
+  check_lines("one two three four five six seven eight nine", 0.4, "one two three four five/six seven eight nine");
+  check_lines("This sentence has just a full line itself. Then comes more of it here.", 0.4,
+              "This sentence has just a full line itself./Then comes more of it here.");
+}
+
 /* A decimal comma stays out of the files. */
 static void test_locale(void) {
   static struct text text;
@@ -215,6 +257,7 @@ static void test_arguments(void) {
 int main(void) {
   test_golden();
   test_cues();
+  test_ends_of_cues();
   test_locale();
   test_full_disk();
   test_arguments();
