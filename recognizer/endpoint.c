@@ -110,7 +110,7 @@ void linnet_endpoint_destroy(struct linnet_endpoint *e) {
   linnet_free(e->context, e);
 }
 
-static void start_segment(struct linnet_endpoint *e) {
+void linnet_endpoint_start_segment(struct linnet_endpoint *e) {
   e->silence = e->length = e->quiet = 0;
   e->speech = false;
 }
@@ -119,7 +119,7 @@ void linnet_endpoint_reset(struct linnet_endpoint *e) {
   e->detector = (struct linnet_speech_detector){.seconds = 0};
   e->num_loud = e->seen = 0;
   e->num_counted = e->num_needed = 0;
-  start_segment(e);
+  linnet_endpoint_start_segment(e);
 }
 
 /* --- level ------------------------------------------------------------------------------------------------------ */
@@ -184,7 +184,7 @@ bool linnet_endpoint_step(struct linnet_endpoint *e, const float *log_posteriors
   e->speech = e->speech || !silence;
   if (!is_end(e, ends_word, user))
     return false;
-  start_segment(e);
+  linnet_endpoint_start_segment(e);
   return true;
 }
 

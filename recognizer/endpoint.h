@@ -48,6 +48,9 @@ typedef bool (*linnet_word_end_fn)(void *user);
 bool linnet_endpoint_step(struct linnet_endpoint *endpoint, const float *log_posteriors, uint64_t taken,
                           linnet_word_end_fn ends_word, void *user);
 
+/* The caller ends the segment: a new one begins with the next row. */
+void linnet_endpoint_start_segment(struct linnet_endpoint *endpoint);
+
 /* Starts again: a new stream. */
 void linnet_endpoint_reset(struct linnet_endpoint *endpoint);
 

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/numbers.h"
+#include "model/inference/recurrence_unstack.h"
 
 enum { MAX_ROWS = 32 }; /* of a block of one network */
 
@@ -20,10 +21,11 @@ struct linnet_live_network {
   bool owns_batch;
   struct linnet_recurrence *recurrence;
   struct linnet_recurrence *before; /* the state before the running block; NULL: there are no restarts */
-  float *rows;                      /* of a block, or of the end: (max_rows, num_symbols) */
-  uint64_t start, first_row;        /* of the recurrence in the utterance: index of its first frame and row */
-  uint64_t taken;                   /* number of frames */
-  bool restarts;                    /* the recurrence starts anew before the next frame */
+  float *kept;               /* (stride, num_mel): frames that a restart passes on; NULL: there are no restarts */
+  float *rows;               /* of a block, or of the end: (max_rows, num_symbols) */
+  uint64_t start, first_row; /* of the recurrence in the utterance: index of its first frame and row */
+  uint64_t taken;            /* number of frames */
+  bool restarts;             /* the recurrence starts anew before the next frame */
 };
 
 /* --- creation and destruction ------------------------------------------------------------------------------------- */
@@ -66,6 +68,10 @@ enum linnet_status linnet_live_network_create(struct linnet_context *context, co
 }
 
 enum linnet_status linnet_live_network_allow_restarts(struct linnet_live_network *n) {
+  if (!n->kept)
+    n->kept = linnet_alloc(n->context, linnet_model_stride(n->model) * n->num_mel, sizeof *n->kept);
+  if (!n->kept)
+    return linnet_fail(n->context, LINNET_ERROR_MEMORY, "out of memory for a stream");
   return n->before ? LINNET_OK : linnet_recurrence_batch_open(n->batch, &n->before);
 }
 
@@ -82,6 +88,7 @@ void linnet_live_network_destroy(struct linnet_live_network *n) {
   linnet_recurrence_destroy(n->before);
   if (n->owns_batch)
     linnet_recurrence_batch_destroy(n->batch);
+  linnet_free(n->context, n->kept);
   linnet_free(n->context, n->rows);
   linnet_free(n->context, n);
 }
@@ -92,7 +99,8 @@ uint64_t linnet_live_network_num_taken(const struct linnet_live_network *n) {
 
 /* --- the end and restarts ----------------------------------------------------------------------------------------- */
 
-enum linnet_status linnet_live_network_finish(struct linnet_live_network *n) {
+/* Passes on the rows that the recurrence still holds. */
+static enum linnet_status flush(struct linnet_live_network *n) {
   struct linnet_recurrence_input end = {.recurrence = n->recurrence, .log_posteriors = n->rows, .finish = 1};
   const size_t symbols = linnet_model_num_symbols(n->model);
   LINNET_TRY(linnet_recurrence_batch_step(n->batch, &end, 1));
@@ -106,13 +114,24 @@ void linnet_live_network_restart(struct linnet_live_network *n) {
   n->restarts = n->before != NULL;
 }
 
+/* Frames that have not filled an output frame are the first ones of the new start. */
 static enum linnet_status restart(struct linnet_live_network *n) {
-  LINNET_TRY(linnet_live_network_finish(n));
+  const size_t kept = linnet_recurrence_unstack(n->recurrence, n->kept);
+  size_t rows;
+  n->taken -= kept;
+  LINNET_TRY(flush(n));
   n->first_row += linnet_recurrence_num_frames(n->recurrence);
   n->start = n->taken;
+  n->taken += kept;
   linnet_recurrence_reset(n->recurrence);
   n->restarts = false;
-  return LINNET_OK;
+  return linnet_recurrence_accept(n->recurrence, n->kept, kept, n->rows, &rows);
+}
+
+enum linnet_status linnet_live_network_finish(struct linnet_live_network *n) {
+  if (n->restarts && (n->taken - n->start) % linnet_model_stride(n->model) > 0)
+    LINNET_TRY(restart(n));
+  return flush(n);
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */

@@ -23,8 +23,9 @@ void linnet_live_network_destroy(struct linnet_live_network *network); /* NULL i
 /* Needed before the first linnet_live_network_restart. */
 enum linnet_status linnet_live_network_allow_restarts(struct linnet_live_network *network);
 
-/* From the receiver of rows: the network starts anew with the first frame that it had not taken before this row. The
- * rows still pending for earlier frames come first, so that each frame has its row. */
+/* The network starts anew with the first frame that the rows so far did not need: from the receiver of rows, after the
+ * row that it receives; between two calls, after the last row. The rows still pending for earlier frames come first, so
+ * that each frame has its row. */
 void linnet_live_network_restart(struct linnet_live_network *network);
 
 /* The part of a network in a run of several. */

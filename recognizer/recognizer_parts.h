@@ -113,8 +113,9 @@ uint64_t linnet_stream_num_taken(const struct linnet_stream *stream);
 /* Needed once before linnet_stream_restart_network. */
 enum linnet_status linnet_stream_allow_restarts(struct linnet_stream *stream);
 
-/* From a sink: restarts a causal network after the row that the sink receives. The posteriors still pending for earlier
- * audio come first, so that each frame has its row. Other networks ignore the call. */
+/* Restarts a causal network: from a sink, after the row that the sink receives; between two calls, after the last row.
+ * The posteriors still pending for earlier audio come first, so that each frame has its row. Other networks ignore the
+ * call. */
 void linnet_stream_restart_network(struct linnet_stream *stream);
 
 /* --- results (recognizer_stream.c) -------------------------------------------------------------------------------- */

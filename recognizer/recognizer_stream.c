@@ -152,6 +152,27 @@ static enum linnet_status end_segment(struct linnet_recognizer_stream *s) {
   return LINNET_OK;
 }
 
+/* Whether the segment has words or phones, or the hook saw some that are gone. */
+static enum linnet_status has_speech(struct linnet_recognizer_stream *s, bool *speech) {
+  const struct linnet_result *found;
+  LINNET_TRY(linnet_recognizer_stream_result_by_row(s, &found));
+  *speech = s->num_shown > 0 || found->alternatives[0].num_phones > 0;
+  return LINNET_OK;
+}
+
+/* Between two calls: what an endpoint after the last row would do. */
+static enum linnet_status end_spoken_segment(struct linnet_recognizer_stream *s) {
+  struct linnet_endpoint *endpoint = endpoint_of(s);
+  bool speech;
+  LINNET_TRY(has_speech(s, &speech));
+  if (!speech)
+    return LINNET_OK;
+  if (endpoint)
+    linnet_endpoint_start_segment(endpoint);
+  s->has_new_frames = true;
+  return end_segment(s);
+}
+
 /* --- posteriors ------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status search(struct linnet_recognizer_stream *s, const float *log_posteriors, size_t frames) {
@@ -353,6 +374,19 @@ enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stre
   return note(s, finish(s));
 }
 
+enum linnet_status linnet_recognizer_stream_end_segment(struct linnet_recognizer_stream *s) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  if (!linnet_recognizer_is_incremental(s->recognizer))
+    return linnet_fail(s->context, LINNET_ERROR_UNSUPPORTED,
+                       "a segment cannot end before the utterance, because the model needs the whole of it: call "
+                       "linnet_recognizer_stream_finish");
+  LINNET_TRY(check_usable(s));
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the utterance has ended: reset the stream first");
+  return note(s, end_spoken_segment(s));
+}
+
 static double rate_of(const struct linnet_recognizer *recognizer) {
   struct linnet_feature_config features;
   linnet_model_features(recognizer->model, &features);
@@ -438,10 +472,11 @@ void linnet_recognizer_stream_clip(struct linnet_recognizer_stream *s, double se
     linnet_second_pass_clip(s->second, seconds);
 }
 
-/* The last row may reach beyond the audio, and a segment may begin after it. */
+/* The last row may reach beyond the audio, and a segment may begin after it. A segment ends with its last row. */
 static void end_with_audio(struct linnet_recognizer_stream *s) {
   const double seconds = linnet_stream_seconds(s->audio);
-  s->result.seconds = s->finished || !is_by_row(s) ? seconds : fmin(s->result.seconds, seconds);
+  const bool by_row = !s->finished && (is_by_row(s) || s->result.is_final);
+  s->result.seconds = by_row ? fmin(s->result.seconds, seconds) : seconds;
   s->result.start = fmin(s->result.start, s->result.seconds);
   linnet_recognizer_stream_clip(s, s->result.seconds);
 }

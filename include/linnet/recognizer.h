@@ -205,10 +205,10 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
                                                               const struct linnet_recognizer *recognizer,
                                                               struct linnet_recognizer_stream **stream);
 
-/* Receives results. It is called by linnet_recognizer_stream_accept, ..._accept_features, ..._finish, ..._run and
- * ..._run_file, and by linnet_recognizer_batch_step, in the thread that called them: whenever the words of the best
- * alternative change (its phones, if there are no words), and once when the result is final. With endpoints each
- * segment has its final result. A segment in which nothing was recognised has one only if the last partial result that
+/* Receives results. It is called by linnet_recognizer_stream_accept, ..._accept_features, ..._end_segment, ..._finish,
+ * ..._run and ..._run_file, and by linnet_recognizer_batch_step, in the thread that called them: whenever the words of
+ * the best alternative change (its phones, if there are no words), and once when the result is final. Each segment has
+ * its final result. A segment in which nothing was recognised has one only if the last partial result that
  * the hook got of it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the
  * call; the texts of its words and phones live as long as the recognizer, but those of words that were guessed for
  * hotwords of the stream only until it gets others or is destroyed. If the hook returns non-zero, the function
@@ -254,6 +254,23 @@ LINNET_API enum linnet_status linnet_recognizer_stream_accept(struct linnet_reco
 LINNET_API enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recognizer_stream *stream,
                                                                        const float *features, size_t frames,
                                                                        size_t dim);
+
+/* Ends the current segment as an endpoint (endpoint.h) after the last recognised frame would: for push-to-talk, and for
+ * programs that detect pauses themselves. The hook receives the final result, that of the second pass if there is one.
+ * The next segment begins; its times in seconds go on from the start of the stream, and so does its number. The
+ * recognizer needs no rules for it. If it has endpoints with `restart`, the network restarts as at an endpoint; for a
+ * restart without rules set `endpoint` with `num_rules` 0. If no words or phones of the segment have been recognised so
+ * far, the call does nothing and the segment goes on.
+ *
+ * The last frames of the audio are recognised only when what follows them is known: linnet_model_lookahead + 2 frames
+ * of linnet_model_frame_seconds. They belong to the next segment. So go on to record for that long before the call if a
+ * word may end with the audio.
+ *
+ * Call it between two calls that take audio, in the thread that uses the stream, also for streams of a batch. It can be
+ * cancelled like these calls. LINNET_ERROR_UNSUPPORTED if results do not come while audio arrives
+ * (linnet_recognizer_is_incremental): end the utterance instead. LINNET_ERROR_STATE after
+ * linnet_recognizer_stream_finish, until linnet_recognizer_stream_reset. */
+LINNET_API enum linnet_status linnet_recognizer_stream_end_segment(struct linnet_recognizer_stream *stream);
 
 /* Ends the utterance and recognises the rest of it. Call it once per utterance; linnet_recognizer_stream_reset starts
  * the next one. */

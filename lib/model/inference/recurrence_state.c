@@ -3,6 +3,7 @@
 
 #include "base/numbers.h"
 #include "model/inference/recurrence.h"
+#include "model/inference/recurrence_unstack.h"
 #include "model/layer.h"
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
@@ -116,6 +117,14 @@ enum linnet_status linnet_recurrence_copy(struct linnet_recurrence *to, const st
   to->stacked = from->stacked;
   to->finished = from->finished;
   return LINNET_OK;
+}
+
+size_t linnet_recurrence_unstack(struct linnet_recurrence *r, float *features) {
+  const size_t frames = r->stacked;
+  if (frames > 0)
+    memcpy(features, r->input, frames * config_of(r->batch)->input_dim * sizeof *r->input);
+  r->stacked = 0;
+  return frames;
 }
 
 void linnet_recurrence_reset(struct linnet_recurrence *r) {

@@ -576,6 +576,7 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_stream_create(NULL, f.recognizer, (void *)&out));
   REFUSES(linnet_recognizer_stream_create(f.context, NULL, (void *)&out));
   REFUSES(linnet_recognizer_stream_create(f.context, f.recognizer, NULL));
+  REFUSES(linnet_recognizer_stream_end_segment(NULL));
   REFUSES(linnet_recognizer_stream_finish(NULL));
   REFUSES(linnet_recognizer_stream_result(NULL, (void *)&out));
   REFUSES(linnet_recognizer_stream_result(f.recognizer_stream, NULL));

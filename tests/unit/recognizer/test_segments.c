@@ -1,6 +1,6 @@
-/* Streams with endpoints: events do not depend on how the audio is divided; each segment is what its part of the audio
- * gives alone; a file is one segment; times count from the start of the stream, also after a day; settings from JSON;
- * what is wrong is refused.
+/* Streams with endpoints: events do not depend on how the audio is divided; a program can end segments as rules do;
+ * each segment is what its part of the audio gives alone; a file is one segment; times count from the start of the
+ * stream, also after a day; settings from JSON; what is wrong is refused.
  */
 #include <linnet/recognizer.h>
 
@@ -96,6 +96,126 @@ static void test_chunks(const char *name) {
     CHECK(strcmp(first.text, other.text) == 0, "%s: chunks of %zu:%s\n800:%s", name, chunks[i], other.text, first.text);
   }
   linnet_recognizer_destroy(recognizer);
+}
+
+/* --- segments that the program ends ------------------------------------------------------------------------------- */
+
+enum { SEGMENT_ROWS = 30 }; /* 0.9 s */
+
+#define EVERY ", \"rules\": [{\"length\": 0.9}]}"
+
+/* A stream that ends each segment after SEGMENT_ROWS rows, alone or in a batch. */
+struct ender {
+  struct linnet_recognizer_stream *stream;
+  struct linnet_recognizer_batch *batch; /* NULL: alone */
+  size_t rows, segments;
+};
+
+static int count_rows(void *user, const float *log_posteriors, size_t index, size_t frames) {
+  struct ender *e = user;
+  (void)log_posteriors;
+  e->rows = index + frames;
+  return 0;
+}
+
+static void give(struct ender *e, size_t from, size_t count) {
+  struct linnet_recognizer_input input = {.stream = e->stream, .samples = samples + from, .num_samples = count};
+  CHECK((e->batch ? linnet_recognizer_batch_step(e->batch, &input, 1)
+                  : linnet_recognizer_stream_accept(e->stream, samples + from, count)) == LINNET_OK,
+        "%s", linnet_context_error(context));
+}
+
+/* The segments end `late` samples after the last row, before the next one. */
+static void end_segments(struct ender *e, size_t late) {
+  const size_t chunk = 37;
+  for (size_t done = 0, wait = 0; done < SAMPLES; done += chunk) {
+    give(e, done, SAMPLES - done < chunk ? SAMPLES - done : chunk);
+    wait = e->rows == (e->segments + 1) * SEGMENT_ROWS ? wait + chunk : 0;
+    if (wait <= late)
+      continue;
+    CHECK(linnet_recognizer_stream_end_segment(e->stream) == LINNET_OK, "%s", linnet_context_error(context));
+    CHECK(linnet_recognizer_stream_end_segment(e->stream) == LINNET_OK, "a segment without rows: %s",
+          linnet_context_error(context));
+    e->segments++;
+    wait = 0;
+  }
+  CHECK(linnet_recognizer_stream_finish(e->stream) == LINNET_OK, "%s", linnet_context_error(context));
+}
+
+/* `json`: settings of a recognizer, with what its endpoints have but rules, and all but its endpoints. */
+static void test_ended(const char *json, const char *endpoint, const char *manual_endpoint) {
+  char text[1024];
+  snprintf(text, sizeof text, "{%s, \"endpoint\": {%s%s}", json, endpoint, EVERY);
+  save_text(FOLDER, "by_rule.json", text);
+  snprintf(text, sizeof text, "{%s%s}", json, manual_endpoint);
+  save_text(FOLDER, "by_hand.json", text);
+  struct linnet_recognizer *by_rule = load("by_rule.json"), *by_hand = load("by_hand.json");
+  watch(by_rule, 800, &first);
+  CHECK(first.finals >= 6 && first.partials >= 5, "%zu segments, %zu partial results", first.finals, first.partials);
+  for (size_t late = 0; late <= 300; late += 60)
+    for (int batched = 0; batched < 2; batched++) {
+      struct ender e = {.rows = 0};
+      other = (struct events){.partials = 0};
+      if (batched)
+        REQUIRE(linnet_recognizer_batch_create(context, by_hand, 0, &e.batch) == LINNET_OK &&
+                    linnet_recognizer_batch_open(e.batch, &e.stream) == LINNET_OK,
+                "%s", linnet_context_error(context));
+      else
+        e.stream = open_stream(context, by_hand);
+      linnet_recognizer_stream_set_hook(e.stream, see, &other);
+      linnet_recognizer_stream_set_sink(e.stream, count_rows, &e);
+      end_segments(&e, late);
+      CHECK(e.segments == first.finals - 1, "%zu of %zu segments ended", e.segments, first.finals);
+      CHECK(strcmp(first.text, other.text) == 0, "%s, %zu samples late:%s\nby a rule:%s", text, late, other.text,
+            first.text);
+      linnet_recognizer_stream_destroy(e.stream);
+      linnet_recognizer_batch_destroy(e.batch);
+    }
+  linnet_recognizer_destroy(by_rule);
+  linnet_recognizer_destroy(by_hand);
+}
+
+/* No partial result falls on the last row of a segment: a rule ends the segment before it. */
+static void test_ends(void) {
+  save_text(FOLDER, "late.json", "{" WORDS_OF("model") "}");
+  static const char words[] = WORDS ", \"partial_interval\": 0.21";
+  test_ended(words, "\"restart\": true", ", \"endpoint\": {\"rules\": []}");
+  test_ended(words, "\"restart\": false", "");
+  test_ended(WORDS ", \"partial_interval\": 0.21, \"second_pass\": \"late.json\"", "\"restart_seconds\": 1",
+             ", \"endpoint\": {\"restart_seconds\": 1, \"rules\": []}");
+  test_ended("\"model\": \"causal.safetensors\", \"partial_interval\": 0.21", "\"restart\": true",
+             ", \"endpoint\": {\"rules\": []}");
+}
+
+/* Without a partial interval the final result still ends with its last row, and the next segment begins there. */
+static void test_end_between(void) {
+  struct linnet_recognizer *recognizer = load("plain.json"), *whole = load("whole.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer),
+                                  *other_stream = open_stream(context, whole);
+  const struct linnet_result *result = NULL;
+  first = (struct events){.partials = 0};
+  linnet_recognizer_stream_set_hook(stream, see, &first);
+  CHECK(linnet_recognizer_stream_end_segment(stream) == LINNET_OK && first.finals == 0, "a segment of nothing");
+  CHECK(linnet_recognizer_stream_accept(stream, samples, SAMPLES / 2) == LINNET_OK &&
+            linnet_recognizer_stream_end_segment(stream) == LINNET_OK,
+        "%s", linnet_context_error(context));
+  REQUIRE(first.finals == 1, "%zu final results", first.finals);
+  CHECK(first.ends[0] < SAMPLES / 2 / 16000.0 && first.ends[0] > SAMPLES / 2 / 16000.0 - 0.3, "it ends at %g",
+        first.ends[0]);
+  CHECK(linnet_recognizer_stream_result(stream, &result) == LINNET_OK && result->segment == 1 && !result->is_final &&
+            fabs(result->start - first.ends[0]) < 1e-9,
+        "segment %zu from %g", result->segment, result->start);
+  CHECK(linnet_recognizer_stream_accept(stream, samples, SAMPLES / 2) == LINNET_OK &&
+            linnet_recognizer_stream_finish(stream) == LINNET_OK && first.finals == 2 && first.ends[1] == 6,
+        "%zu final results", first.finals);
+  CHECK(linnet_recognizer_stream_end_segment(stream) == LINNET_ERROR_STATE, "after the end");
+  CHECK(linnet_recognizer_stream_end_segment(other_stream) == LINNET_ERROR_UNSUPPORTED &&
+            strstr(linnet_context_error(context), "linnet_recognizer_stream_finish"),
+        "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_stream_destroy(other_stream);
+  linnet_recognizer_destroy(recognizer);
+  linnet_recognizer_destroy(whole);
 }
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
@@ -416,6 +536,8 @@ int main(void) {
   test_chunks("going_on.json");
   test_chunks("phones.json");
   test_chunks("whole.json");
+  test_ends();
+  test_end_between();
   test_file("words.json", "words_whole.json");
   test_file("whole.json", "whole_plain.json");
   test_alone("prompt_words.json", 0);
