@@ -259,6 +259,11 @@ static enum linnet_status accept_all(struct linnet_stream *s, const float *sampl
   return LINNET_OK;
 }
 
+/* A sink may leave the call by an exception of C++ or longjmp: then audio is missing, too. */
+static void begin_call(struct linnet_stream *s) {
+  s->stopped = true;
+}
+
 static enum linnet_status end_call(struct linnet_stream *s, enum linnet_status status) {
   s->stopped = status != LINNET_OK;
   return status;
@@ -314,6 +319,7 @@ enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *sa
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: an argument is NULL");
   LINNET_TRY(linnet_stream_check(s, samples, n));
   LINNET_TRY(linnet_stream_convert(s, samples, n, &samples, &n));
+  begin_call(s);
   return end_call(s, accept_all(s, samples, n));
 }
 
@@ -342,6 +348,7 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
   memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
   s->frames += frames;
   s->stored += frames;
+  begin_call(s);
   return end_call(s, s->live ? run_along(s) : LINNET_OK);
 }
 
@@ -475,6 +482,7 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
   s->finished = true;
   if (linnet_stream_seconds(s) >= 1)
     judge_scale(s);
+  begin_call(s);
   return end_call(s, finish(s));
 }
 

@@ -151,10 +151,11 @@ bool *linnet_recognizer_stream_listed(struct linnet_recognizer_stream *stream);
 struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_stream *stream);
 
 /* linnet_stream_check for a recognizer stream: whether it can take all n samples now. */
-enum linnet_status linnet_recognizer_stream_check(const struct linnet_recognizer_stream *stream, const float *samples,
+enum linnet_status linnet_recognizer_stream_check(struct linnet_recognizer_stream *stream, const float *samples,
                                                   size_t n);
 
-/* linnet_stream_convert for a recognizer stream. */
+/* linnet_stream_convert for a recognizer stream. If it succeeds it begins a call, which
+ * linnet_recognizer_stream_end_call ends. */
 enum linnet_status linnet_recognizer_stream_convert(struct linnet_recognizer_stream *stream, const float *samples,
                                                     size_t n, const float **converted, size_t *count);
 

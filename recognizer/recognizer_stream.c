@@ -24,6 +24,8 @@ struct linnet_recognizer_stream {
   bool has_final;               /* the segment had its final result */
   bool finished, listed;
   bool stopped; /* a call failed or was cancelled, so audio may be missing */
+  bool running; /* a call that calls the program's functions; if it is set at the next call, they left that one by an
+                   exception of C++ or longjmp, and audio may be missing */
   bool whole;   /* the utterance is a file: endpoint rules do not count until the reset */
   const struct linnet_recurrence_batch *batch; /* of the network, with others; NULL: it runs alone */
   struct linnet_endpoint *endpoint;            /* NULL: the recognizer has no rules */
@@ -80,12 +82,14 @@ static bool is_news(const struct linnet_recognizer_stream *s, const struct linne
   return s->finished || count > 0 || s->num_shown > 0;
 }
 
+static enum linnet_status result_of(struct linnet_recognizer_stream *s, const struct linnet_result **result);
+
 /* Gives the hook, if there is one, the result if it is new. */
 static enum linnet_status report(struct linnet_recognizer_stream *s) {
   const struct linnet_result *result;
   if (!s->has_new_frames)
     return LINNET_OK;
-  LINNET_TRY(linnet_recognizer_stream_result(s, &result));
+  LINNET_TRY(result_of(s, &result));
   const struct linnet_alternative *best = result->alternatives;
   const struct linnet_span *spans = best->words ? best->words : best->phones;
   const size_t count = best->words ? best->num_words : best->num_phones;
@@ -238,19 +242,27 @@ static enum linnet_status after_audio(struct linnet_recognizer_stream *s, enum l
   return count > 1 ? linnet_stream_drop_segments(s->audio, count - 1) : LINNET_OK;
 }
 
-/* Notes whether a call, which ends with `status`, has lost audio; calls that are refused have not. */
+/* Ends a call: notes whether it, which ends with `status`, has lost audio; calls that are refused have not. */
 static enum linnet_status note(struct linnet_recognizer_stream *s, enum linnet_status status) {
+  s->running = false;
   if (status != LINNET_OK && status != LINNET_ERROR_ARGUMENT && status != LINNET_ERROR_STATE)
     s->stopped = true;
   return status;
 }
 
 static enum linnet_status check_usable(const struct linnet_recognizer_stream *s) {
-  return s->stopped ? linnet_fail_stopped(s->context) : LINNET_OK;
+  return s->stopped || s->running ? linnet_fail_stopped(s->context) : LINNET_OK;
 }
 
-enum linnet_status linnet_recognizer_stream_check(const struct linnet_recognizer_stream *s, const float *samples,
-                                                  size_t n) {
+/* Begins a call that ends with note(). */
+static enum linnet_status begin(struct linnet_recognizer_stream *s) {
+  LINNET_TRY(check_usable(s));
+  s->running = true;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_recognizer_stream_check(struct linnet_recognizer_stream *s, const float *samples, size_t n) {
+  s->stopped = s->stopped || s->running; /* linnet_recognizer_stream_end_call clears `running` */
   LINNET_TRY(check_usable(s));
   return linnet_stream_check(s->audio, samples, n);
 }
@@ -340,14 +352,16 @@ enum linnet_status linnet_recognizer_stream_set_sample_rate(struct linnet_recogn
 
 enum linnet_status linnet_recognizer_stream_convert(struct linnet_recognizer_stream *s, const float *samples, size_t n,
                                                     const float **converted, size_t *count) {
-  return note(s, linnet_stream_convert(s->audio, samples, n, converted, count));
+  const enum linnet_status status = note(s, linnet_stream_convert(s->audio, samples, n, converted, count));
+  s->running = status == LINNET_OK;
+  return status;
 }
 
 enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_stream_accept: an argument is NULL");
-  LINNET_TRY(check_usable(s));
+  LINNET_TRY(begin(s));
   return linnet_recognizer_stream_end_call(s, linnet_stream_accept(s->audio, samples, n));
 }
 
@@ -356,7 +370,7 @@ enum linnet_status linnet_recognizer_stream_accept_features(struct linnet_recogn
   if (!s || (!features && frames > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
                        "linnet_recognizer_stream_accept_features: an argument is NULL");
-  LINNET_TRY(check_usable(s));
+  LINNET_TRY(begin(s));
   return linnet_recognizer_stream_end_call(s, linnet_stream_accept_features(s->audio, features, frames, dim));
 }
 
@@ -370,7 +384,7 @@ static enum linnet_status finish(struct linnet_recognizer_stream *s) {
 enum linnet_status linnet_recognizer_stream_finish(struct linnet_recognizer_stream *s) {
   if (!s)
     return LINNET_ERROR_ARGUMENT;
-  LINNET_TRY(check_usable(s));
+  LINNET_TRY(begin(s));
   return note(s, finish(s));
 }
 
@@ -384,6 +398,7 @@ enum linnet_status linnet_recognizer_stream_end_segment(struct linnet_recognizer
   LINNET_TRY(check_usable(s));
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the utterance has ended: reset the stream first");
+  s->running = true;
   return note(s, end_spoken_segment(s));
 }
 
@@ -481,15 +496,8 @@ static void end_with_audio(struct linnet_recognizer_stream *s) {
   linnet_recognizer_stream_clip(s, s->result.seconds);
 }
 
-enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stream *s,
-                                                   const struct linnet_result **result) {
+static enum linnet_status result_of(struct linnet_recognizer_stream *s, const struct linnet_result **result) {
   const struct linnet_result *found;
-  if (result)
-    *result = NULL;
-  if (!s || !result)
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
-                       "linnet_recognizer_stream_result: an argument is NULL");
-  LINNET_TRY(check_usable(s));
   LINNET_TRY(linnet_recognizer_stream_result_by_row(s, &found));
   const struct linnet_result *second = s->second ? linnet_second_pass_result(s->second) : NULL;
   s->result = second ? *second : *found;
@@ -499,6 +507,17 @@ enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stre
   s->result.segment = s->segment;
   *result = &s->result;
   return LINNET_OK;
+}
+
+enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stream *s,
+                                                   const struct linnet_result **result) {
+  if (result)
+    *result = NULL;
+  if (!s || !result)
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_recognizer_stream_result: an argument is NULL");
+  LINNET_TRY(check_usable(s));
+  return result_of(s, result);
 }
 
 const struct linnet_recurrence_batch *linnet_recognizer_stream_batch(const struct linnet_recognizer_stream *s) {
@@ -617,7 +636,7 @@ void linnet_recognizer_stream_reset(struct linnet_recognizer_stream *s) {
   if (s->second)
     linnet_second_pass_reset(s->second);
   s->searching = LINNET_OK;
-  s->has_new_frames = s->finished = s->stopped = s->whole = false;
+  s->has_new_frames = s->finished = s->stopped = s->running = s->whole = false;
   s->num_shown = s->segment = 0;
   s->has_final = false;
   s->row = s->network_row = 0;

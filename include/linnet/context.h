@@ -10,6 +10,10 @@
  * linnet_beam_accept, linnet_word_search_accept, linnet_alignment_create, linnet_sample, linnet_trainer_run (whose
  * comment says how a cancelled training continues), and all functions that call these.
  *
+ * Callbacks (hooks, sinks, the log and others) must not leave the library by an exception of C++ or by longjmp: what it
+ * holds would leak, and its threads could wait for ever. A stream of which such a call has taken only some of the audio
+ * answers LINNET_ERROR_STATE until its reset.
+ *
  * NULL: a function that returns a status answers a NULL pointer with LINNET_ERROR_ARGUMENT. Exceptions are pointers
  * that its header allows to be NULL, arrays without elements, and the `user` of a callback. ..._destroy and ..._release
  * do nothing with NULL. All other functions must not get NULL.

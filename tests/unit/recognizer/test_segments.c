@@ -4,6 +4,8 @@
  */
 #include <linnet/recognizer.h>
 
+#include <setjmp.h>
+
 #include "recognizer/recognizer_parts.h"
 #include "recognizer_events.h"
 #include "recognizer_models.h"
@@ -449,6 +451,86 @@ static void test_stopped(void) {
   linnet_recognizer_destroy(recognizer);
 }
 
+/* --- a hook that does not return ---------------------------------------------------------------------------------- */
+
+static jmp_buf left;
+
+static int leave(void *user, const struct linnet_result *result) {
+  (void)user;
+  (void)result;
+  longjmp(left, 1);
+}
+
+static int leave_rows(void *user, const float *log_posteriors, size_t index, size_t frames) {
+  (void)user;
+  (void)log_posteriors;
+  (void)index;
+  (void)frames;
+  longjmp(left, 1);
+}
+
+enum call { ACCEPT, STEP, END_SEGMENT, FINISH };
+
+static enum linnet_status call_stream(struct linnet_recognizer_stream *stream, struct linnet_recognizer_batch *batch,
+                                      enum call call) {
+  struct linnet_recognizer_input input = {.stream = stream, .samples = samples, .num_samples = SAMPLES / 2};
+  switch (call) {
+  case STEP:
+    return linnet_recognizer_batch_step(batch, &input, 1);
+  case END_SEGMENT:
+    return linnet_recognizer_stream_end_segment(stream);
+  case FINISH:
+    return linnet_recognizer_stream_finish(stream);
+  default:
+    return linnet_recognizer_stream_accept(stream, samples, SAMPLES / 2);
+  }
+}
+
+/* As by an exception of C++: what lacks audio says so, until the reset. */
+static void test_left(enum call call) {
+  struct linnet_recognizer *recognizer = load(call < END_SEGMENT ? "words.json" : "plain.json");
+  struct linnet_recognizer_batch *batch = NULL;
+  struct linnet_recognizer_stream *stream = NULL;
+  const struct linnet_result *result = NULL;
+  REQUIRE(linnet_recognizer_batch_create(context, recognizer, 0, &batch) == LINNET_OK &&
+              linnet_recognizer_batch_open(batch, &stream) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  CHECK(call < END_SEGMENT || linnet_recognizer_stream_accept(stream, samples, SAMPLES / 2) == LINNET_OK, "accept");
+  linnet_recognizer_stream_set_hook(stream, leave, NULL);
+  if (!setjmp(left)) {
+    call_stream(stream, batch, call);
+    CHECK(false, "call %d: the hook was not called", (int)call);
+  }
+  linnet_recognizer_stream_set_hook(stream, NULL, NULL);
+  for (int repeat = 0; repeat < 2; repeat++)
+    for (int next = ACCEPT; next <= FINISH; next++)
+      CHECK(call_stream(stream, batch, (enum call)next) == LINNET_ERROR_STATE, "call %d goes on after call %d", next,
+            (int)call);
+  CHECK(linnet_recognizer_stream_result(stream, &result) == LINNET_ERROR_STATE, "a result after call %d", (int)call);
+  linnet_recognizer_stream_reset(stream);
+  CHECK(feed(stream, 5000) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_batch_destroy(batch);
+  linnet_recognizer_destroy(recognizer);
+}
+
+static void test_left_posteriors(void) {
+  struct linnet_recognizer *recognizer = load("plain.json");
+  struct linnet_stream *stream = NULL;
+  REQUIRE(linnet_stream_create(context, linnet_recognizer_model(recognizer), &stream) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  linnet_stream_set_sink(stream, leave_rows, NULL);
+  if (!setjmp(left)) {
+    CHECK(linnet_stream_accept(stream, samples, SAMPLES) != LINNET_OK, "the sink was not called");
+  }
+  linnet_stream_set_sink(stream, NULL, NULL);
+  CHECK(linnet_stream_accept(stream, samples, SAMPLES) == LINNET_ERROR_STATE, "it goes on");
+  linnet_stream_reset(stream);
+  CHECK(linnet_stream_accept(stream, samples, SAMPLES) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+}
+
 static void test_silence(void) {
   static float nothing[SAMPLES];
   struct linnet_recognizer *recognizer = load("phones.json");
@@ -547,6 +629,9 @@ int main(void) {
   test_emission_delay();
   test_long_delay();
   test_stopped();
+  for (int call = ACCEPT; call <= FINISH; call++)
+    test_left((enum call)call);
+  test_left_posteriors();
   test_silence();
   test_last_row();
   test_settings();
