@@ -363,7 +363,11 @@ LINNET_API enum linnet_status linnet_recognizer_batch_open(struct linnet_recogni
  * LINNET_OK, or the status of the input that failed first, whose error sentence the context then has. A stream
  * that failed for a reason other than its input has LINNET_ERROR_STATE in later steps until it is reset.
  * LINNET_ERROR_ARGUMENT for NULL, for a stream of another batch and for one that is there twice: then no stream has
- * taken samples, and all inputs have this status. */
+ * taken samples, and all inputs have this status.
+ *
+ * A second pass runs within the step, so that the step in which a segment of one stream ends takes longer for all of
+ * them (docs/live.md has figures). For streams that need a bound, switch it off
+ * (linnet_recognizer_stream_set_second_pass) or open them in a batch of their own. */
 LINNET_API enum linnet_status linnet_recognizer_batch_step(struct linnet_recognizer_batch *batch,
                                                            struct linnet_recognizer_input *inputs, size_t count);
 
