@@ -115,7 +115,7 @@ LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream
 LINNET_API double linnet_stream_seconds(const struct linnet_stream *stream);
 
 /* Discards the utterance, finished or not, and its segments. The stream is then ready for the next one. Speaker,
- * calibrations, lengths of silence and sink stay. */
+ * calibrations, lengths of silence, sample rate and sink stay. */
 LINNET_API void linnet_stream_reset(struct linnet_stream *stream);
 
 /* Destroys the stream; NULL is allowed. */
