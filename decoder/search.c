@@ -153,7 +153,7 @@ static enum linnet_status load_phrases(struct linnet_search *s, const struct lin
     status = load_hotwords(s, &settings->hotwords, &guesser);
   if (status == LINNET_OK && linnet_source_given(&settings->grammar))
     status = load_grammar(s, &settings->grammar, &guesser);
-  linnet_guesser_close(&guesser);
+  linnet_guesser_close(&guesser, LINNET_LOG_WARNING);
   return status;
 }
 

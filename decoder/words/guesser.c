@@ -85,8 +85,8 @@ const char *linnet_guesser_remedy(const struct linnet_guesser *guesser) {
          "to the lexicon by hand";
 }
 
-void linnet_guesser_close(const struct linnet_guesser *guesser) {
+void linnet_guesser_close(const struct linnet_guesser *guesser, enum linnet_log_level level) {
   if (guesser->guessed.count > 0)
-    linnet_log(guesser->context, LINNET_LOG_WARNING, "guessed the pronunciations of words that are not in %s: %s",
+    linnet_log(guesser->context, level, "guessed the pronunciations of words that are not in %s: %s",
                linnet_lexicon_name(guesser->lexicon), guesser->guessed.text);
 }

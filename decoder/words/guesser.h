@@ -38,7 +38,7 @@ enum linnet_status linnet_guesser_find(struct linnet_guesser *guesser, const str
 /* What helps with a word that has no pronunciation, for a message. */
 const char *linnet_guesser_remedy(const struct linnet_guesser *guesser);
 
-/* A warning names the words that were guessed. */
-void linnet_guesser_close(const struct linnet_guesser *guesser);
+/* A message of this level names the words that were guessed. */
+void linnet_guesser_close(const struct linnet_guesser *guesser, enum linnet_log_level level);
 
 #endif

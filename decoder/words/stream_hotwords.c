@@ -28,7 +28,7 @@ static enum linnet_status read_phrases(struct linnet_stream_hotwords *h, const s
   enum linnet_status status =
       linnet_hotwords_open(h->context, source, linnet_source_name(source), search->lexicon, &guesser, &h->phrases);
   if (status == LINNET_OK)
-    linnet_guesser_close(&guesser);
+    linnet_guesser_close(&guesser, LINNET_LOG_INFO); /* the names of a caller belong in no log of warnings */
   return status;
 }
 

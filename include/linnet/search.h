@@ -83,9 +83,9 @@ struct linnet_search_settings {
                                  (default) to 10. Times of results are earlier by it, but not before the first row:
                                  phones whose time that would be follow each other from there, one row each */
   struct linnet_source g2p;   /* guesses the pronunciations of words of `grammar` and `hotwords` that the lexicon lacks
-                                 (g2p.h), and logs a warning; also those of hotwords that a stream gets later. A file
-                                 is loaded with the first such word, and must stay until then. Default: such words are
-                                 errors */
+                                 (g2p.h), and logs a warning; also those of hotwords that a stream gets later, which
+                                 LINNET_LOG_INFO names, as they may be personal. A file is loaded with the first such
+                                 word, and must stay until then. Default: such words are errors */
 };
 
 LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings, size_t size);

@@ -355,6 +355,42 @@ static void test_batch(void) {
   linnet_recognizer_destroy(recognizer);
 }
 
+/* --- the log ------------------------------------------------------------------------------------------------------ */
+
+static char logged[LINNET_LOG_ERROR + 1][1024]; /* the last message of each level */
+
+static void keep_message(void *user, enum linnet_log_level level, const char *message) {
+  (void)user;
+  snprintf(logged[level], sizeof logged[level], "%s", message);
+}
+
+/* Guessed words of the settings are a warning; those of a stream may be names of callers, and are none. */
+static void test_log(void) {
+  struct linnet_context *earlier = context;
+  struct linnet_context_settings settings;
+  linnet_context_settings_default(&settings);
+  settings.log = keep_message;
+  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "no context");
+  struct linnet_recognizer *recognizer = load("guess_twice_named.json");
+  CHECK(strstr(logged[LINNET_LOG_WARNING], "'ADB'"), "a warning: %s", logged[LINNET_LOG_WARNING]);
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  memset(logged, 0, sizeof logged);
+  set(stream, &guessed);
+  CHECK(!*logged[LINNET_LOG_WARNING], "a warning: %s", logged[LINNET_LOG_WARNING]);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  recognizer = load("guess_twice.json");
+  stream = open_stream(context, recognizer);
+  set(stream, &guessed);
+  CHECK(!*logged[LINNET_LOG_WARNING], "a warning: %s", logged[LINNET_LOG_WARNING]);
+  CHECK(strstr(logged[LINNET_LOG_INFO], "guessed") && strstr(logged[LINNET_LOG_INFO], "'ADB'"), "no message: %s",
+        logged[LINNET_LOG_INFO]);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  linnet_context_destroy(context);
+  context = earlier;
+}
+
 int main(void) {
   REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "no context");
   prepare();
@@ -378,6 +414,7 @@ int main(void) {
   test_one_lexicon("two_lexicons.json", "DA 90\n");
   test_refused();
   test_batch();
+  test_log();
   linnet_context_destroy(context);
   return test_result();
 }
