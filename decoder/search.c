@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "decoder/grammar/grammar.h"
 #include "decoder/output/spans.h"
@@ -34,6 +35,12 @@ void(linnet_search_settings_default)(struct linnet_search_settings *settings, si
 
 static const char MODEL_REMEDY[] = "'linnet ngram' makes models of text";
 
+/* For a file that is no model, and for one that is not there; another one may be well. */
+static bool has_remedy(const struct linnet_source *source, enum linnet_status status) {
+  return status == LINNET_ERROR_FORMAT || status == LINNET_ERROR_UNSUPPORTED ||
+         (status == LINNET_ERROR_IO && source->path && !source->data && access(source->path, F_OK) != 0);
+}
+
 /* Loads the n-grams and binds them to tokens (count). *missing gets the number of tokens that they do not have. */
 static enum linnet_status load_ngram(struct linnet_search *s, const struct linnet_source *source,
                                      const char *const *tokens, size_t count, size_t *missing) {
@@ -44,7 +51,7 @@ static enum linnet_status load_ngram(struct linnet_search *s, const struct linne
     status = linnet_ngram_bind(s->context, s->ngram, tokens, count, missing, &s->binding);
   if (status == LINNET_OK)
     s->model = linnet_ngram_language_model(s->binding);
-  if (status == LINNET_OK || status == LINNET_ERROR_MEMORY || status == LINNET_ERROR_CANCELLED)
+  if (!has_remedy(source, status))
     return status;
   char sentence[1024];
   snprintf(sentence, sizeof sentence, "%s", linnet_context_error(s->context));

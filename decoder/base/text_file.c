@@ -127,7 +127,7 @@ static enum linnet_status read_raw(struct linnet_lines *l, void *buffer, size_t 
   }
   *bytes = fread(buffer, 1, capacity, l->file);
   if (*bytes == 0 && ferror(l->file))
-    return linnet_fail(l->context, LINNET_ERROR_IO, "%s: %s", l->name, strerror(errno));
+    return linnet_fail_errno(l->context, l->name, errno);
   return LINNET_OK;
 }
 
@@ -174,7 +174,7 @@ enum linnet_status linnet_lines_open(struct linnet_context *context, const char 
   *lines = (struct linnet_lines){.context = context, .name = path};
   lines->file = fopen(path, "rb");
   if (!lines->file)
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
+    return linnet_fail_errno(context, path, errno);
   return start(lines);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/settings.h"
 #include "decoder/g2p/g2p.h"
 
@@ -63,7 +64,7 @@ enum linnet_status linnet_g2p_demand_check(const struct linnet_g2p_demand *d, st
     return LINNET_OK;
   FILE *stream = fopen(d->path, "rb");
   if (!stream)
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", d->path, strerror(errno));
+    return linnet_fail_errno(context, d->path, errno);
   const bool model =
       fread(head, 1, sizeof head, stream) == sizeof head && memcmp(head, LINNET_G2P_MAGIC, sizeof head) == 0;
   fclose(stream);

@@ -142,26 +142,22 @@ static enum linnet_status open_binary(struct linnet_context *context, const void
   return LINNET_OK;
 }
 
-static enum linnet_status fail_errno(struct linnet_context *context, const char *path) {
-  return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
-}
-
 /* Maps a file that begins like the binary form; *mapping stays NULL if it is another kind of file. */
 static enum linnet_status map_file(struct linnet_context *context, const char *path, void **mapping, size_t *bytes) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    return fail_errno(context, path);
+    return linnet_fail_errno(context, path, errno);
   struct stat information;
   char magic[sizeof MAGIC];
   enum linnet_status status = LINNET_OK;
   if (fstat(file, &information) != 0) {
-    status = fail_errno(context, path);
+    status = linnet_fail_errno(context, path, errno);
   } else if (S_ISREG(information.st_mode) && pread(file, magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
              is_binary(magic, sizeof magic)) {
     *bytes = (size_t)information.st_size;
     void *there = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, file, 0);
     if (there == MAP_FAILED)
-      status = fail_errno(context, path);
+      status = linnet_fail_errno(context, path, errno);
     else
       *mapping = there;
   }

@@ -21,15 +21,11 @@ static enum linnet_status set_name(struct linnet_bytes *bytes, const char *name)
   return LINNET_OK;
 }
 
-static enum linnet_status fail_errno(struct linnet_context *context, const char *name) {
-  return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", name, strerror(errno));
-}
-
 /* A regular file is read by position, anything else as it comes. */
 static enum linnet_status inspect(struct linnet_bytes *bytes, const char *name) {
   struct stat status;
   if (fstat(bytes->fd, &status) != 0)
-    return fail_errno(bytes->context, name);
+    return linnet_fail_errno(bytes->context, name, errno);
   if (S_ISDIR(status.st_mode))
     return linnet_fail(bytes->context, LINNET_ERROR_IO, "%s: is a folder: name an audio file in it", name);
   off_t start = S_ISREG(status.st_mode) ? lseek(bytes->fd, 0, SEEK_CUR) : -1;
@@ -86,7 +82,7 @@ enum linnet_status linnet_bytes_open_path(struct linnet_context *context, const 
   if (fd < 0)
     fd = open_entry(context, path);
   if (fd < 0)
-    return fail_errno(context, path);
+    return linnet_fail_errno(context, path, errno);
   enum linnet_status status = linnet_bytes_open_fd(context, fd, path, bytes);
   if (status != LINNET_OK) {
     close(fd);
@@ -193,7 +189,7 @@ enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes) {
     return LINNET_OK;
   if (bytes->error == ECANCELED)
     return linnet_fail(bytes->context, LINNET_ERROR_CANCELLED, "%s: reading was cancelled", bytes->name);
-  return linnet_fail(bytes->context, LINNET_ERROR_IO, "%s: %s", bytes->name, strerror(bytes->error));
+  return linnet_fail_errno(bytes->context, bytes->name, bytes->error);
 }
 
 /* Adds what a pipe holds to a growing block; *size is what it has. */

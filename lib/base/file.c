@@ -10,6 +10,11 @@
 
 #define TEMPORARY ".tmp." /* before the process id */
 
+enum linnet_status linnet_fail_errno(struct linnet_context *context, const char *name, int error) {
+  return error == ENOMEM ? linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", name)
+                         : linnet_fail(context, LINNET_ERROR_IO, "%s: %s", name, strerror(error));
+}
+
 /* Reads to the end, growing; works on pipes too. */
 static enum linnet_status read_stream(struct linnet_context *context, const char *path, FILE *stream, size_t max_bytes,
                                       linnet_head_fn check, char **data, size_t *bytes) {
@@ -35,7 +40,7 @@ static enum linnet_status read_stream(struct linnet_context *context, const char
       break;
   }
   if (ferror(stream))
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
+    return linnet_fail_errno(context, path, errno);
   *bytes = size;
   return LINNET_OK;
 }
@@ -50,7 +55,7 @@ enum linnet_status linnet_file_read_checked(struct linnet_context *context, cons
   *data = NULL;
   FILE *stream = fopen(path, "rb");
   if (!stream)
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
+    return linnet_fail_errno(context, path, errno);
   char *contents = NULL;
   enum linnet_status status = read_stream(context, path, stream, max_bytes, check, &contents, bytes);
   fclose(stream);

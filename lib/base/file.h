@@ -9,6 +9,12 @@
 #include "base/base.h"
 #include "base/destination.h"
 
+/* --- failures ----------------------------------------------------------------------------------------------------- */
+
+/* Fails with what `error`, an errno of opening, mapping or reading `name`, says: LINNET_ERROR_MEMORY for ENOMEM, else
+ * LINNET_ERROR_IO. */
+enum linnet_status linnet_fail_errno(struct linnet_context *context, const char *name, int error);
+
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 /* Reads all of a file of at most `max_bytes` into memory of the context (release with linnet_free). */

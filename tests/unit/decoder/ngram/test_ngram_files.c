@@ -1,5 +1,9 @@
 /* Faulty files of n-gram models: each is refused with a message that names the position. */
 #include <linnet/ngram.h>
+#include <linnet/search.h>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "ngram_file.h"
 #include "test.h"
@@ -381,6 +385,42 @@ static void test_round_trip(struct linnet_context *context) {
   remove(arpa);
 }
 
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* A file that has no room in the address space is not a wrong one. Sanitizers need terabytes of it. */
+static void test_no_room(struct linnet_context *context, const struct file *good) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  (void)context, (void)good;
+#else
+  struct linnet_search_settings settings;
+  struct linnet_search *search = NULL;
+  struct linnet_ngram *ngram = NULL;
+  struct rlimit earlier, little = {.rlim_cur = (rlim_t)1 << 28};
+  const char *const names[] = {"<blk>", "a", "b"};
+  FILE *stream = fopen(path, "wb");
+  REQUIRE(stream && fwrite(good->bytes, 1, good->size, stream) == good->size && fclose(stream) == 0 &&
+              truncate(path, (off_t)1 << 29) == 0 && getrlimit(RLIMIT_AS, &earlier) == 0,
+          "%s", path);
+  linnet_search_settings_default(&settings);
+  settings.kind = LINNET_SEARCH_SYMBOLS;
+  settings.language_model.path = path;
+  little.rlim_max = earlier.rlim_max;
+  REQUIRE(setrlimit(RLIMIT_AS, &little) == 0, "no limit");
+  CHECK(linnet_ngram_load(context, path, &ngram) == LINNET_ERROR_MEMORY && !ngram, "%s", linnet_context_error(context));
+  CHECK(strstr(linnet_context_error(context), "test_ngram_files.bin: out of memory"), "%s",
+        linnet_context_error(context));
+  CHECK(linnet_search_create(context, names, 3, &settings, &search) == LINNET_ERROR_MEMORY && !search, "%s",
+        linnet_context_error(context));
+  CHECK(!strstr(linnet_context_error(context), "linnet ngram"), "%s", linnet_context_error(context));
+  setrlimit(RLIMIT_AS, &earlier);
+  settings.language_model.path = TEST_BINARY_DIR "/nowhere.bin";
+  CHECK(linnet_search_create(context, names, 3, &settings, &search) == LINNET_ERROR_IO &&
+            strstr(linnet_context_error(context), "linnet ngram"),
+        "%s", linnet_context_error(context));
+  remove(path);
+#endif
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   static struct file good, quantized;
@@ -391,6 +431,7 @@ int main(void) {
   make_file(context, SMALL, false, &good);
   make_file(context, SMALL, true, &quantized);
   test_accidents(context, &good);
+  test_no_room(context, &good);
   test_accidents(context, &quantized);
   test_corruptions(context, &good);
   test_linked_corruptions(context);
