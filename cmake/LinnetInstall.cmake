@@ -31,7 +31,8 @@ if(TARGET linnet_mpi)
 endif()
 
 # Models with their cards, lexicons, language models, rules of written text, the pages that headers name for the formats of both, and the licences.
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/" DESTINATION "${CMAKE_INSTALL_DATADIR}/linnet/models"
+set(models_dir "${CMAKE_INSTALL_DATADIR}/linnet/models")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/" DESTINATION "${models_dir}"
   COMPONENT runtime FILES_MATCHING PATTERN *.safetensors PATTERN *.bin PATTERN *.txt PATTERN *.json PATTERN *.rules
   PATTERN *.md)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" "${PROJECT_SOURCE_DIR}/docs/licences.md"
@@ -53,7 +54,8 @@ install(EXPORT linnet_shared NAMESPACE linnet:: FILE linnet-targets.cmake DESTIN
 install(EXPORT linnet_static NAMESPACE linnet:: FILE linnet-static-targets.cmake DESTINATION "${package_dir}"
   COMPONENT development)
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/linnet-config.cmake.in"
-  "${PROJECT_BINARY_DIR}/linnet-config.cmake" INSTALL_DESTINATION "${package_dir}" NO_SET_AND_CHECK_MACRO)
+  "${PROJECT_BINARY_DIR}/linnet-config.cmake" INSTALL_DESTINATION "${package_dir}" PATH_VARS models_dir
+  NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/linnet-config-version.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/linnet-config.cmake" "${PROJECT_BINARY_DIR}/linnet-config-version.cmake"
@@ -68,7 +70,7 @@ else()
   file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /)
   string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${pc_prefix}")
 endif()
-foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
+foreach(dir IN ITEMS LIBDIR INCLUDEDIR DATADIR)
   set(pc_${dir} "${CMAKE_INSTALL_${dir}}")
   if(NOT IS_ABSOLUTE "${pc_${dir}}")
     set(pc_${dir} "\${prefix}/${pc_${dir}}")

@@ -19,6 +19,8 @@ for file in "$PKG_CONFIG_PATH"/*.pc; do
 	package=$(basename "$file" .pc)
 	found=$(realpath "$(pkg-config --variable=prefix "$package")")
 	[ "$found" = "$(realpath "$moved")" ] || fail "$package.pc: the prefix is $found, not $moved"
+	models=$(pkg-config --variable=modelsdir "$package")
+	[ -f "$models/english-live/recognizer.json" ] || fail "$package.pc: no models in '$models'"
 done
 
 # Debug information may name sources, because it is for the machine of the build.
