@@ -2,8 +2,9 @@
 include(CMakeDependentOption)
 
 option(LINNET_FRONTEND "Build the front end" ON)
-cmake_dependent_option(LINNET_AUDIO "Read audio files (needs FFTW, libsndfile, soxr); OFF: stored features and raw PCM"
+cmake_dependent_option(LINNET_AUDIO "Read audio files, and resample (needs FFTW, libsndfile, soxr)"
   ON LINNET_FRONTEND OFF)
+cmake_dependent_option(LINNET_FFTW "Compute features of samples by FFTW, if it is found" ON LINNET_FRONTEND OFF)
 option(LINNET_TOOLS "Build the linnet command (needs the front end and popt)" ON)
 string(COMPARE EQUAL "${CMAKE_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}" LINNET_TOP_LEVEL)
 option(LINNET_TESTS "Build the tests" ${LINNET_TOP_LEVEL})

@@ -11,8 +11,16 @@ struct linnet_fft {
   fftwf_plan plan;
 };
 
-/* FFTW plans for one caller at a time, and offers no planner without shared state. */
+/* FFTW plans for one caller at a time, and offers no planner without shared state. The mutex is for calls of Linnet;
+ * for those of the program FFTW has a lock of its own, which stays once it is switched on. */
 static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t sharing = PTHREAD_ONCE_INIT;
+
+static void share_planner(void) {
+#ifdef LINNET_HAVE_SHARED_PLANNER
+  fftwf_make_planner_thread_safe();
+#endif
+}
 
 /* In bytes, with a margin for other threads: FFTW ends the process if its planner gets no memory. It allocates about
  * 2000 small blocks. Each may take a page, in a thread for which malloc has no arena because the limit is near. */
@@ -32,6 +40,7 @@ enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, f
     linnet_free(context, fft);
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an FFT of %zu points", n);
   }
+  pthread_once(&sharing, share_planner);
   pthread_mutex_lock(&planner);
   fft->plan = fftwf_plan_dft_1d((int)n, (fftwf_complex *)(void *)in, (fftwf_complex *)(void *)out, FFTW_FORWARD,
                                 FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);

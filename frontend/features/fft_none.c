@@ -19,9 +19,8 @@ enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, f
 enum linnet_status linnet_fft_run(struct linnet_fft *fft) {
   return linnet_fail(
       fft->context, LINNET_ERROR_UNSUPPORTED,
-      "this build has no FFTW and cannot compute filterbank features: use stored features, or install FFTW, "
-      "libsndfile and soxr (Debian: libfftw3-dev, libsndfile1-dev, libsoxr-dev) and build with "
-      "-DLINNET_AUDIO=ON");
+      "this build has no FFTW and cannot compute filterbank features: use stored features, or install FFTW (Debian: "
+      "libfftw3-dev) and build with -DLINNET_FFTW=ON");
 }
 
 void linnet_fft_destroy(struct linnet_fft *fft) {

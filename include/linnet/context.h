@@ -10,6 +10,12 @@
  * linnet_beam_accept, linnet_word_search_accept, linnet_alignment_create, linnet_sample, linnet_trainer_run (whose
  * comment says how a cancelled training continues), and all functions that call these.
  *
+ * FFTW: its planner belongs to the whole process and is not safe for threads. Before its first plan (fbank.h) the
+ * library calls fftwf_make_planner_thread_safe, if the build found it, as it does where Debian's libfftw3-dev is
+ * installed. From then on the program may plan at any time and in any thread. A program that may plan by FFTW during
+ * that first call calls the function itself at its start. With a build that lacks it, a program must do so, too, or
+ * else not plan while the library creates or destroys streams or filterbanks.
+ *
  * Callbacks (hooks, sinks, the log and others) must not leave the library by an exception of C++ or by longjmp: what it
  * holds would leak, and its threads could wait for ever. A stream of which such a call has taken only some of the audio
  * answers LINNET_ERROR_STATE until its reset.

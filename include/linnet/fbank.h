@@ -7,8 +7,8 @@
  *   linnet_fbank_compute(fbank, samples, n, features);              // samples: mono, 16 kHz, int16 scale
  *
  * Threads: one object, one thread at a time; different objects are independent. Creating and destroying filterbanks
- * calls FFTW's planner, which is not thread-safe. Linnet protects its own calls with a lock. A program that uses FFTW's
- * planner itself must not do so at the same time, or must call fftwf_make_planner_thread_safe first.
+ * calls FFTW's planner, which the whole process shares. Linnet protects its own calls; context.h says what a program
+ * does that uses the planner itself.
  *
  * Stability: stable (linnet.h). */
 #ifndef LINNET_FBANK_H
