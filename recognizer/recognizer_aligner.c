@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/destination.h"
+#include "base/file.h"
 #include "base/settings.h"
 #include "decoder/search_parts.h"
 #include "recognizer/recognizer_parts.h"
@@ -35,7 +36,7 @@ static enum linnet_status find_recognizer(struct linnet_context *context, const 
   if (strlen(path) >= LINNET_PATH_BYTES)
     return linnet_fail(context, LINNET_ERROR_IO, "%s: the path is too long", path);
   if (stat(path, &found) != 0)
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
+    return linnet_fail_errno(context, path, errno);
   *settings = path;
   if (!S_ISDIR(found.st_mode)) {
     linnet_destination_folder(path, files->folder);

@@ -51,12 +51,25 @@ static size_t without_quotes(const char *text) {
   return length;
 }
 
+/* Whether there are points among the bytes, and all that they divide are letters, few of them: "U.S", "Ph.D". */
+static bool are_initials(const char *text, size_t bytes) {
+  size_t letters = 0, points = 0;
+  for (size_t i = 0; i < bytes; i++) {
+    const bool point = text[i] == '.';
+    letters = point ? 0 : letters + 1;
+    points += point;
+    if (letters > 3 || (!point && !linnet_is_letter(text[i])))
+      return false;
+  }
+  return points > 0;
+}
+
 /* Whether a word of `length` bytes, which ends in a point, is an initial or an abbreviation: "J.", "U.S.", "Dr.". */
 static bool is_abbreviation(const char *text, size_t length) {
   size_t stem = length;
   while (stem > 0 && text[stem - 1] == '.')
     stem--;
-  if (memchr(text, '.', stem))
+  if (are_initials(text, stem))
     return true;
   for (size_t i = 0; i < stem; i++)
     if (!linnet_is_letter(text[i]) || (stem > 1 && strchr("aeiouyAEIOUY", text[i])))

@@ -67,8 +67,8 @@ static size_t unknown_before(const struct timing *p, size_t word) {
   return count;
 }
 
-/* Of the unknown words between an aligned word and the next one: those after the first, and those before the second
- * that are others. With jumps, the two need not follow each other in the text. */
+/* Numbers of unknown words between an aligned word and the next one: `after` those that follow the first word, `before`
+ * those that precede the second and are not among these. With jumps, the two words need not follow each other. */
 struct gap {
   size_t after, before;
 };

@@ -389,7 +389,7 @@ static bool is_word(const char *text) {
   return true;
 }
 
-/* Without both tables a word is one piece, whatever its characters. */
+/* With neither table a word is one piece, whatever its characters. */
 static bool has_pieces(const struct linnet_text_normalizer *n) {
   return n->join != LINNET_NOT_FOUND || n->symbol != LINNET_NOT_FOUND;
 }

@@ -158,7 +158,7 @@ int64_t linnet_announced_bytes(struct linnet_bytes *bytes) {
   if (linnet_bytes_peek(bytes, 0, head, sizeof head) < sizeof head)
     return 0;
   if (memcmp(head, "FORM", 4) == 0)
-    return load_length(head + 4, 8);
+    return linnet_load_u32(head + 4) > 0 ? load_length(head + 4, 8) : -1;
   if (memcmp(head, ".snd", 4) == 0)
     return load_length(head + 8, load_length(head + 4, 0));
   if (memcmp(head, "Creative Voice File\x1A", 20) == 0)

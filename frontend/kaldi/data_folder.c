@@ -1,6 +1,7 @@
 /* Kaldi data folders: their lists, joined by utterance. */
 #include <linnet/kaldi.h>
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,8 @@ static enum linnet_status find_list(const struct linnet_data_folder *folder, con
   *there = access(path, F_OK) == 0;
   if (*there || lstat(path, &status) != 0)
     return LINNET_OK;
+  if (stat(path, &status) == 0 || errno != ENOENT)
+    return linnet_fail_errno(folder->context, path, errno);
   return linnet_fail(folder->context, LINNET_ERROR_IO, "%s: is a link to a file that does not exist: mend or remove it",
                      path);
 }
@@ -302,9 +305,9 @@ static enum linnet_status check_speakers(const struct linnet_data_folder *folder
 }
 
 /* Sets the speaker of the utterances of a line of spk2utt. `others` counts the lines that name utterances which the
- * folder does not have, `again` the utterances that have a speaker already. */
+ * folder does not have; *again: some utterance has another speaker already. */
 static void attach_line(struct linnet_data_folder *folder, const struct linnet_entry *entry, size_t *others,
-                        size_t *again) {
+                        bool *again) {
   char id[LINNET_KALDI_MAX_KEY + 1];
   bool known = true;
   for (const char *at = entry->value; *at;) {
@@ -313,7 +316,7 @@ static void attach_line(struct linnet_data_folder *folder, const struct linnet_e
     size_t i = linnet_data_folder_find(folder, id);
     known = known && i != LINNET_NOT_FOUND;
     if (i != LINNET_NOT_FOUND) {
-      *again += folder->utterances[i].speaker_name && folder->utterances[i].speaker_name != entry->key;
+      *again |= folder->utterances[i].speaker_name && folder->utterances[i].speaker_name != entry->key;
       folder->utterances[i].speaker_name = entry->key;
     }
     at += length;
@@ -324,14 +327,14 @@ static void attach_line(struct linnet_data_folder *folder, const struct linnet_e
 
 static void attach_spk2utt(struct linnet_data_folder *folder) {
   const struct linnet_table *table = &folder->lists[SPK2UTT];
-  size_t others = 0, again = 0;
+  size_t others = 0;
+  bool again = false;
   for (size_t i = 0; i < table->count; i++)
     attach_line(folder, &table->entries[i], &others, &again);
   warn_others(folder, table->name, others, table->count);
-  if (again > 0)
+  if (again)
     linnet_log(folder->context, LINNET_LOG_WARNING,
-               "%s: lists %zu utterance%s under several speakers: each gets the last of them", table->name, again,
-               linnet_plural(again));
+               "%s: lists some utterances under several speakers: each gets the last of them", table->name);
 }
 
 static int by_name(const void *a, const void *b) {

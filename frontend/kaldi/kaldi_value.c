@@ -22,7 +22,7 @@ enum linnet_status linnet_kaldi_input_open(struct linnet_context *context, FILE 
                                            struct linnet_kaldi_input *input) {
   *input = (struct linnet_kaldi_input){.context = context, .stream = stream};
   if (!stream)
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", name, strerror(errno));
+    return linnet_fail_errno(context, name, errno);
   input->name = linnet_strdup(context, name);
   if (input->name)
     return LINNET_OK;
@@ -68,7 +68,7 @@ static enum linnet_status fail(const struct linnet_kaldi_input *input, enum linn
 /* Fails because the stream ended, or could not be read, before the expected data. */
 static enum linnet_status fail_short(const struct linnet_kaldi_input *input) {
   if (ferror(input->stream))
-    return linnet_fail(input->context, LINNET_ERROR_IO, "%s: %s", location_of(input).text, strerror(errno));
+    return linnet_fail_errno(input->context, location_of(input).text, errno);
   return fail(input, LINNET_ERROR_FORMAT, "the file is truncated: copy or make it again");
 }
 

@@ -80,7 +80,8 @@ LINNET_API void linnet_audio_settings_default(struct linnet_audio_settings *sett
 
 /* Opens a file; "-" is standard input. The call reads a pipe to its end, unless it is raw. `settings` may be NULL. The
  * context must outlive the object. If no file has the whole name, "FILE:OFFSET" is an entry of an archive of Kaldi. It
- * ends where its header says. If the header does not tell, the next entries may be read too, with a warning. */
+ * ends where its header says. If the header does not tell (also raw audio, and CAF), the next entries may be read too;
+ * WAV, RIFX, RF64, AIFF, AU, W64, VOC and MP3 then give a warning. */
 LINNET_API enum linnet_status linnet_audio_open(struct linnet_context *context, const char *path,
                                                 const struct linnet_audio_settings *settings,
                                                 struct linnet_audio **audio);
@@ -123,8 +124,8 @@ LINNET_API enum linnet_status linnet_audio_read_all(struct linnet_audio *audio, 
 LINNET_API void linnet_audio_release(struct linnet_context *context, float *samples);
 
 /* The rate in Hz of the samples that linnet_audio_read returns; the rate in Hz, the number of channels and the length
- * in seconds of the input. The length is negative if it is unknown, as that of an MP3 of variable
- * bit rate without a header of its length. */
+ * in seconds of the input. The length is negative if it is unknown, as that of an MP3 of variable bit rate without a
+ * header of its length. */
 LINNET_API double linnet_audio_sample_rate(const struct linnet_audio *audio);
 LINNET_API double linnet_audio_input_rate(const struct linnet_audio *audio);
 LINNET_API size_t linnet_audio_num_input_channels(const struct linnet_audio *audio);

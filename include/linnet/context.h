@@ -13,8 +13,8 @@
  * FFTW: its planner belongs to the whole process and is not safe for threads. Before its first plan (fbank.h) the
  * library calls fftwf_make_planner_thread_safe, if the build found it, as it does where Debian's libfftw3-dev is
  * installed. From then on the program may plan at any time and in any thread. A program that may plan by FFTW during
- * that first call calls the function itself at its start. With a build that lacks it, a program must do so, too, or
- * else not plan while the library creates or destroys streams or filterbanks.
+ * that first call calls the function itself at its start. If the build did not find it, every program that plans by
+ * FFTW calls it itself at its start, or does not plan while the library creates or destroys streams or filterbanks.
  *
  * Callbacks (hooks, sinks, the log and others) must not leave the library by an exception of C++ or by longjmp: what it
  * holds would leak, and its threads could wait for ever. A stream of which such a call has taken only some of the audio

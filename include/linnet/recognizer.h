@@ -208,8 +208,8 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
 /* Receives results. It is called by linnet_recognizer_stream_accept, ..._accept_features, ..._end_segment, ..._finish,
  * ..._run and ..._run_file, and by linnet_recognizer_batch_step, in the thread that called them: whenever the words of
  * the best alternative change (its phones, if there are no words), and once when the result is final. Each segment has
- * its final result. A segment in which nothing was recognised has one only if the last partial result that
- * the hook got of it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the
+ * its final result. A segment in which nothing was recognised has one only if the last partial result that the hook got
+ * of it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the
  * call; the texts of its words and phones live as long as the recognizer, but those of words that were guessed for
  * hotwords of the stream only until it gets others or is destroyed. If the hook returns non-zero, the function
  * that called it fails with LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */

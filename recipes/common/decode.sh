@@ -69,9 +69,10 @@ inputs() {
 	local file programs
 	readarray -t programs < <(program_files "$linnet")
 	{
-		echo "$parts ${rest[*]}"
+		echo "$parts ${rest[*]} ${LINNET_MODEL:-} ${LINNET_LEXICON:-}"
 		for file in "${programs[@]}" "${LINNET_MODEL:-}" "${LINNET_LEXICON:-}" "$posteriors" "$data"/{utt2spk,wav.scp,segments,feats.scp,cmvn.scp} "${rest[@]#--*=}"; do
 			[ ! -f "$file" ] || cat "$file"
+			[ -z "$file" ] || [ -e "$file" ] || file=$(dirname "${programs[0]:-.}")/../share/linnet/models/$file # the name of an installed model
 			[ ! -d "$file" ] || find -L "$file" -maxdepth 1 -type f -print0 | sort -z | xargs -0r cat
 		done
 		[ -z "$posteriors" ] || archives_of "$posteriors"

@@ -19,8 +19,17 @@ static const struct poptOption common_options[] = {
     {"kernels", 0, POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &kernels, 0, "CPU kernels", "NAME"},
     POPT_TABLEEND};
 
+static bool line_is_open; /* the last output to standard error is a progress line */
+
+void experiment_end_progress(void) {
+  if (line_is_open)
+    fputc('\n', stderr);
+  line_is_open = false;
+}
+
 void experiment_die(const char *format, ...) {
   va_list arguments;
+  experiment_end_progress();
   va_start(arguments, format);
   fprintf(stderr, "%s: ", program);
   vfprintf(stderr, format, arguments);
@@ -122,6 +131,7 @@ bool experiment_interrupted(void) {
 }
 
 void experiment_stop(const char *checkpoint) {
+  experiment_end_progress();
   fprintf(stderr, "%s: interrupted; the same command continues from %s\n", program, checkpoint);
   signal(interrupted, SIG_DFL);
   raise(interrupted);
@@ -132,8 +142,9 @@ void experiment_progress(const char *what, double started, double share) {
   if (!isatty(STDERR_FILENO) || share <= 0)
     return;
   const long left = lround((experiment_seconds() - started) * (1 - share) / share);
-  fprintf(stderr, "\r%s  %.1f%%  %ld:%02ld:%02ld left\033[K%s", what, 100 * share, left / 3600, left / 60 % 60,
-          left % 60, share < 1 ? "" : "\n");
+  fprintf(stderr, "\r%s  %.1f%%  %ld:%02ld:%02ld left\033[K", what, 100 * share, left / 3600, left / 60 % 60,
+          left % 60);
+  line_is_open = true;
 }
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */

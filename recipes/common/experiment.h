@@ -39,8 +39,9 @@ bool experiment_interrupted(void);
 void experiment_stop(const char *checkpoint) __attribute__((noreturn));
 
 /* Rewrites a line with the share that is done, 0 to 1, and the time left, if standard error is a terminal. `started` is
- * of experiment_seconds, at a share of 0. */
+ * of experiment_seconds, at a share of 0. Messages of this file end the line before. */
 void experiment_progress(const char *what, double started, double share);
+void experiment_end_progress(void);
 
 /* A batch is divided into shards for the threads; gradients are summed in the order of the shards, so results do not
  * depend on the number of threads. */

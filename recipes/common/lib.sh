@@ -87,7 +87,7 @@ distinct_names() {
 	for folder in "${@:2}"; do
 		name=$(basename "$folder")
 		[[ $taken != *" $name "* ]] ||
-			die "$folder: there is another set $name: give this one a link with a name of its own (ln -s) instead"
+			die "$folder: the name $name is that of another set, or the recipe's own: give a link with another name (ln -s) instead"
 		taken+="$name "
 	done
 }
@@ -457,7 +457,7 @@ this_machine() {
 recorded_machine() {
 	local file
 	file=$(settings_of "$1")
-	[ ! -e "$file" ] || sed 's/; --.*//' "$file"
+	[ ! -e "$file" ] || sed 's/^--.*/unknown machine/; s/; --.*//' "$file"
 }
 
 # recorded_machines RESULT...: those of several results, each once

@@ -80,12 +80,19 @@ END
 	printf '\n![loss against updates](copy.svg)\n'
 }
 
+# check KIND: refuses a result, or an interrupted training, of other settings
+check() {
+	check_settings "$exp/$1.result" "$machine; ${settings[*]}"
+	[ ! -e "$exp/$1.log.checkpoint" ] || [ "$(<"$exp/$1.settings")" = "$machine; ${settings[*]}" ] ||
+		die "$exp/$1.log.checkpoint is of other settings: $(<"$exp/$1.settings"); not: $machine; ${settings[*]}; give the same, or remove it"
+}
+
 mkdir -p "$exp"
 if runs 1; then
 	build_experiment copy
 	machine=$(this_machine "$experiment")
 	for kind in "${kinds[@]}"; do
-		check_settings "$exp/$kind.result" "$machine; ${settings[*]}"
+		check "$kind"
 		[ -s "$exp/$kind.result" ] || train "$kind"
 	done
 fi

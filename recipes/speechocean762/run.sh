@@ -32,7 +32,7 @@ and builds linnet, unless $LINNET names a linnet command.
   --text FILE     sentences, one a line: decode to words of the lexicon, too, with a trigram of them
   --extra DIR     a Kaldi data folder (wav.scp, text, utt2spk) to train on as well
   --unseen DIR    a Kaldi data folder to test on; the last parts of the paths of all folders are their names, so they must
-                  differ, and none may be train, dev or test
+                  differ, and none may be train, dev, test or raw
   --encoder NAME  a configuration of conf/:
                     paper       9 layers x 6 heads, one output per frame, post-norm, RAdam: the network of the paper
                     paper-conv  the same with convolution modules, pre-norm

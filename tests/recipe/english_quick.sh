@@ -224,7 +224,7 @@ methods=(env LINNET="$linnet" LINNET_CONDITION="$condition" "$here/../../recipes
 check 0 "$(grep '^| base |' methods.md)" "${methods[@]}" --quick --rows base --seeds 1
 check 1 'methods was begun with other data: training utterances of at most 13 phones' "${methods[@]}" --rows base --seeds 1
 sed -i 's/model.width=32/model.width=64/' methods/base-1/training.settings
-check 1 'methods/base-1/training.done is of other settings: base phones short --set epochs=1' "${methods[@]}" --quick --rows base --seeds 1
+check 1 'methods/base-1 is of other settings: base phones short --set epochs=1' "${methods[@]}" --quick --rows base --seeds 1
 # Ids with a "/", in all conditions.
 mkdir slashes
 for file in text utt2spk wav.scp phones; do sed 's#^#of/#' "exp/data/commonvoice/$file" > "slashes/$file"; done

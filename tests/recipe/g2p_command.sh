@@ -111,7 +111,7 @@ echo '{"model": "none.safetensors"}' | tee plain/recognizer.json > folder/recogn
 printf 'the\tDH AH\nthe\tDH IY\n' > known
 "$linnet" g2p --model m the tap > guesses
 tail -n 1 guesses >> known
-grep -qv 'DH IY' guesses || fail 'the model knows the word'
+! head -n 1 guesses | grep -q 'DH IY' || fail 'the model knows the word'
 "$linnet" g2p --model folder the tap > out.folder
 "$linnet" g2p --model folder/recognizer.json - tap <<< the > out.file
 LINNET_MODEL=folder "$linnet" g2p the tap > out.variable

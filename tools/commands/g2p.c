@@ -300,7 +300,9 @@ int tool_g2p(int argc, const char **argv) {
       {"guess", 0, POPT_ARG_NONE, &options.guess, 0,
        "guess words that the recognizer's lexicon has, too (default: print all pronunciations of the lexicon)", NULL},
       {"words", 'w', TOOL_INPUT, &options.words, 0,
-       "file of words to pronounce, or to add by --complete (default: the arguments, else standard input)", "FILE"},
+       "file of words to pronounce, or to add by --complete (default: the arguments; with --model, else standard "
+       "input)",
+       "FILE"},
       {"nbest", 0, POPT_ARG_INT, &options.nbest, 0, "number of guesses per word (default 1)", "N"},
       {"scores", 0, POPT_ARG_NONE, &options.scores, 0,
        "print the probability of each pronunciation, too; a lexicon has it relative to the most probable one (default: "

@@ -21,7 +21,8 @@ static double speed_option = TOOL_NOT_GIVEN;
 
 struct job {
   struct linnet_recognizer *recognizer;
-  bool searches; /* not greedy */
+  bool searches;  /* not greedy */
+  bool divisible; /* --endpoints would recognise each segment by itself */
   struct inputs inputs;
   struct results results;
   struct lattices lattices;
@@ -47,12 +48,10 @@ static void put_result(struct job *job, struct linnet_context *context, size_t i
 static void advise(const struct job *job, const struct linnet_recognizer_stream *stream, size_t index) {
   static atomic_flag advised = ATOMIC_FLAG_INIT;
   const double long_recording = 300; /* seconds */
-  const bool may = !endpoints_option && !beam_options_nbest() && !lattices_path() &&
-                   !linnet_recognizer_is_incremental(job->recognizer);
-  if (may && linnet_recognizer_stream_seconds(stream) > long_recording && !atomic_flag_test_and_set(&advised))
-    tool_warn(
-        "%s: %.0f minutes are one segment: with --endpoints, several speakers are recognised better, in less memory",
-        inputs_id(&job->inputs, index), linnet_recognizer_stream_seconds(stream) / 60);
+  const double seconds = linnet_recognizer_stream_seconds(stream);
+  if (job->divisible && seconds > long_recording && !atomic_flag_test_and_set(&advised))
+    tool_warn("%s: %.0f minutes are one segment: with --endpoints, several speakers are recognised better",
+              inputs_id(&job->inputs, index), seconds / 60);
 }
 
 static int transcribe_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
@@ -136,9 +135,12 @@ static void set_endpoints(struct linnet_recognizer_settings *settings, struct li
 /* The features and the network of a model that is not causal depend on all of a recording, on other speakers, too. With
  * --endpoints, such a recognizer therefore recognises each segment again, with some seconds before it. The pauses are
  * found in a first pass, by another recognizer or itself. */
-static bool may_take_passes(const char *path) {
-  return endpoints_option && tool_names_recognizer(path) && recognizer_options_default() &&
-         !recognizer_options_ensemble();
+static bool fits_passes(const char *path) {
+  return tool_names_recognizer(path) && recognizer_options_default() && !recognizer_options_ensemble();
+}
+
+static bool takes_passes(const char *path) {
+  return endpoints_option && fits_passes(path);
 }
 
 /* Whether results come only at the end of the audio; false after printing an error, with *code. */
@@ -149,13 +151,20 @@ static bool hears_all_first(struct linnet_context *context, const char *path, in
   return all;
 }
 
+/* Whether --words changes the search of a recognizer for phones. */
+static bool changes_search(const struct recognizer_options *options) {
+  struct linnet_search_settings search;
+  linnet_recognizer_file_search_settings(options->file, &search);
+  return word_options_given() && search.kind != LINNET_SEARCH_WORDS;
+}
+
 /* `first` is the recognizer of the options, `path` the one that gives the results. */
-static int choose_passes(struct linnet_context *context, struct linnet_recognizer_settings *settings, const char *first,
+static int choose_passes(struct linnet_context *context, struct recognizer_options *options, const char *first,
                          const char *path) {
   int code = TOOL_OK;
-  if (may_take_passes(path) && !settings->second_pass &&
+  if (takes_passes(path) && !options->settings.second_pass && !changes_search(options) &&
       (strcmp(first, path) != 0 || hears_all_first(context, path, &code)))
-    settings->second_pass = path;
+    options->settings.second_pass = path;
   return code;
 }
 
@@ -166,11 +175,13 @@ static int run_passes(struct linnet_context *context, const char *first, const c
   struct job job = {.recognizer = NULL};
   int code = recognizer_options_read(&options, context, first);
   if (code == TOOL_OK)
-    code = choose_passes(context, &options.settings, first, path);
+    code = choose_passes(context, &options, first, path);
   if (code == TOOL_OK) {
     set_endpoints(&options.settings, &endpoint);
     job.searches = options.search.kind != LINNET_SEARCH_GREEDY;
     job.recognizer = recognizer_options_create(&options, context, first);
+    job.divisible = job.recognizer && !endpoints_option && fits_passes(path) && !beam_options_nbest() &&
+                    !linnet_recognizer_is_incremental(job.recognizer);
     code = job.recognizer ? transcribe_all(context, &job, paths, count) : TOOL_FAILURE;
   }
   linnet_recognizer_destroy(job.recognizer);
@@ -179,7 +190,7 @@ static int run_passes(struct linnet_context *context, const char *first, const c
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
-  char *first = may_take_passes(path) ? tool_find_first_pass(path) : strdup(path);
+  char *first = takes_passes(path) ? tool_find_first_pass(path) : strdup(path);
   if (!first)
     return tool_fail("out of memory for a path");
   if (strcmp(first, path) != 0)

@@ -69,8 +69,8 @@ struct poptOption recognizer_options_table[] = {
     {"second-pass", 0, TOOL_INPUT, &second_pass_option, 0,
      "folder of another recognizer, which recognises each utterance or segment again when it has ended, and gives the "
      "final result; none: no second pass. Default: as the recognizer says. The installed live recognizer uses english, "
-     "and transcribe --endpoints the recognizer itself, unless a search option other than --hotwords or --grammar is "
-     "given",
+     "and with transcribe --endpoints a recognizer that is not causal is its own second pass, unless a search option "
+     "other than --hotwords or --grammar is given",
      "PATH"},
     POPT_TABLEEND};
 

@@ -285,13 +285,13 @@ static int is_interrupted(void *user) {
 
 static void report_stage(void *user, enum linnet_stage stage, double share);
 
-/* The library logs one error, that of linnet_context_create, which create_context prints. */
 bool tool_ends_in(const char *text, const char *ending) {
   const size_t length = strlen(text), end = strlen(ending);
   return length >= end && strcmp(text + length - end, ending) == 0;
 }
 
-/* The library names no options: only --raw reads a file without its header. */
+/* The library logs one error, that of linnet_context_create, which create_context prints. It names no options: only
+ * --raw reads a file without its header. */
 static void print_log(void *user, enum linnet_log_level level, const char *message) {
   (void)user;
   if (quiet)

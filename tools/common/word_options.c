@@ -109,7 +109,7 @@ static const char *option_of_search(void) {
 }
 
 bool word_options_any(void) {
-  return options.words || option_of_search();
+  return option_of_search() != NULL;
 }
 
 /* Options of a search for words, without one. */

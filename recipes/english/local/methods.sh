@@ -269,7 +269,9 @@ train_all() {
 	local row fields=() running=0 failed=''
 	for row in "${@:2}"; do
 		[ -n "$(row_of "$row")" ] || die "--rows $row: there is no such row; see --list"
-		check_settings "$out/$row-$1/training.done" "$(row_settings "$row")"
+		[ ! -e "$out/$row-$1/training.done" ] || [ "$(<"$out/$row-$1/training.settings")" = "$(row_settings "$row")" ] ||
+			die "$out/$row-$1 is of other settings: $(<"$out/$row-$1/training.settings"); not: $(row_settings "$row");" \
+				"remove this folder, or choose another --out"
 	done
 	for row in "${@:2}"; do
 		read -r -a fields < <(row_of "$row")

@@ -292,6 +292,7 @@ static double train(struct training *t, FILE *log, const char *checkpoint, doubl
     if (u % (options.report * options.checkpoint) == 0)
       save(t, log, checkpoint, seconds);
   }
+  experiment_end_progress();
   seconds = experiment_processor_seconds() - start;
   save(t, log, checkpoint, seconds);
   experiment_catch_interrupt(false);

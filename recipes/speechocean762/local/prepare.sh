@@ -14,7 +14,7 @@ Writes Kaldi data folders OUT/train, OUT/dev, OUT/test from speechocean762 (as O
 audio formats), OUT/NAME of each --unseen folder, and adds the --extra folders to OUT/train. Each has wav.scp, text,
 utt2spk, spk2utt and phones: 39 phones without stress, canonical for speechocean762, by the lexicon elsewhere
 (utterances with unknown words are skipped and listed in OUT/NAME/skipped). NAME is the last part of a folder's path;
-each folder needs another, and none may be train, dev or test.
+each folder needs another, and none may be train, dev, test or raw.
 
   --corpus DIR   folder that holds train/ test/ resource/ WAVE/
   --extra DIR    Kaldi data folder (wav.scp, text, utt2spk) for training

@@ -78,10 +78,10 @@ static void test_settings(void) {
   run = crf_run(1, 1);
   train(&run, folder);
   run.ctc_weight = 0.2;
-  check_refused(&run, folder, LINNET_ERROR_STATE, "ctc_weight=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "ctc_weight 0.1, not 0.2");
   run.ctc_weight = 0.1;
   table[1] *= 0.5F;
-  check_refused(&run, folder, LINNET_ERROR_STATE, "denominator=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "the denominator has changed");
   table[1] *= 2;
   remove_folder(folder);
 }

@@ -67,10 +67,10 @@ static void test_continued(void) {
   train(&run, make_folder(folder));
   CHECK(run.status == LINNET_OK, "%s", run.error);
   run.frame_weight = 0.5;
-  check_refused(&run, folder, LINNET_ERROR_STATE, "frame_weight=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "frame_weight 0.3, not 0.5");
   run.frame_weight = 0.3;
   run.train.late_targets = true;
-  check_refused(&run, folder, LINNET_ERROR_STATE, "frame_targets=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "the frame targets have changed");
   run.train.late_targets = false;
   check_refused(&run, folder, LINNET_OK, "");
   remove_folder(folder);

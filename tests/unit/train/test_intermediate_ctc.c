@@ -48,9 +48,9 @@ static void test_settings(void) {
   run = good;
   train(&run, folder);
   run.intermediate_weight = 0.5;
-  check_refused(&run, folder, LINNET_ERROR_STATE, "intermediate_weight=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "intermediate_weight 0.3, not 0.5");
   run.intermediate_ctc = 0;
-  check_refused(&run, folder, LINNET_ERROR_STATE, "intermediate_ctc=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "with intermediate_ctc=1");
   remove_folder(folder);
 }
 

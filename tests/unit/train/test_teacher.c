@@ -83,11 +83,11 @@ static void test_settings(void) {
   run = taught_run(1, 1);
   train(&run, folder);
   run.teacher_weight = 0.6;
-  check_refused(&run, folder, LINNET_ERROR_STATE, "teacher_weight=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "teacher_weight 0.5, not 0.6");
   run.teacher_weight = 0.5;
   struct linnet_model *other = make_teacher("{}", 6);
   run.teacher = other;
-  check_refused(&run, folder, LINNET_ERROR_STATE, "teacher=");
+  check_refused(&run, folder, LINNET_ERROR_STATE, "the teacher has changed");
   run.teacher = teacher;
   check_refused(&run, folder, LINNET_OK, "");
   linnet_model_destroy(other);

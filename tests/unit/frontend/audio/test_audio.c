@@ -375,7 +375,7 @@ static void test_mp3_without_length(void) {
   free(signal);
 }
 
-/* With a constant bit rate the size tells the length, and seeking works. */
+/* With a constant bit rate the size tells the length, so a part after the end is refused. */
 static void test_mp3_of_constant_rate(const float *signal) {
   struct file file = encode_mp3(SF_BITRATE_MODE_CONSTANT, 0.5, signal, SECOND);
   if (file.size == 0)
