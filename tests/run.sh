@@ -177,7 +177,7 @@ sanitizers() {
 	local slow=()
 	if [ -z "$full" ]; then
 		local -x LINNET_TEST_CASES=4
-		local -x LINNET_TEST_TABLES='reference avx2 avx2-int8 avx512-vnni' # the other sets share their kernels, or are of a library
+		local -x LINNET_TEST_TABLES='reference avx2 avx2-int8 avx512-vnni avx512-amx-bf16' # the other sets share their kernels, or are of a library
 		slow=(-E 'test_cuda_.*emulated') # a minute of emulated kernels, which ran in 2
 	fi
 	run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer' "${slow[@]}"

@@ -5,8 +5,9 @@
 #include "backend/backend.h"
 #include "test.h"
 
-static const char *const test_table_names[] = {"reference", "generic", "cblas",       "avx2",        "avx2-int8",
-                                               "avxvnni",   "avx512",  "avx512-bf16", "avx512-vnni", "dotprod"};
+static const char *const test_table_names[] = {"reference",   "generic",         "cblas",           "avx2",
+                                               "avx2-int8",   "avxvnni",         "avx512",          "avx512-bf16",
+                                               "avx512-vnni", "avx512-amx-bf16", "avx512-amx-int8", "dotprod"};
 enum { TEST_TABLES = sizeof test_table_names / sizeof *test_table_names };
 
 /* Whether LINNET_TEST_TABLES in the environment, names between spaces, has this one or is not set. */

@@ -95,8 +95,9 @@ struct linnet_context_settings {
   size_t num_threads;  /* worker threads, including the caller's, at most 256; 0: one per processor that the process
                           may use (default) */
   const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
-                          "avx512-bf16", or with products of integers "avx512-vnni", "avxvnni", "avx2-int8", "dotprod";
-                          "auto" is the fastest that runs here with the precision below */
+                          "avx512-bf16", "avx512-amx-bf16", or with products of integers "avx512-vnni",
+                          "avx512-amx-int8", "avxvnni", "avx2-int8", "dotprod"; "auto" is the fastest that runs here
+                          with the precision below */
   enum linnet_precision precision; /* default LINNET_FLOAT32 */
   const char *device; /* where training and inference run: "cpu" (default, NULL), "cuda" (the first), "cuda:1", or
                          "auto": the first CUDA device, or the CPU if there is none. */

@@ -1,6 +1,10 @@
 /* The op tables of the CPU: the C reference, and the choice among the instruction sets that this build contains. */
 #include <string.h>
 
+#if defined(LINNET_HAVE_KERNELS_AVXVNNI) || defined(LINNET_HAVE_KERNELS_AVX512_AMX)
+#include <cpuid.h>
+#endif
+
 #include "backend/backend.h"
 #include "ops/activation.h"
 #include "ops/causal_linear_attention.h"
@@ -81,8 +85,6 @@ static bool has_avx2(void) {
 }
 #endif
 #ifdef LINNET_HAVE_KERNELS_AVXVNNI
-#include <cpuid.h>
-
 extern const struct linnet_ops linnet_ops_avxvnni;
 /* clang 14 has no name for it. */
 static bool has_avxvnni(void) {
@@ -120,11 +122,31 @@ static bool has_avx512_vnni(void) {
 }
 #endif
 
+#ifdef LINNET_HAVE_KERNELS_AVX512_AMX
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern const struct linnet_ops linnet_ops_avx512_amx_bf16, linnet_ops_avx512_amx_int8;
+/* Linux keeps the tiles of a thread only in processes that have asked for it (Linux:
+ * Documentation/arch/x86/xstate.rst). From then on, alternative signal stacks must have room for them; a process with a
+ * smaller one is refused. */
+static bool has_amx(void) {
+  enum { BF16 = 1 << 22, TILE = 1 << 24, INT8 = 1 << 25, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+  unsigned a, b, c, d = 0;
+  return has_avx512_bf16() && has_avx512_vnni() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+         (d & (BF16 | TILE | INT8)) == (BF16 | TILE | INT8) &&
+         syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+#endif
+
 /* Best first. __builtin_cpu_supports asks CPUID and, for the vector registers, XGETBV. */
 static const struct {
   const struct linnet_ops *ops;
   bool (*runnable)(void);
 } sets[] = {
+#ifdef LINNET_HAVE_KERNELS_AVX512_AMX
+    {&linnet_ops_avx512_amx_int8, has_amx},
+#endif
 #ifdef LINNET_HAVE_KERNELS_AVX512_VNNI
     {&linnet_ops_avx512_vnni, has_avx512_vnni},
 #endif
@@ -136,6 +158,9 @@ static const struct {
 #endif
 #ifdef LINNET_HAVE_KERNELS_DOTPROD
     {&linnet_ops_dotprod, has_dotprod},
+#endif
+#ifdef LINNET_HAVE_KERNELS_AVX512_AMX
+    {&linnet_ops_avx512_amx_bf16, has_amx},
 #endif
 #ifdef LINNET_HAVE_KERNELS_AVX512_BF16
     {&linnet_ops_avx512_bf16, has_avx512_bf16},

@@ -14,6 +14,7 @@
 #include "ops/dropout_vec.h"
 #include "ops/feature_map_vec.h"
 #include "ops/frame_targets_vec.h"
+#include "ops/gemm_amx_vec.h"
 #include "ops/gemm_bf16_vec.h"
 #include "ops/gemm_int8_vec.h"
 #include "ops/gemm_vec.h"
@@ -82,6 +83,19 @@ extern const struct linnet_ops LINNET_INT8_TABLE;
 /* These kernels with products of 8-bit operands. */
 const struct linnet_ops LINNET_INT8_TABLE = {
     .name = LINNET_INT8_NAME, .precision = LINNET_INT8, .gemm = gemm_int8, PRODUCT_SLOTS_OF(int8), COMMON_SLOTS};
+#endif
+
+#ifdef LINNET_AMX
+extern const struct linnet_ops linnet_ops_avx512_amx_bf16, linnet_ops_avx512_amx_int8;
+
+/* These kernels with products by matrix instructions. */
+const struct linnet_ops linnet_ops_avx512_amx_bf16 = {.name = "avx512-amx-bf16",
+                                                      .precision = LINNET_BFLOAT16,
+                                                      .gemm = gemm_amx_bf16,
+                                                      PRODUCT_SLOTS_OF(bf16),
+                                                      COMMON_SLOTS};
+const struct linnet_ops linnet_ops_avx512_amx_int8 = {
+    .name = "avx512-amx-int8", .precision = LINNET_INT8, .gemm = gemm_amx_int8, PRODUCT_SLOTS_OF(int8), COMMON_SLOTS};
 #endif
 
 #ifdef LINNET_KERNEL_CBLAS

@@ -17,11 +17,17 @@ static inline size_t gemm_pairs_of(size_t numbers) {
   return (numbers + 1) / 2;
 }
 
-/* Writes words (rows, ceil(k / 2)) from x (rows, k). */
+/* From row to row of words in strips: whole vectors. */
+static inline size_t gemm_pair_stride(size_t numbers) {
+  return linnet_round_up(gemm_pairs_of(numbers), VW);
+}
+
+/* Writes words (rows, ceil(k / 2)) from x (rows, k). If there is room in a row after them, writes zeros up to the end
+ * of a vector. */
 static void gemm_pair_rows(size_t rows, size_t k, const float *x, size_t ldx, float *words, size_t ld) {
   for (size_t i = 0; i < rows; i++, x += ldx, words += ld)
     for (size_t p = 0; p < k; p += 2 * VW)
-      vf_store_part(words + p / 2, vf_pairs_along(x + p, k - p), gemm_pairs_of(k - p));
+      vf_store_part(words + p / 2, vf_pairs_along(x + p, k - p), ld - p / 2);
 }
 
 /* The pairs of rows p and p + 1 of a (k, n) matrix, for `columns` columns, at most VW. If row p + 1 is beyond k, it
@@ -60,19 +66,19 @@ static void gemm_pack_pairs(bool transposed, size_t k, size_t n, const float *b,
 
 static struct gemm_left gemm_left_pairs(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to,
                                         float *strips) {
-  size_t k = to - from, depth = gemm_pairs_of(k);
-  struct gemm_left left = gemm_left(strips, depth, 1);
+  size_t k = to - from, depth = gemm_pairs_of(k), ld = gemm_pair_stride(k);
+  struct gemm_left left = gemm_left(strips, ld, 1);
   if (g->transpose_a) {
     gemm_pack_pairs_straight(k, m, GEMM_ROWS, g->a + from * g->lda + i, g->lda, strips);
     left = (struct gemm_left){.a = strips, .row = 1, .depth = GEMM_ROWS, .strip = GEMM_ROWS * depth};
   } else {
-    gemm_pair_rows(m, k, g->a + i * g->lda + from, g->lda, strips, depth);
+    gemm_pair_rows(m, k, g->a + i * g->lda + from, g->lda, strips, ld);
   }
   left.kind = GEMM_PAIRS;
   return left;
 }
 
-static const struct gemm_operands gemm_pairs = {GEMM_PAIRS, 2, gemm_left_pairs, gemm_pack_pairs};
+static const struct gemm_operands gemm_pairs = {GEMM_PAIRS, 2, gemm_left_pairs, gemm_pack_pairs, gemm_blocks};
 
 GEMM_SLOTS(bf16, &gemm_pairs)
 

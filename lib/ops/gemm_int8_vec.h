@@ -137,17 +137,18 @@ static const float *gemm_left_row(const struct linnet_gemm *g, size_t i, size_t 
 
 static struct gemm_left gemm_left_integers(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to,
                                            float *strips) {
-  size_t depth = gemm_integer_words(to - from);
-  float row[4 * GEMM_DEPTH], *scales = strips + GEMM_STRIPS * depth;
+  size_t ld = linnet_round_up(gemm_integer_words(to - from), VW); /* whole vectors */
+  float row[4 * GEMM_DEPTH], *scales = strips + GEMM_STRIPS * ld;
   for (size_t r = 0; r < m; r++)
-    scales[r] = gemm_integer_row(to - from, gemm_left_row(g, i + r, from, to, row), strips + r * depth);
-  struct gemm_left left = gemm_left(strips, depth, 1);
-  left.kind = depth > 0 ? GEMM_INTEGERS : GEMM_FLOATS; /* with k = 0 nothing was packed, so there are no terms either */
+    scales[r] = gemm_integer_row(to - from, gemm_left_row(g, i + r, from, to, row), strips + r * ld);
+  struct gemm_left left = gemm_left(strips, ld, 1);
+  left.kind = ld > 0 ? GEMM_INTEGERS : GEMM_FLOATS; /* with k = 0 nothing was packed, so there are no terms either */
   left.scales = scales;
   return left;
 }
 
-static const struct gemm_operands gemm_integers = {GEMM_INTEGERS, 4, gemm_left_integers, gemm_pack_integers};
+static const struct gemm_operands gemm_integers = {GEMM_INTEGERS, 4, gemm_left_integers, gemm_pack_integers,
+                                                   gemm_blocks};
 
 GEMM_SLOTS(int8, &gemm_integers)
 

@@ -371,20 +371,26 @@ static const struct gemm_tile_row *gemm_tile_for(size_t rows) {
 
 /* --- Blocks */
 
+/* The tile of the panel that starts at column j of n, without its rows. */
+static inline struct gemm_tile gemm_panel_tile(const struct gemm_left *left, size_t n, size_t j, size_t depth,
+                                               const float *panels, const struct gemm_right *to) {
+  return (struct gemm_tile){.left = left,
+                            .b = panels + j * gemm_panel_rows(left->kind, depth),
+                            .depth = depth,
+                            .columns = linnet_min_size(GEMM_COLUMNS, n - j),
+                            .ldc = to->ldc,
+                            .add = to->add,
+                            .bias = to->bias ? to->bias + j : NULL,
+                            .floor = to->activation == LINNET_RELU ? 0 : -INFINITY,
+                            .scales = left->scales};
+}
+
 /* n columns of m <= GEMM_HEIGHT rows of C, from one block of k. `left` starts at the first row. */
 static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left *left, const float *panels,
                        const struct gemm_right *to) {
   enum linnet_activation f = to->activation;
   for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
-    struct gemm_tile t = {.left = left,
-                          .b = panels + j * gemm_panel_rows(left->kind, depth),
-                          .depth = depth,
-                          .columns = linnet_min_size(GEMM_COLUMNS, n - j),
-                          .ldc = to->ldc,
-                          .add = to->add,
-                          .bias = to->bias ? to->bias + j : NULL,
-                          .floor = f == LINNET_RELU ? 0 : -INFINITY,
-                          .scales = left->scales};
+    struct gemm_tile t = gemm_panel_tile(left, n, j, depth, panels, to);
     const struct gemm_tile_row *tile;
     for (size_t i = 0; i < m; i += tile->rows) {
       tile = gemm_tile_for(m - i);
@@ -427,6 +433,9 @@ struct gemm_operands {
   struct gemm_left (*left)(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to, float *strips);
   /* Panels of the (k, n) part of op(B) that starts at `b`. */
   void (*panels)(bool transposed, size_t k, size_t n, const float *b, size_t ldb, float *packed);
+  /* n columns of m rows of C, from one block of k, as gemm_blocks. */
+  void (*blocks)(size_t m, size_t n, size_t depth, const struct gemm_left *left, const float *panels,
+                 const struct gemm_right *to);
 };
 
 /* The number of words for k numbers. */
@@ -479,7 +488,7 @@ static void gemm_multiply(const struct gemm_operands *operands, const struct lin
         size_t m = linnet_min_size(GEMM_STRIPS, g->m - i);
         struct gemm_left left = operands->left(g, i, m, p, end, strips);
         to.c = g->c + i * g->ldc + j;
-        gemm_blocks(m, n, depth, &left, panels, &to);
+        operands->blocks(m, n, depth, &left, panels, &to);
       }
       p = end;
     } while (p < g->k);
@@ -497,7 +506,12 @@ static struct gemm_left gemm_left_floats(const struct linnet_gemm *g, size_t i, 
   return (struct gemm_left){.a = strips, .row = 1, .depth = GEMM_ROWS, .strip = GEMM_ROWS * depth};
 }
 
-static const struct gemm_operands gemm_floats = {GEMM_FLOATS, 1, gemm_left_floats, gemm_pack_panels};
+static const struct gemm_operands gemm_floats = {GEMM_FLOATS, 1, gemm_left_floats, gemm_pack_panels, gemm_blocks};
+
+#define GEMM_PRODUCT(suffix, operands)                                                                                 \
+  static void gemm_##suffix(const struct linnet_gemm *g, float *work) {                                                \
+    gemm_multiply(operands, g, work);                                                                                  \
+  }
 
 /* The functions of the op table for products, for one kind of words. */
 #define GEMM_SLOTS(suffix, operands)                                                                                   \
@@ -507,9 +521,7 @@ static const struct gemm_operands gemm_floats = {GEMM_FLOATS, 1, gemm_left_float
   static void pack_b_##suffix(bool transpose_b, size_t k, size_t n, const float *b, size_t ldb, float *packed) {       \
     gemm_pack(operands, transpose_b, k, n, b, ldb, packed);                                                            \
   }                                                                                                                    \
-  static void gemm_##suffix(const struct linnet_gemm *g, float *work) {                                                \
-    gemm_multiply(operands, g, work);                                                                                  \
-  }
+  GEMM_PRODUCT(suffix, operands)
 
 GEMM_SLOTS(vec, &gemm_floats)
 

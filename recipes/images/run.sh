@@ -199,10 +199,11 @@ measure() {
 
 # measure_precisions IMAGES KIND COUNT OPTION...: in all precisions that the processor has; $run is the program
 measure_precisions() {
-	local int8
+	local int8 bfloat16
 	int8=$(int8_kernels)
+	bfloat16=$(bfloat16_kernels)
 	measure "$1 $2 $3" "${run[@]}" "${@:4}"
-	! has_kernels avx512-bf16 || measure "$1 $2-bfloat16 $3" "${run[@]}" "${@:4}" --kernels avx512-bf16
+	[ -z "$bfloat16" ] || measure "$1 $2-bfloat16 $3" "${run[@]}" "${@:4}" --kernels "$bfloat16"
 	[ -z "$int8" ] || measure "$1 $2-int8 $3" "${run[@]}" "${@:4}" --kernels "$int8"
 }
 
@@ -210,7 +211,7 @@ measure_precisions() {
 # in the place of the precision
 measure_torch() {
 	measure "${1/\%s/}" "${peer[@]}" "${@:2}"
-	! has_kernels avx512-bf16 || measure "${1/\%s/-bfloat16}" "${peer[@]}" "${@:2}" --dtype bfloat16
+	[ -z "$(bfloat16_kernels)" ] || measure "${1/\%s/-bfloat16}" "${peer[@]}" "${@:2}" --dtype bfloat16
 }
 
 # measure_images NAME LAYERS SIDE CHANNELS LARGEST BATCH...: all ways to generate images; batches of stateful softmax have at

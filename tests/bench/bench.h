@@ -118,6 +118,30 @@ BENCH_PEAK(bench_peak_avx2_int8, "avx2", __m256i, _mm256_set1_epi32, _mm256_add_
            bench_dot_avx2(x, sum[i]))
 BENCH_PEAK(bench_peak_avxvnni, "avx2,avxvnni", __m256i, _mm256_set1_epi32, _mm256_add_epi32, _mm256_cvtsi256_si32, 32,
            _mm256_dpbusd_avx_epi32(sum[i], x, x))
+
+#if defined(__linux__)
+/* Matrix instructions on four tiles of sums: 16 x 16 sums of 16 words. */
+#define BENCH_PEAK_AMX(name, isa, instruction, numbers)                                                                \
+  __attribute__((target("amx-tile," isa))) static void name(void *flops) {                                             \
+    static const struct {                                                                                              \
+      uint8_t palette, start_row, reserved[14];                                                                        \
+      uint16_t row_bytes[16];                                                                                          \
+      uint8_t rows[16];                                                                                                \
+    } config = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};                        \
+    _tile_loadconfig(&config);                                                                                         \
+    for (int step = 0; step < BENCH_PEAK_STEPS; step++) {                                                              \
+      instruction(0, 4, 6);                                                                                            \
+      instruction(1, 4, 7);                                                                                            \
+      instruction(2, 5, 6);                                                                                            \
+      instruction(3, 5, 7);                                                                                            \
+    }                                                                                                                  \
+    _tile_release();                                                                                                   \
+    *(double *)flops = 2.0 * (numbers)*BENCH_PEAK_STEPS * 4;                                                           \
+  }
+
+BENCH_PEAK_AMX(bench_peak_amx_bf16, "amx-bf16", _tile_dpbf16ps, 16 * 16 * 32)
+BENCH_PEAK_AMX(bench_peak_amx_int8, "amx-int8", _tile_dpbusd, 16 * 16 * 64)
+#endif
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 
@@ -149,6 +173,12 @@ static void bench_peak_generic(void *flops) {
 
 static inline bench_fn *bench_peak_loop(const char *table) {
 #if defined(__x86_64__)
+#if defined(__linux__)
+  if (strcmp(table, "avx512-amx-int8") == 0)
+    return bench_peak_amx_int8;
+  if (strcmp(table, "avx512-amx-bf16") == 0)
+    return bench_peak_amx_bf16;
+#endif
   if (strcmp(table, "avx512-vnni") == 0)
     return bench_peak_vnni;
   if (strcmp(table, "avx512-bf16") == 0)
@@ -232,8 +262,9 @@ static inline double bench_bandwidth(size_t bytes, double seconds) {
 
 /* The table named by --kernels, or each that runs here: for (i = 0; (ops = bench_table(argc, argv, i)); i++). */
 static inline const struct linnet_ops *bench_table(int argc, char **argv, size_t i) {
-  static const char *const names[] = {"avx512-vnni", "avxvnni", "avx2-int8", "dotprod", "avx512-bf16",
-                                      "avx512",      "avx2",    "cblas",     "generic", "reference"};
+  static const char *const names[] = {"avx512-amx-int8", "avx512-vnni", "avxvnni", "avx2-int8", "dotprod",
+                                      "avx512-amx-bf16", "avx512-bf16", "avx512",  "avx2",      "cblas",
+                                      "generic",         "reference"};
   if (argc == 3 && strcmp(argv[1], "--kernels") == 0) {
     const struct linnet_ops *ops = i == 0 ? linnet_cpu_ops(argv[2]) : NULL;
     if (i == 0 && !ops)

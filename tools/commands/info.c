@@ -53,8 +53,9 @@ static bool runs_here(const char *kernels) {
 
 /* The names of all kernels that this build has and this processor runs. */
 static json_t *list_kernels(void) {
-  static const char *const names[] = {"reference",   "generic",   "cblas",   "avx2",        "avx512",
-                                      "avx512-bf16", "avx2-int8", "avxvnni", "avx512-vnni", "dotprod"};
+  static const char *const names[] = {"reference", "generic",     "cblas",           "avx2",
+                                      "avx512",    "avx512-bf16", "avx512-amx-bf16", "avx2-int8",
+                                      "avxvnni",   "avx512-vnni", "avx512-amx-int8", "dotprod"};
   json_t *list = json_array();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (runs_here(names[i]))

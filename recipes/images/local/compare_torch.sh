@@ -67,12 +67,12 @@ settings="$(this_machine "$meter"); --images $images --steps $steps"
 check_settings "$out" "$settings"
 touch "$out"
 into "$(settings_of "$out")" echo "$settings"
-int8=$(int8_kernels)
+int8=$(int8_kernels) bfloat16=$(bfloat16_kernels)
 for ((round = 1; round <= rounds; round++)); do
 	for n in $batches; do
 		measure "$round" "$n" float32 linnet "$n" auto
 		measure "$round" "$n" torch-float32 peer "$n" float32
-		! has_kernels avx512-bf16 || measure "$round" "$n" bfloat16 linnet "$n" avx512-bf16
+		[ -z "$bfloat16" ] || measure "$round" "$n" bfloat16 linnet "$n" "$bfloat16"
 		measure "$round" "$n" torch-bfloat16 peer "$n" bfloat16
 		[ -z "$int8" ] || measure "$round" "$n" int8 linnet "$n" "$int8"
 	done

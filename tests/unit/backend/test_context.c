@@ -28,8 +28,10 @@ static const struct settings_case {
 /* A precision selects its table if that runs, else the next more precise one; by default none is less precise than
  * float32. */
 static void check_precision(void) {
-  static const char *const with_integers[] = {"avx512-vnni", "avxvnni", "avx2-int8", "dotprod"}; /* best first */
-  const struct linnet_ops *reduced = linnet_cpu_ops("avx512-bf16"), *integers = NULL;
+  static const char *const with_integers[] = {"avx512-amx-int8", "avx512-vnni", "avxvnni", "avx2-int8",
+                                              "dotprod"}; /* best first */
+  const struct linnet_ops *amx = linnet_cpu_ops("avx512-amx-bf16");
+  const struct linnet_ops *reduced = amx ? amx : linnet_cpu_ops("avx512-bf16"), *integers = NULL;
   for (size_t i = 0; i < sizeof with_integers / sizeof *with_integers && !integers; i++)
     integers = linnet_cpu_ops(with_integers[i]);
   CHECK(linnet_cpu_best_ops(LINNET_FLOAT32)->precision == LINNET_FLOAT32, "float32");
