@@ -27,22 +27,14 @@ enum { AMX_ROWS = 16, AMX_WORDS = 16 /* of a row of a tile */, AMX_HEIGHT = 2 * 
 /* Everything that `address` points to is in memory. GCC 12 does not know that the instructions for tiles read it. */
 #define AMX_WRITTEN(address) __asm__ volatile("" : : "r"(address) : "memory")
 
-/* Gives the tiles their shapes, for products of `rows` rows of A, at most AMX_HEIGHT. */
-static void amx_configure(size_t rows) {
-  struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-  } config = {.palette = 1};
-  const size_t upper = linnet_min_size(rows, AMX_ROWS), lower = rows - upper;
-  const size_t heights[] = {upper, upper, lower, lower, upper, lower, AMX_WORDS, AMX_WORDS};
-  for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
-    config.rows[i] = (uint8_t)heights[i];
-    config.row_bytes[i] = heights[i] > 0 ? 4 * AMX_WORDS : 0;
-  }
-  AMX_WRITTEN(&config);
-  _tile_loadconfig(&config);
-}
+/* The shape of all tiles: AMX_ROWS rows of AMX_WORDS words. Others would save work where there are fewer rows of A, but
+ * loading a configuration takes as long as several products of tiles. */
+static const struct {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+} amx_configuration = {
+    .palette = 1, .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
 #define AMX_MULTIPLY_ADD(kind, sum, left, right)                                                                       \
   do {                                                                                                                 \
@@ -61,7 +53,7 @@ struct amx_operands {
   const float *last; /* the words of B after the last whole tile, and zeros */
 };
 
-/* sums (rows of the configuration, GEMM_COLUMNS) = A B. lower: there are more than AMX_ROWS rows. */
+/* sums (rows, GEMM_COLUMNS) = A B, of AMX_ROWS rows, or of AMX_HEIGHT if `lower`. */
 VEC_INLINE void amx_sums(const enum gemm_kind kind, const bool lower, const struct amx_operands *p, float *sums) {
   const int row = (int)(4 * p->row), column = 4 * GEMM_COLUMNS; /* in bytes */
   _tile_zero(AMX_SUM_00);
@@ -120,9 +112,9 @@ VEC_INLINE void amx_store(const enum gemm_kind kind, const struct gemm_tile *t, 
   }
 }
 
-/* A panel of n columns of C; `left` starts at the first of m rows. *configured: the rows that the tiles are for. */
-VEC_INLINE void amx_panel(const enum gemm_kind kind, size_t m, struct gemm_tile *t, enum linnet_activation f, float *c,
-                          size_t *configured) {
+/* m rows of a panel of C, from its first row `c` on. Reads up to AMX_HEIGHT - 1 rows of the strips after the last. */
+VEC_INLINE void amx_panel(const enum gemm_kind kind, size_t m, struct gemm_tile *t, enum linnet_activation f,
+                          float *c) {
   float sums[AMX_HEIGHT * GEMM_COLUMNS] __attribute__((aligned(64)));
   float last[AMX_WORDS * GEMM_COLUMNS] __attribute__((aligned(64)));
   const size_t whole = t->depth / AMX_WORDS * AMX_WORDS;
@@ -134,8 +126,6 @@ VEC_INLINE void amx_panel(const enum gemm_kind kind, size_t m, struct gemm_tile 
   }
   for (size_t i = 0, rows; i < m; i += rows) {
     rows = linnet_min_size(m - i, AMX_HEIGHT);
-    if (rows != *configured)
-      amx_configure(*configured = rows);
     p.a = gemm_row(t->left, i);
     AMX_WRITTEN(&p);
     if (rows > AMX_ROWS)
@@ -153,18 +143,19 @@ VEC_INLINE void amx_panel(const enum gemm_kind kind, size_t m, struct gemm_tile 
 /* As gemm_blocks. The rows of A have a multiple of AMX_WORDS words. */
 VEC_INLINE void amx_blocks(const enum gemm_kind kind, size_t m, size_t n, size_t depth, const struct gemm_left *left,
                            const float *panels, const struct gemm_right *to) {
-  if (left->kind != kind) { /* k = 0 */
+  const bool few = kind == GEMM_INTEGERS && m <= AMX_ROWS / 2; /* for which vectors are faster, with the same results */
+  if (few || left->kind != kind) {                             /* or k = 0 */
     gemm_blocks(m, n, depth, left, panels, to);
     return;
   }
-  size_t configured = 0;
+  _tile_loadconfig(&amx_configuration);
   for (size_t i = 0; i < m; i += GEMM_HEIGHT) {
     struct gemm_left part = *left;
     part.a = gemm_row(left, i);
     part.scales = left->scales ? left->scales + i : NULL;
     for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
       struct gemm_tile t = gemm_panel_tile(&part, n, j, depth, panels, to);
-      amx_panel(kind, linnet_min_size(m - i, GEMM_HEIGHT), &t, to->activation, to->c + i * to->ldc + j, &configured);
+      amx_panel(kind, linnet_min_size(m - i, GEMM_HEIGHT), &t, to->activation, to->c + i * to->ldc + j);
     }
   }
   _tile_release(); /* so that the system need not keep the tiles of this thread */
