@@ -128,6 +128,7 @@ enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const 
   return status;
 }
 
+/* The command looks for "settings, augment " in the message (tools/commands/train.c). */
 static enum linnet_status fail_other(struct linnet_context *context, const char *path, const char *difference) {
   return linnet_fail(context, LINNET_ERROR_STATE,
                      "%s: was made with other settings, %s: use the same settings and data to continue, or another "

@@ -137,14 +137,14 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
 
 /* --- differences -------------------------------------------------------------------------------------------------- */
 
-/* How a difference is told: keys that the settings of a training call otherwise, values that are names, and hashes,
- * which say nothing. */
+/* How messages show a key of the fingerprint: the name that users know it by, the names of its values, or, for a hash,
+ * the whole phrase. */
 struct meaning {
-  const char *key, *name, *sentence;
+  const char *key, *name, *phrase;
   const char *values[2];
 };
 
-#define DATA_CHANGED "data (ids, frames, labels or their order) have changed"
+#define OTHER_DATA "data (ids, frames, labels or their order)"
 
 static const struct meaning *meaning_of(const char *line) {
   static const struct meaning meanings[] = {
@@ -153,13 +153,13 @@ static const struct meaning *meaning_of(const char *line) {
       {"cosine_epochs", "epochs (with cosine)", NULL, {NULL}},
       {"optimizer", "optimizer", NULL, {[LINNET_TRAIN_ADAM] = "adam", [LINNET_TRAIN_RADAM] = "radam"}},
       {"schedule", "schedule", NULL, {[LINNET_TRAIN_PLATEAU] = "plateau", [LINNET_TRAIN_COSINE] = "cosine"}},
-      {"train", "train", "the training " DATA_CHANGED, {NULL}},
-      {"dev", "dev", "the validation " DATA_CHANGED, {NULL}},
-      {"symbols", "symbols", "the symbols or their order have changed", {NULL}},
-      {"cmvn", "cmvn", "the mean or variance of the features (CMVN) has changed", {NULL}},
-      {"teacher", "teacher", "the teacher has changed", {NULL}},
-      {"frame_targets", "frame_targets", "the frame targets have changed", {NULL}},
-      {"denominator", "denominator", "the denominator has changed", {NULL}}};
+      {"train", "train", "other training " OTHER_DATA, {NULL}},
+      {"dev", "dev", "other validation " OTHER_DATA, {NULL}},
+      {"symbols", "symbols", "other symbols, or another order of them", {NULL}},
+      {"cmvn", "cmvn", "another mean or variance of the features (CMVN)", {NULL}},
+      {"teacher", "teacher", "another teacher", {NULL}},
+      {"frame_targets", "frame_targets", "other frame targets", {NULL}},
+      {"denominator", "denominator", "another denominator", {NULL}}};
   const size_t length = strcspn(line, "=\n");
   for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
     if (strlen(meanings[i].key) == length && strncmp(meanings[i].key, line, length) == 0)
@@ -210,7 +210,7 @@ static bool describe_missing(const char *ours, const char *theirs, char sentence
   const bool gone = *ours && !has_key(theirs, ours), fresh = !gone && *theirs && !has_key(ours, theirs);
   const char *line = gone ? ours : theirs;
   const struct meaning *meaning = meaning_of(line);
-  const int length = (int)strcspn(line, meaning && meaning->sentence ? "=\n" : "\n");
+  const int length = (int)strcspn(line, meaning && meaning->phrase ? "=\n" : "\n");
   if (gone || fresh)
     linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%s %.*s", gone ? "with" : "without", length < 80 ? length : 80,
                   line);
@@ -221,8 +221,8 @@ static bool describe_missing(const char *ours, const char *theirs, char sentence
 static void describe_values(const char *ours, size_t a, const char *theirs, size_t b,
                             char sentence[LINNET_DIFFERENCE_BYTES]) {
   const struct meaning *meaning = meaning_of(theirs);
-  if (meaning && meaning->sentence) {
-    linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%s", meaning->sentence);
+  if (meaning && meaning->phrase) {
+    linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%s", meaning->phrase);
   } else if (meaning && meaning->values[0]) {
     linnet_format(sentence, LINNET_DIFFERENCE_BYTES, "%s %s, not %s", meaning->name, value_name(meaning, ours),
                   value_name(meaning, theirs));

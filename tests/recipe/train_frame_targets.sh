@@ -40,7 +40,7 @@ train 0 'epoch   1' targets frame_targets=tones.ctm epochs=2
 ! cmp -s plain/model.safetensors targets/model.safetensors || fail 'the targets change nothing'
 train 1 'frame_weight 0.1, not 0.5' targets frame_targets=tones.ctm frame_weight=0.5
 align 0.05 0.1 > later.ctm
-train 1 'other settings, the frame targets have changed' targets frame_targets=later.ctm
+train 1 'other settings, other frame targets:' targets frame_targets=later.ctm
 
 # Stored features of slower speech, with slower times (none is the middle of a frame), are what a change of speed makes
 # of audio.

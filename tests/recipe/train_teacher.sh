@@ -29,7 +29,7 @@ train 0 'epoch   1' taught "${taught[@]}" epochs=2
 [[ $(grep -c '"distillation": [0-9]' taught/log.jsonl) -eq 2 ]] || fail "no loss: $(cat taught/log.jsonl)"
 ! cmp -s live/model.safetensors taught/model.safetensors || fail 'the teacher changes nothing'
 train 1 'teacher_weight 0.5, not 0.6' taught "${taught[@]}" teacher_weight=0.6
-train 1 'other settings, the teacher has changed' taught "${live[@]}" teacher=live/model.safetensors
+train 1 'other settings, another teacher:' taught "${live[@]}" teacher=live/model.safetensors
 
 # The teacher of the same weights gets the same features, whatever the normalisation is, if there are no masks.
 for cmvn in none utterance global running; do

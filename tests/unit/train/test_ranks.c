@@ -250,8 +250,7 @@ static void test_differences(void) {
   } cases[] = {{other_rate, LINNET_ERROR_STATE, "rank 2: differs from rank 0: learning_rate 0.02, not 0.01"},
                {other_config, LINNET_ERROR_STATE, "rank 1: differs from rank 0: model \""},
                {other_labels, LINNET_ERROR_STATE,
-                "rank 1: differs from rank 0: the validation data (ids, frames, labels or their order) "
-                "have changed"},
+                "rank 1: differs from rank 0: other validation data (ids, frames, labels or their order): give all"},
                {other_kernels, LINNET_ERROR_STATE, "kernels reference, not generic"},
                {bad_labels, LINNET_ERROR_ARGUMENT, "rank 1: utterance utt-03"}};
   struct rank_thread threads[MAX_RANKS];
