@@ -9,7 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: cmd.sh [--via WAY] [--jobs J] [--mem SIZE] [--gpus N] [--threads N] [--ranks N] [--pe NAME]
-              [--requeue] [--notice S] [--progress FILE] [--options TEXT] [--retries N] [--items FILE [--results FILE]] [--verbatim]
+              [--requeue] [--notice S] [--progress FILE] [--options TEXT] [--retries N]
+              [--items FILE [--results FILE]] [--verbatim]
               --parts N | --lines FILE --log PREFIX -- COMMAND [ARGUMENT...]
 
 Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
@@ -50,6 +51,7 @@ submission='' watcher='' job=linnet-$(hostname)-$$-$RANDOM cancel_command=()
 take_options "via jobs mem gpus threads options parts log ranks pe requeue! notice progress retries items results lines verbatim! ..." "$@"
 [ -z "$lines" ] || {
 	[ -z "$parts" ] || die "--parts and --lines exclude each other"
+	[ -z "$verbatim" ] || die "--verbatim and --lines exclude each other"
 	[ -s "$lines" ] || die "--lines $lines: is missing or empty"
 	lines=$(realpath "$lines") parts=$(awk 'END {print NR}' "$lines")
 }

@@ -118,10 +118,12 @@ static volatile sig_atomic_t interrupted; /* the signal */
 
 static void note_signal(int number) {
   interrupted = number;
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
 }
 
 void experiment_catch_interrupt(bool caught) {
-  const struct sigaction action = {.sa_handler = caught ? note_signal : SIG_DFL, .sa_flags = SA_RESTART | SA_RESETHAND};
+  const struct sigaction action = {.sa_handler = caught ? note_signal : SIG_DFL, .sa_flags = SA_RESTART};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
 }
@@ -184,6 +186,12 @@ static void checkpoint_pieces(const struct experiment *e, void *more, size_t byt
   pieces[2] = (struct piece){e->weights, size};
   pieces[3] = (struct piece){e->moment1, size};
   pieces[4] = (struct piece){e->moment2, size};
+}
+
+long experiment_log_bytes(FILE *log, const char *out) {
+  if (fflush(log) != 0 || ferror(log))
+    experiment_die("%s: cannot write its log", out);
+  return ftell(log);
 }
 
 void experiment_save(const struct experiment *e, const char *path, const void *more, size_t bytes) {

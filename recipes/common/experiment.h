@@ -31,8 +31,9 @@ void experiment_finish(FILE *file, const char *path);
 double experiment_seconds(void);           /* a clock */
 double experiment_processor_seconds(void); /* of all threads of the program */
 
-/* Whether SIGINT and SIGTERM from now on only make experiment_interrupted true, so that a training can save its
- * position. The second signal ends the program in any case. */
+/* `caught`: from now on SIGINT and SIGTERM only make experiment_interrupted true, so that a training can save its
+ * position; also where SIGINT is ignored, as shells start background jobs of scripts. After the first signal, either of
+ * them ends the program. */
 void experiment_catch_interrupt(bool caught);
 bool experiment_interrupted(void);
 /* Says that the training continues from `checkpoint`, and ends the program by the signal that it caught. */
@@ -62,6 +63,10 @@ struct experiment {
 void experiment_create_parameters(struct experiment *e, struct linnet_context *context, enum linnet_optimizer optimizer,
                                   size_t size);
 void experiment_release(struct experiment *e);
+
+/* Writes the log of `out` to its file; returns its length, for a checkpoint that must not count lines that the file
+ * lacks. Exits if it cannot be written. */
+long experiment_log_bytes(FILE *log, const char *out);
 
 /* A checkpoint has weights, moments, steps, and `bytes` bytes with the caller's position. The file
  * replaces `path` when it is complete. */

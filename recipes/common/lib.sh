@@ -22,7 +22,8 @@ as_path() {
 # take_options "SPEC..." ARGUMENTS...: "--some-name VALUE" into the variable some_name where SPEC has some-name; "--some-name"
 # without a value sets it to 1 for "some-name!"; "--some-name VALUE..." appends to the array some_name for "some-name+".
 # If SPEC has "...", other arguments and all after "--" go to the array rest. --help prints usage. The value of an option that
-# counts something must be a whole number, and a path begins with "./" where awk would take it for an assignment.
+# counts something must be a whole number; --jobs and --threads may be empty where they are so by default. Every value that
+# awk would take for an assignment gets "./" before it, as if it were a path, but not those of --set and --dev.
 # Sets `arguments` to all arguments, for results. Local names begin with "_", so that options can have all other names.
 take_options() {
 	local _words _spec _name _list=''
@@ -47,7 +48,9 @@ take_options() {
 			stage | stop-stage | parts | epochs | updates | seed)
 				[[ $2 =~ ^[0-9]*$ ]] || die "$1 $2: must be a whole number"
 				;;
-			jobs | threads) [[ $2 =~ ^([1-9][0-9]*)?$ ]] || die "$1 $2: must be a number above 0" ;;
+			jobs | threads)
+				[[ $2 =~ ^[1-9][0-9]*$ ]] || [ -z "$2${!_name-}" ] || die "$1 $2: must be a number above 0"
+				;;
 			esac
 			if [[ $_spec == *" $_name+ "* ]]; then
 				_list=${_name//-/_}
@@ -81,13 +84,14 @@ one_of() {
 	die "$1 $2: must be one of ${*:3}"
 }
 
-# distinct_names "TAKEN..." FOLDER...: fails if the last part of a folder's path is that of another one, or is taken
+# distinct_names "TAKEN..." NAME...: fails if a name, or the last part of a folder's path, occurs twice or is taken
 distinct_names() {
-	local folder name taken=" $1 "
-	for folder in "${@:2}"; do
-		name=$(basename "$folder")
+	local path name taken=" $1 "
+	for path in "${@:2}"; do
+		name=$(basename "$path")
 		[[ $taken != *" $name "* ]] ||
-			die "$folder: the name $name is that of another set, or the recipe's own: give a link with another name (ln -s) instead"
+			die "$path: another set, or the recipe itself, already uses the name $name:" \
+				"choose another one, for a folder by a link (ln -s)"
 		taken+="$name "
 	done
 }
@@ -431,14 +435,25 @@ settings_of() {
 	echo "${1%"$name"}${name%.*}.settings"
 }
 
+# same_settings WHAT THEIRS OURS ADVICE: fails if WHAT was made with other settings than those of this run
+same_settings() {
+	[ "$2" = "$3" ] || die "$1 was made with other settings: $2; now they are: $3; give the same, $4"
+}
+
 # check_settings RESULT SETTINGS: fails if the file RESULT is there and has other settings, or none
 check_settings() {
 	local file stem
 	file=$(settings_of "$1") stem=${file%.settings}
 	[ -s "$1" ] || return 0
 	[ -e "$file" ] || die "$1 has no $file, so its settings are unknown: remove $stem.*, or choose another folder for results"
-	[ "$(<"$file")" = "$2" ] ||
-		die "$1 is of other settings: $(<"$file"); not: $2; give the same, remove $stem.*, or choose another folder for results"
+	same_settings "$1" "$(<"$file")" "$2" "remove $stem.*, or choose another folder for results"
+}
+
+# check_options RESULT OPTIONS: the same without the machine, which results of earlier versions do not note
+check_options() {
+	local machine=''
+	[ ! -e "$(settings_of "$1")" ] || machine=$(sed 's/--.*//' "$(settings_of "$1")")
+	check_settings "$1" "$machine$2"
 }
 
 # this_machine PROGRAM: the processor and the program of this run, for settings "MACHINE; --OPTION ...". Virtual processors of

@@ -15,8 +15,9 @@ Usage: make_features.sh --data DIR --out DIR [--parts N] [--via WAY] [--jobs J] 
 Computes filterbank energies of a Kaldi data folder into OUT: compressed archives with feats.scp, statistics of the
 speakers with cmvn.scp, the lists of the folder, utt2num_frames, and the number of utterances and frames in the file
 frames. After an interruption, run it again: it computes only the unfinished parts, or all if an audio file has another
-size or modification time, or linnet is another build (it does not look at what commands in wav.scp read). OUT changes when all parts are finished;
-until then it stays as it was. A folder of another system, with feats.scp but without wav.scp, keeps its features.
+size or modification time, or linnet is another build (it does not look at what commands in wav.scp read). OUT changes
+when all parts are finished; until then it stays as it was. A folder of another system, with feats.scp but without
+wav.scp, keeps its features.
 
   --parts N       divide the speakers into N parts (default 32, so that the parts do not depend on the machine)
   --via, --jobs, --options, --retries   where parts run, and how often failed ones run again: see cmd.sh --help

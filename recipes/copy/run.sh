@@ -83,8 +83,8 @@ END
 # check KIND: refuses a result, or an interrupted training, of other settings
 check() {
 	check_settings "$exp/$1.result" "$machine; ${settings[*]}"
-	[ ! -e "$exp/$1.log.checkpoint" ] || [ "$(<"$exp/$1.settings")" = "$machine; ${settings[*]}" ] ||
-		die "$exp/$1.log.checkpoint is of other settings: $(<"$exp/$1.settings"); not: $machine; ${settings[*]}; give the same, or remove it"
+	[ ! -e "$exp/$1.log.checkpoint" ] ||
+		same_settings "$exp/$1.log.checkpoint" "$(<"$exp/$1.settings")" "$machine; ${settings[*]}" 'or remove it'
 }
 
 mkdir -p "$exp"
@@ -99,7 +99,7 @@ fi
 if runs 2; then
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.result" "run stage 1 first"
-		check_settings "$exp/$kind.result" "$(recorded_machine "$exp/$kind.result"); ${settings[*]}"
+		check_options "$exp/$kind.result" "${settings[*]}"
 	done
 	plot | draw "$exp/copy" 900,600
 	into "$exp/RESULTS.md" write_results

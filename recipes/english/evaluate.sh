@@ -26,8 +26,9 @@ missing packages and builds linnet, unless $LINNET names a linnet command.
                    have no reference of phones
   --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)
   --priors FILE    label priors (linnet posteriors --estimate-priors), --prior-scale (default 0.5)
-  --endpoints      divide recordings at endpoints, where a causal model starts anew, as with `linnet listen`; another
-                   recognizer recognises each segment by itself (default: a recording is one segment)
+  --endpoints      divide recordings at endpoints, where a causal model starts anew, as with `linnet listen`; a model that
+                   is not causal recognises each segment again, with at most 10 s before it (default: a recording is one
+                   segment)
   --every N        only every Nth utterance of each set (default 1: all)
   --conditions     also measure each set with silence around speech, noise, music, other levels, the band of a telephone
   --noise SCP      clips without speech (lines "ID PATH"), for --conditions and to count false recognitions

@@ -100,8 +100,8 @@ contents() {
 	fi
 }
 
-# unpacked train|test: its files in EXP, with commas between them. Earlier versions wrote such a list, whose folders may be
-# called otherwise now.
+# unpacked train|test: its files in EXP, with commas between them. Earlier versions wrote such a list, with folders that may
+# have been renamed since.
 unpacked() {
 	local files
 	read -r -d '' -a files < <(tr , '\n' <"$exp/data/$1" | sed 's/.*\///') || true

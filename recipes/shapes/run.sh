@@ -115,7 +115,7 @@ if runs 2; then
 	matrices=()
 	for kind in "${kinds[@]}"; do
 		need_file "$exp/$kind.result" "run stage 1 first"
-		check_settings "$exp/$kind.result" "$(recorded_machine "$exp/$kind.result"); ${settings[*]}"
+		check_options "$exp/$kind.result" "${settings[*]}"
 		[ ! -s "$exp/$kind.matrix" ] || matrices+=("$kind")
 	done
 	plot_error | draw "$exp/error" 900,600

@@ -41,6 +41,7 @@ done
 [[ $(cat logs/braces.1.log logs/braces--verbatim.1.log | paste -s -d ,) == 'augment.specaugment=1,augment.specaugment={}' ]] ||
   fail "$(cat logs/braces*.log)"
 check 1 '--jobs x: must be a number above 0' "$cmd" --parts 1 --jobs x --log logs/no -- true
+check 1 '--verbatim and --lines exclude each other' "$cmd" --lines flaky --verbatim --log logs/no -- true
 check 2 '--quick: is not an option' "$cmd" --parts 1 --quick --log logs/no -- true
 check 1 '--retries x: must be a whole number' "$cmd" --parts 1 --retries x --log logs/no -- true
 check 1 '--ranks 0: must be a number above 0' "$cmd" --parts 1 --ranks 0 --log logs/no -- true

@@ -176,7 +176,7 @@ prepare() {
 for name in dev train train-1 noise raw speechocean762 a/b ''; do
   prepare 1 "--dev $name=data/commonvoice: '$name' cannot be a name" --dev "$name=data/commonvoice"
 done
-prepare 1 '--dev a=data/librispeech/dev: there is another set a' --dev a=data/commonvoice a=data/librispeech/dev
+prepare 1 'a: another set, or the recipe itself, already uses the name a' --dev a=data/commonvoice a=data/librispeech/dev
 [[ ! -e prepared ]] || fail "refused sets were written: $(ls prepared)"
 prepare 0 'prepared/dev: 5 utterances' --dev a=data/commonvoice b=data/librispeech/dev
 prepare 0 'no development set is named, so there is no prepared/dev'
@@ -222,9 +222,9 @@ methods=(env LINNET="$linnet" LINNET_CONDITION="$condition" "$here/../../recipes
   fail "${#rows[@]} rows are expected: $(cat methods.md err)"
 # What was trained otherwise is not taken for a training of now.
 check 0 "$(grep '^| base |' methods.md)" "${methods[@]}" --quick --rows base --seeds 1
-check 1 'methods was begun with other data: training utterances of at most 13 phones' "${methods[@]}" --rows base --seeds 1
+check 1 'methods was made with other settings: training utterances of at most 13 phones' "${methods[@]}" --rows base --seeds 1
 sed -i 's/model.width=32/model.width=64/' methods/base-1/training.settings
-check 1 'methods/base-1 is of other settings: base phones short --set epochs=1' "${methods[@]}" --quick --rows base --seeds 1
+check 1 'methods/base-1 was made with other settings: base phones short --set epochs=1' "${methods[@]}" --quick --rows base --seeds 1
 # Ids with a "/", in all conditions.
 mkdir slashes
 for file in text utt2spk wav.scp phones; do sed 's#^#of/#' "exp/data/commonvoice/$file" > "slashes/$file"; done

@@ -53,7 +53,7 @@ done
 # refuse RECIPE OPTION...: results of other settings are not taken for those of these
 refuse() {
   ! "$recipes/$1/run.sh" "${@:2}" > refused.out 2>&1 || fail "$* took results of other settings"
-  grep -q 'is of other settings' refused.out || fail "$*: $(cat refused.out)"
+  grep -q 'was made with other settings' refused.out || fail "$*: $(cat refused.out)"
 }
 refuse copy --quick --exp copy --kinds linear --seed 2
 
@@ -84,6 +84,15 @@ for name in copy/linear.result shapes/linear.result cost/linear.cost; do
   mv settings "$settings"
 done
 
+# Results of a version that did not note the machine: the same report, but no more training beside them.
+cp copy/linear.settings settings
+sed -i 's/.*; --/--/' copy/linear.settings
+"$recipes/copy/run.sh" --quick --exp copy --kinds linear --stage 2 > report.out
+grep -q 'trained on unknown machine;' copy/RESULTS.md || fail "results without a machine: $(cat copy/RESULTS.md)"
+refuse copy --quick --exp copy --kinds linear --stage 2 --seed 2
+refuse copy --quick --exp copy --kinds linear --stop-stage 1
+mv settings copy/linear.settings
+
 # Finished steps do not run again; a missing program is an error.
 before=$(stat -c %Y copy/linear.result)
 "$recipes/copy/run.sh" --quick --exp copy --kinds linear > /dev/null
@@ -92,4 +101,15 @@ if "$LINNET_EXPERIMENTS/linnet-copy" --attention linear --out x 2> refused; then
   fail 'copy: attention that sees the answer was accepted'
 fi
 grep -q 'must be causal' refused || fail "copy: $(cat refused)"
+
+# The first signal lets an update of seconds finish; the second one, of either kind, does not.
+"$LINNET_EXPERIMENTS/linnet-copy" --layers 2 --width 1024 --threads 1 --out slow 2> /dev/null & process=$!
+until [[ -e slow.partial ]]; do sleep 0.05; done
+sleep 0.3
+kill -INT "$process"
+sleep 0.3
+kill -TERM "$process"
+status=0
+wait "$process" || status=$?
+[[ $status -eq 143 && ! -e slow.checkpoint ]] || fail "two signals: status $status, $(ls)"
 echo 'the experiments run to the end'

@@ -131,10 +131,10 @@ refused 'record 0 has the label 49' "$LINNET_EXPERIMENTS/linnet-images-train" --
 images 20 | head -c 500 > short || true
 refused 'not that of' "$LINNET_EXPERIMENTS/linnet-images-train" --train short \
   --test exp/data/t10k-images-idx3-ubyte --out x
-refused 'of other settings' run --updates 50 --kinds linear --seed 2 --stop-stage 2
-refused 'linear.result is of other settings: --batch 10 --rate 1e-2 .* not: --batch 10 --rate 1e-3 ' \
+refused 'made with other settings' run --updates 50 --kinds linear --seed 2 --stop-stage 2
+refused 'linear.result was made with other settings: --batch 10 --rate 1e-2 .* now they are: --batch 10 --rate 1e-3 ' \
   run --updates 40 --kinds linear --rate 1e-3 --stop-stage 2
-refused 'linear.result is of other settings' run --kinds linear --batch 5 --stage 5
+refused 'linear.result was made with other settings' run --kinds linear --batch 5 --stage 5
 
 # Another folder of the same form: neither its images nor results of the first ones are taken.
 mkdir other
@@ -145,10 +145,10 @@ for stage in 1 2 3 5; do
     run --kinds linear --data other --stage $stage
 done
 mv exp/data unpacked
-refused 'linear.result is of other settings: .* images with the checksum [0-9]*; not: .* images with the checksum' \
+refused 'linear.result was made with other settings: .* images with the checksum [0-9]*; now they are: .* images with the checksum' \
   run --kinds linear --data other --stop-stage 2
 rm exp/linear.result
-refused 'linear.checkpoint is of other settings' run --kinds linear --data other --stage 2
+refused 'linear.checkpoint was made with other settings' run --kinds linear --data other --stage 2
 rm -r exp/data
 mv unpacked exp/data
 run --updates 40 --kinds linear --stop-stage 2
@@ -174,26 +174,26 @@ compare=("${recipe%/*}/local/compare_torch.sh" --torch ./python --steps 2 --roun
 cp compare.tsv compare.old && "${compare[@]}" > compared.again
 cmp compare.tsv compare.old && cmp compared compared.again || fail 'compare_torch.sh repeats measurements'
 
-refused 'compare.tsv is of other settings: .*checksum .*; --images mnist --steps 2; not: ' "${compare[@]}" --images cifar
-refused 'compare.tsv is of other settings' "${compare[@]}" --steps 3
+refused 'compare.tsv was made with other settings: .*checksum .*; --images mnist --steps 2; now they are: ' "${compare[@]}" --images cifar
+refused 'compare.tsv was made with other settings' "${compare[@]}" --steps 3
 sed -i 's/checksum [0-9]*/checksum 1/' compare.settings
-refused 'compare.tsv is of other settings: .* checksum 1;' "${compare[@]}"
+refused 'compare.tsv was made with other settings: .* checksum 1;' "${compare[@]}"
 
 # Rows of another processor or of another program are not continued, but a report of them can be written.
 cp exp/speed.settings speed.settings
 [[ $(< speed.settings) == *'with the checksum '*'; --heads 2 '* ]] || fail "speed.settings: $(< speed.settings)"
 sed 's/^[^;]*/Another processor, family 25/' speed.settings > exp/speed.settings
-refused 'speed.tsv is of other settings: Another processor, family 25; .* not: ' run --kinds linear --speed mnist --stage 4
+refused 'speed.tsv was made with other settings: Another processor, family 25; .* now they are: ' run --kinds linear --speed mnist --stage 4
 run --updates 40 --kinds linear --speed mnist --stage 5 > run.out
 grep -q 'Measured on Another processor, family 25; linnet-images-speed with the checksum' exp/RESULTS.md ||
   fail "the machine of the table: $(cat exp/RESULTS.md)"
 sed 's/checksum [0-9]*/checksum 1/' speed.settings > exp/speed.settings
-refused 'speed.tsv is of other settings: .* checksum 1;' run --kinds linear --speed mnist --stage 4 --stop-stage 4
+refused 'speed.tsv was made with other settings: .* checksum 1;' run --kinds linear --speed mnist --stage 4 --stop-stage 4
 sed 's/^.*; --heads/--heads/' speed.settings > exp/speed.settings # of a version that did not note the machine
-refused 'speed.tsv is of other settings: --heads 2 ' run --kinds linear --speed mnist --stage 4 --stop-stage 4
-refused 'speed.tsv is of other settings: --heads 2 ' run --kinds linear --speed mnist --stage 5
+refused 'speed.tsv was made with other settings: --heads 2 ' run --kinds linear --speed mnist --stage 4 --stop-stage 4
+refused 'speed.tsv was made with other settings: --heads 2 ' run --kinds linear --speed mnist --stage 5
 sed 's/side 4/side 28/' speed.settings > exp/speed.settings
-refused 'speed.tsv is of other settings: .* side 28' run --kinds linear --speed mnist --stage 4 --stop-stage 4
+refused 'speed.tsv was made with other settings: .* side 28' run --kinds linear --speed mnist --stage 4 --stop-stage 4
 rm exp/linear.settings
 refused 'linear.result has no exp/linear.settings, so its settings are unknown: remove exp/linear.\*' \
   run --kinds linear --stage 2 --stop-stage 2

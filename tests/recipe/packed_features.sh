@@ -45,10 +45,10 @@ mkdir -p more/{dev,eval} again/eval
 for folder in more/dev more/eval again/eval; do cp here/test/{text,utt2spk} "$folder" && sed "s# # $PWD/here/#" here/test/wav.scp > "$folder/wav.scp"; done
 printf 'ZZZ Z\n' > lexicon
 prepare() { check "$1" "$2" bash "${recipe%/*}/local/prepare.sh" --corpus here --out sets --lexicon lexicon "${@:3}"; }
-prepare 1 "more/dev: the name dev is that of another set, or the recipe's own: give a link with another name" --unseen more/dev
-prepare 1 'more/dev: the name dev is that of another set' --extra more/dev
-prepare 1 'again/eval: the name eval is that of another set' --extra more/eval --unseen again/eval
-check 1 'more/dev: the name dev is that of another set' bash "$recipe" --corpus here --exp refused --unseen more/dev
+prepare 1 'more/dev: another set, or the recipe itself, already uses the name dev: choose another one, for a folder by a link' --unseen more/dev
+prepare 1 'more/dev: another set, or the recipe itself, already uses the name dev' --extra more/dev
+prepare 1 'again/eval: another set, or the recipe itself, already uses the name eval' --extra more/eval --unseen again/eval
+check 1 'more/dev: another set, or the recipe itself, already uses the name dev' bash "$recipe" --corpus here --exp refused --unseen more/dev
 [[ ! -e sets && ! -e refused ]] || fail 'refused sets were written'
 prepare 0 'eval: 0 utterances' --unseen more/eval
 [[ ! -e sets/raw && -s sets/dev/phones ]] || fail "sets: $(ls sets sets/dev)"

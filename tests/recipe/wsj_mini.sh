@@ -37,6 +37,7 @@ recipe 1 '--stage 9: must be 1 to 7' --stage 9
 recipe 1 '--stop-stage 3: must be at least the first stage, 6' --stage 6 --stop-stage 3
 recipe 1 '--dev train_cv05: needs --train train_tr95' --dev train_cv05
 recipe 1 '--jobs abc: must be a number above 0' --jobs abc
+recipe 1 '--jobs : must be a number above 0' --jobs ''
 recipe 1 '--via carrier: must be one of local' --via carrier
 recipe 1 '--train-cmd batch: must be one of local parallel slurm gridengine' --train-cmd 'batch --mem 1G'
 recipe 1 'device gpu: expected cpu, cuda, cuda:N or auto' --device gpu

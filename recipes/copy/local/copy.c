@@ -236,8 +236,7 @@ static FILE *open_log(struct copy *c, const char *partial, const char *checkpoin
 }
 
 static void save(const struct copy *c, FILE *log, const char *checkpoint, double seconds) {
-  fflush(log);
-  const struct progress p = progress_of(ftell(log), seconds);
+  const struct progress p = progress_of(experiment_log_bytes(log, options.out), seconds);
   experiment_save(&c->experiment, checkpoint, &p, sizeof p);
 }
 

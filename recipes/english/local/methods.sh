@@ -131,9 +131,7 @@ data_settings() {
 check_data() {
 	local file=$out/data.settings
 	[ -e "$out/short" ] || into "$file" data_settings
-	[ "$(cat "$file" 2>/dev/null)" = "$(data_settings)" ] ||
-		die "$out was begun with other data: $(cat "$file" 2>/dev/null || echo unknown); not: $(data_settings);" \
-			"give the same, or choose another --out"
+	same_settings "$out" "$(cat "$file" 2>/dev/null || echo unknown)" "$(data_settings)" 'or choose another --out'
 }
 
 # row_of NAME: its line; what its training depends on, besides the seed and the data
@@ -269,9 +267,9 @@ train_all() {
 	local row fields=() running=0 failed=''
 	for row in "${@:2}"; do
 		[ -n "$(row_of "$row")" ] || die "--rows $row: there is no such row; see --list"
-		[ ! -e "$out/$row-$1/training.done" ] || [ "$(<"$out/$row-$1/training.settings")" = "$(row_settings "$row")" ] ||
-			die "$out/$row-$1 is of other settings: $(<"$out/$row-$1/training.settings"); not: $(row_settings "$row");" \
-				"remove this folder, or choose another --out"
+		[ ! -e "$out/$row-$1/training.done" ] ||
+			same_settings "$out/$row-$1" "$(<"$out/$row-$1/training.settings")" "$(row_settings "$row")" \
+				'remove this folder, or choose another --out'
 	done
 	for row in "${@:2}"; do
 		read -r -a fields < <(row_of "$row")

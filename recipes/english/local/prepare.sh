@@ -36,7 +36,6 @@ take_options "out lexicon g2p speechocean762 noise train+ dev+" "$@"
 }
 need_file "$lexicon" "name CMUdict with --lexicon"
 [ -n "$speechocean762" ] || [ ${#train[@]} -gt 0 ] || die "nothing to train on: give --train DIR or --speechocean762 DIR"
-taken=' '
 for i in "${!dev[@]}"; do
 	set=${dev[i]}
 	[[ $set == *=* ]] || die "--dev $set: must be NAME=DIR"
@@ -46,10 +45,9 @@ for i in "${!dev[@]}"; do
 		die "--dev $set: '$name' cannot be a name: choose another one"
 		;;
 	esac
-	[[ $taken != *" $name "* ]] || die "--dev $set: there is another set $name: choose another name"
-	taken+="$name "
 	dev[i]=$name=$(as_path "${set#*=}")
 done
+distinct_names '' ${dev[@]+"${dev[@]%%=*}"}
 
 # scan_librispeech FROM TO: makes wav.scp, text and utt2spk of READER/CHAPTER/*.flac and *.trans.txt
 scan_librispeech() {

@@ -246,8 +246,7 @@ static double rate_of(int update) {
 }
 
 static void save(const struct training *t, FILE *log, const char *checkpoint, double seconds) {
-  fflush(log);
-  const struct progress p = progress_of(ftell(log), seconds);
+  const struct progress p = progress_of(experiment_log_bytes(log, options.out), seconds);
   experiment_save(&t->experiment, checkpoint, &p, sizeof p);
 }
 
