@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "base/numbers.h"
-#include "model/inference/recurrence_unstack.h"
+#include "model/inference/recurrence_state.h"
 
 enum { MAX_ROWS = 32 }; /* of a block of one network */
 

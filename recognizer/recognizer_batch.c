@@ -119,9 +119,8 @@ static void note(struct linnet_recognizer_batch *b, struct linnet_recognizer_inp
 /* Checks all samples of an input before any of them is taken, so that a stream takes all of them or none. */
 static enum linnet_status prepare_samples(const struct linnet_recognizer_input *input, struct given *given) {
   *given = (struct given){NULL, 0};
-  LINNET_TRY(linnet_recognizer_stream_check(input->stream, input->samples, input->num_samples));
-  return linnet_recognizer_stream_convert(input->stream, input->samples, input->num_samples, &given->samples,
-                                          &given->count);
+  return linnet_recognizer_stream_begin_call(input->stream, input->samples, input->num_samples, &given->samples,
+                                             &given->count);
 }
 
 /* A stream that failed takes nothing more. */

@@ -150,15 +150,6 @@ bool *linnet_recognizer_stream_listed(struct linnet_recognizer_stream *stream);
 
 struct linnet_stream *linnet_recognizer_stream_audio(struct linnet_recognizer_stream *stream);
 
-/* linnet_stream_check for a recognizer stream: whether it can take all n samples now. */
-enum linnet_status linnet_recognizer_stream_check(struct linnet_recognizer_stream *stream, const float *samples,
-                                                  size_t n);
-
-/* linnet_stream_convert for a recognizer stream. If it succeeds it begins a call, which
- * linnet_recognizer_stream_end_call ends. */
-enum linnet_status linnet_recognizer_stream_convert(struct linnet_recognizer_stream *stream, const float *samples,
-                                                    size_t n, const float **converted, size_t *count);
-
 /* The search of the first pass. */
 struct linnet_search_stream *linnet_recognizer_stream_first_search(struct linnet_recognizer_stream *stream);
 
@@ -170,6 +161,11 @@ enum linnet_status linnet_recognizer_stream_result_by_row(struct linnet_recogniz
 
 /* Ends the spans of the last result at `seconds`. */
 void linnet_recognizer_stream_clip(struct linnet_recognizer_stream *stream, double seconds);
+
+/* Begins a call that takes samples (n) all or not at all: checks them all (linnet_stream_check), and then converts them
+ * (linnet_stream_convert). If it succeeds, linnet_recognizer_stream_end_call must follow. */
+enum linnet_status linnet_recognizer_stream_begin_call(struct linnet_recognizer_stream *stream, const float *samples,
+                                                       size_t n, const float **converted, size_t *count);
 
 /* Ends a call that took audio with the status `status` of the network: returns that of the search if it failed, and
  * calls the hook. */

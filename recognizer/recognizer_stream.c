@@ -261,10 +261,14 @@ static enum linnet_status begin(struct linnet_recognizer_stream *s) {
   return LINNET_OK;
 }
 
-enum linnet_status linnet_recognizer_stream_check(struct linnet_recognizer_stream *s, const float *samples, size_t n) {
+enum linnet_status linnet_recognizer_stream_begin_call(struct linnet_recognizer_stream *s, const float *samples,
+                                                       size_t n, const float **converted, size_t *count) {
   s->stopped = s->stopped || s->running; /* linnet_recognizer_stream_end_call clears `running` */
   LINNET_TRY(check_usable(s));
-  return linnet_stream_check(s->audio, samples, n);
+  LINNET_TRY(linnet_stream_check(s->audio, samples, n));
+  const enum linnet_status status = note(s, linnet_stream_convert(s->audio, samples, n, converted, count));
+  s->running = status == LINNET_OK;
+  return status;
 }
 
 enum linnet_status linnet_recognizer_stream_end_call(struct linnet_recognizer_stream *s, enum linnet_status status) {
@@ -348,13 +352,6 @@ struct linnet_search_stream *linnet_recognizer_stream_first_search(struct linnet
 
 enum linnet_status linnet_recognizer_stream_set_sample_rate(struct linnet_recognizer_stream *s, double rate) {
   return s ? linnet_stream_set_sample_rate(s->audio, rate) : LINNET_ERROR_ARGUMENT;
-}
-
-enum linnet_status linnet_recognizer_stream_convert(struct linnet_recognizer_stream *s, const float *samples, size_t n,
-                                                    const float **converted, size_t *count) {
-  const enum linnet_status status = note(s, linnet_stream_convert(s->audio, samples, n, converted, count));
-  s->running = status == LINNET_OK;
-  return status;
 }
 
 enum linnet_status linnet_recognizer_stream_accept(struct linnet_recognizer_stream *s, const float *samples, size_t n) {

@@ -3,7 +3,7 @@
 
 #include "base/numbers.h"
 #include "model/inference/recurrence.h"
-#include "model/inference/recurrence_unstack.h"
+#include "model/inference/recurrence_state.h"
 #include "model/layer.h"
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
