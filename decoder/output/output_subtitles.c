@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/utf8.h"
 #include "decoder/output/output.h"
 
 enum { CUE_CHARACTERS = 42, SHORT_CHARACTERS = 8 };
@@ -20,19 +21,11 @@ struct style {
  * width) after the "<", all players show it as text. */
 static const struct style srt = {",", true, "&", "<\xE2\x81\xA0", ">"}, vtt = {".", false, "&amp;", "&lt;", "&gt;"};
 
-/* Counts UTF-8 characters: all bytes that are not continuation bytes. */
-static size_t characters(const char *text) {
-  size_t count = 0;
-  for (; *text; text++)
-    count += ((unsigned char)*text & 0xC0) != 0x80;
-  return count;
-}
-
 /* Characters of a line of spans. */
 static size_t line_characters(const struct linnet_span *spans, size_t first, size_t end) {
   size_t length = end - first - 1;
   for (size_t i = first; i < end; i++)
-    length += characters(linnet_span_text(&spans[i]));
+    length += linnet_utf8_count(linnet_span_text(&spans[i]));
   return length;
 }
 
@@ -94,10 +87,10 @@ static bool ends_part(const struct linnet_span *span) {
 
 /* The first span that cannot be in the cue that begins with spans[first]. *full: because of its length. */
 static size_t limit_of_cue(const struct linnet_span *spans, size_t first, size_t count, bool *full) {
-  size_t i = first + 1, length = characters(linnet_span_text(&spans[first]));
+  size_t i = first + 1, length = linnet_utf8_count(linnet_span_text(&spans[first]));
   *full = false;
   for (; i < count && spans[i].start - spans[i - 1].end <= pause_seconds; i++) {
-    length += 1 + characters(linnet_span_text(&spans[i]));
+    length += 1 + linnet_utf8_count(linnet_span_text(&spans[i]));
     *full = length > CUE_CHARACTERS || spans[i].end - spans[first].start > cue_seconds;
     if (*full)
       break;
@@ -120,7 +113,7 @@ static size_t end_of_part(const struct linnet_span *spans, size_t first, size_t 
   size_t part = 0, gap = 0, length = 0;
   double longest = gap_seconds;
   for (size_t i = first; i < limit; i++) {
-    length += characters(linnet_span_text(&spans[i])) + 1;
+    length += linnet_utf8_count(linnet_span_text(&spans[i])) + 1;
     if (length <= CUE_CHARACTERS / 2)
       continue;
     const double seconds = spans[i + 1].start - spans[i].end;

@@ -99,7 +99,8 @@ static enum linnet_status finish(struct linnet_decoder *decoder) {
   return LINNET_OK;
 }
 
-/* Warns if the samples begin with the header of a format. */
+/* Warns if the samples begin with the header of a format. The command adds its option to the end of this message
+ * (tools/common/tool.c). */
 static void look_for_header(struct linnet_decoder *decoder) {
   static const char *const marks[] = {"RIFF", "fLaC", "OggS", "caff", "FORM", "NIST_1A"};
   for (size_t i = 0; !decoder->begun && i < sizeof marks / sizeof *marks; i++)

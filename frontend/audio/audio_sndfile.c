@@ -222,6 +222,7 @@ static enum linnet_status explain(struct linnet_bytes *bytes) {
                        "%s: looks like %s, but is damaged or has an unsupported coding: copy it again, or convert it "
                        "to WAV",
                        bytes->name, name);
+  /* The command adds its options to the end of this message (tools/common/inputs.c). */
   return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
                      "%s: not a supported audio format (WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, W64, CAF, "
                      "SPHERE, ...); for raw PCM, give its sample format, rate and channels",

@@ -1,4 +1,4 @@
-/* UTF-8: whether bytes are, and the mark that some editors put in front of a text. */
+/* UTF-8: whether bytes are, how many characters, and the mark that some editors put in front of a text. */
 #ifndef LINNET_UTF8_H
 #define LINNET_UTF8_H
 
@@ -26,6 +26,14 @@ static inline bool linnet_is_utf8(const char *text) {
   for (; *text && length > 0; text += length)
     length = linnet_utf8_length(text);
   return length > 0;
+}
+
+/* The number of characters: of bytes that do not continue one. */
+static inline size_t linnet_utf8_count(const char *text) {
+  size_t count = 0;
+  for (; *text; text++)
+    count += ((unsigned char)*text & 0xC0) != 0x80;
+  return count;
 }
 
 /* Bytes of the byte order mark at the beginning of a text, 0 if there is none. Readers of texts skip it. */

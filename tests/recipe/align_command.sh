@@ -14,8 +14,8 @@ check 0 'Usage: linnet align' "$linnet" align --help
 check 2 'FILE is missing' "$linnet" align --text a
 check 1 'no-such-file.wav: has no text: there is neither no-such-file.txt nor no-such-file.lab' "$linnet" align no-such-file.wav
 check 2 'standard input has no text beside it' "$linnet" align one.wav -
-check 2 'one of --text, --text-file and --phones' "$linnet" align --text a --phones AH no-such-file.wav
-check 2 'make a data folder' "$linnet" align --text a one.wav two.wav
+check 2 'give only one of --text, --text-file and --phones' "$linnet" align --text a --phones AH no-such-file.wav
+check 2 '--text, --text-file and --phones are for one file: to align many files, write NAME.txt' "$linnet" align --text a one.wav two.wav
 check 2 'has its own texts' "$linnet" align --text a --data .
 check 2 'must be phone or word' "$linnet" align --unit letter --text a one.wav
 check 1 'name a lexicon with --lexicon' "$linnet" align --model "$models/phones.safetensors" --text a no-such-file.wav

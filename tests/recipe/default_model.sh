@@ -30,6 +30,8 @@ live=("$linnet" transcribe --live --live-speed 0 --format json)
 "${live[@]}" "$work/flite.wav" > "$work/live"
 "${live[@]}" --model "$here/../../models/english-live" --second-pass "$here/../../models/english" "$work/flite.wav" > "$work/named"
 cmp "$work/live" "$work/named" || { echo 'FAILED: the second pass of the default live recognizer is not models/english' && exit 1; }
+"${live[@]}" --model english-live --second-pass english "$work/flite.wav" > "$work/named"
+cmp "$work/live" "$work/named" || { echo 'FAILED: --second-pass english is not the installed recognizer' && exit 1; }
 printf 'THE DH AH0\nSON S AH1 N\n' > "$work/lexicon" # models/english would find SUN
 "${live[@]}" --lexicon "$work/lexicon" "$work/flite.wav" | grep -v '"partial"' > "$work/live"
 grep -q '"word":"SON"' "$work/live" || { echo "FAILED: the second pass has another lexicon: $(cat "$work/live")" && exit 1; }

@@ -168,6 +168,10 @@ check 0 '1 word added' "$linnet" g2p --model m --complete words.dict --words <(p
 grep -q '^photap' new.dict || fail "a marked text: $(tail -n 1 new.dict)"
 check 0 'does not know and skips), 3 ignored' "$linnet" g2p --model m --complete words.dict \
 	--words <(echo 'pat(2) ;;;pat # photap gaphat(a)') --output new.dict
+for word in 'pat(2)' ';;;pat' '#'; do
+	check 0 "'$word': is left out: a lexicon reads it as a comment or as another pronunciation" \
+		"$linnet" g2p --model m --complete words.dict --words <(echo "$word") --output newer.dict
+done
 [[ $(tail -n +"$(($(wc -l < words.dict) + 1))" new.dict | cut -f1 | tr '\n' ' ') == 'photap gaphat(a) ' ]] ||
 	fail "words that a lexicon reads as something else: $(cat new.dict)"
 check 1 'no-such-file: cannot be read: No such file' "$linnet" g2p --model m --complete words.dict --words no-such-file --output x

@@ -213,9 +213,12 @@ check 1 '--second-pass: nowhere: No such file' listen --model folder --second-pa
 check 1 'No such file' transcribe --live nowhere.wav
 check 2 'one file at a time' transcribe --live wav/0.wav wav/1.wav
 check 2 'one file at a time' transcribe --live --data data
-# shellcheck disable=SC2002 # a pipe
-cat wav/0.wav | timeout 20 "$linnet" transcribe --live - > out 2>&1 && fail 'audio with a header by a pipe'
-grep -qF "'-' needs --raw FORMAT, such as --raw s16le" out || fail "audio with a header by a pipe: $(cat out)"
+for path in - /dev/stdin; do
+  # shellcheck disable=SC2002 # a pipe
+  cat wav/0.wav | timeout 20 "$linnet" transcribe --live "$path" > out 2>&1 && fail "audio with a header by a pipe, $path"
+  grep -qF "'$path' needs --raw FORMAT, such as --raw s16le" out || fail "audio with a header by a pipe: $(cat out)"
+done
+check 2 'needs --raw FORMAT' transcribe --live <(cat wav/0.wav)
 "$linnet" transcribe --live --live-speed 0 wav/0.wav > live
 "$linnet" transcribe --live --live-speed 0 - < wav/0.wav | cmp - live || fail 'a file on standard input'
 "$linnet" transcribe --live --live-speed 0 --raw s16le - < <(tail -c +45 wav/0.wav) | cmp - live || fail 'raw audio by a pipe'

@@ -332,9 +332,13 @@ static bool check_texts(const char **paths, size_t count) {
     tool_usage("--text, --text-file and --phones are for one file: a data folder has its own texts");
     return false;
   }
-  if (paths && !folder && (texts > 1 || (texts == 1 && count > 1))) {
-    tool_usage("one file needs one of --text, --text-file and --phones; to align many files, write NAME.txt beside "
-               "each of them, or make a data folder");
+  if (paths && texts > 1) {
+    tool_usage("give only one of --text, --text-file and --phones");
+    return false;
+  }
+  if (paths && texts == 1 && count > 1) {
+    tool_usage("--text, --text-file and --phones are for one file: to align many files, write NAME.txt beside each of "
+               "them, or make a data folder");
     return false;
   }
   return paths && check_streams(paths, count, texts);

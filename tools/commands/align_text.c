@@ -85,20 +85,8 @@ char *align_find_beside(const char *audio) {
 
 /* --- the aligner -------------------------------------------------------------------------------------------------- */
 
-static bool has_file(const char *folder, const char *name) {
-  char path[PATH_BYTES];
-  return folder && snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && access(path, F_OK) == 0;
-}
-
-/* Whether the model brings a grapheme-to-phoneme model. */
-static bool model_guesses(const struct tool_word_files *files) {
-  return files->g2p || has_file(files->folder, "g2p.bin");
-}
-
 bool align_words_pronounced(const struct align_words_source *source, bool files) {
-  const char *folder = source->files.folder;
-  return source->named || options.g2p ||
-         (files && (source->files.lexicon || has_file(folder, "lexicon.txt") || model_guesses(&source->files)));
+  return source->named || options.g2p || (files && (source->files.lexicon || source->files.g2p));
 }
 
 int align_words_fail(void) {
@@ -108,13 +96,13 @@ int align_words_fail(void) {
 }
 
 /* The rules: of --text-rules, else of the folder, else those that ship, whose path the caller frees. */
-static char *choose_rules(const char *folder, struct linnet_source *rules) {
+static char *choose_rules(const struct tool_word_files *files, struct linnet_source *rules) {
   static const char none[] = "\n";
   if (options.rules && strcmp(options.rules, "none") == 0)
     *rules = (struct linnet_source){.path = "no rules", .data = none, .bytes = strlen(none)};
   else if (options.rules)
     rules->path = options.rules;
-  if (options.rules || has_file(folder, "text.rules"))
+  if (options.rules || files->rules)
     return NULL;
   char *shipped = tool_find_shipped(RULES_NAME);
   if (!shipped)
@@ -133,7 +121,7 @@ struct linnet_text_aligner *align_text_open(struct linnet_context *context, cons
   char *rules = NULL;
   linnet_text_aligner_settings_default(&settings);
   if (words) {
-    rules = choose_rules(words->files.folder, &settings.rules);
+    rules = choose_rules(&words->files, &settings.rules);
     settings.lexicon.path = words->named;
     settings.g2p.path = options.g2p;
     path = words->files.recognizer ? words->files.recognizer : words->files.folder;
@@ -238,8 +226,8 @@ static void name_guessed(const struct linnet_written_word *words, size_t count, 
 
 /* Says where the words were looked up, and what can be done. */
 static void print_remedy(const struct align_words_source *words, size_t unknown, const char *name) {
-  const bool one = unknown == 1, guesses = options.g2p || (!words->named && model_guesses(&words->files));
-  const bool lexicon = words->files.lexicon || has_file(words->files.folder, "lexicon.txt");
+  const bool one = unknown == 1, guesses = options.g2p || (!words->named && words->files.g2p);
+  const bool lexicon = words->files.lexicon != NULL;
   const char *them = one ? "it" : "them", *list = NULL, *model = "the recognizer's model of pronunciations";
   char lack[PATH_BYTES + 32], add[64] = "add lines 'WORD PHONE PHONE ...' to it", guess[64] = "";
   if (words->named || (lexicon && !options.g2p))

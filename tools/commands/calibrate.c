@@ -321,8 +321,7 @@ int tool_calibrate(int argc, const char **argv) {
       /* --output may replace this model: only the calibration changes. */
       {"model", 'm', POPT_ARG_STRING, &options.model, 0,
        "model that made HYP: its file, a recognizer's folder, or the name of an installed one (default: $LINNET_MODEL, "
-       "else "
-       "the one that ships)",
+       "else the one that ships)",
        "FILE"},
       {"output", 'o', TOOL_OUTPUT, &options.output, 0, "write the model with the calibration (default: report only)",
        "FILE"},

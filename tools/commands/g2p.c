@@ -266,7 +266,7 @@ static int check_options(const char **words, size_t count) {
     return tool_usage("--scores: only pronunciations of words have probabilities: omit it with --train, --test and "
                       "--complete");
   if (options.guess && (options.train || options.test || options.complete))
-    return tool_usage("--guess: omit it with --train, --test and --complete, which ask no lexicon before the model");
+    return tool_usage("--guess: omit it with --train, --test and --complete, which never use the recognizer's lexicon");
   if (options.stress && !options.train)
     return tool_usage("--keep-stress: needs --train; a model gives stress if it was trained with it");
   if (options.nbest < 1 || options.nbest > LINNET_G2P_MAX_NBEST)
@@ -295,7 +295,7 @@ int tool_g2p(int argc, const char **argv) {
        "train without every Nth word, and test on these words (default: use all words)", "N"},
       {"model", 'm', TOOL_INPUT, &options.model, 0,
        "use this model of pronunciations, or that of a recognizer: its folder, or its name if it is installed; words "
-       "of its lexicon are not guessed (default: $LINNET_MODEL, else the recognizer that ships)",
+       "of its lexicon are not guessed (default: the recognizer that $LINNET_MODEL names, else the one that ships)",
        "FILE"},
       {"guess", 0, POPT_ARG_NONE, &options.guess, 0,
        "guess words that the recognizer's lexicon has, too (default: print all pronunciations of the lexicon)", NULL},

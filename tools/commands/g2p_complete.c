@@ -111,15 +111,27 @@ static bool is_variant(const char *word) {
   return digits > 0 && strcmp(open + 1 + digits, ")") == 0;
 }
 
-/* "<unk>", "[noise]" and the like are not words. A lexicon would read others as a comment or a variant. */
+/* Whether a lexicon would not read this as the word of a line. */
+static bool is_misread(const char *word) {
+  return strncmp(word, ";;;", 3) == 0 || strcmp(word, "#") == 0 || is_variant(word);
+}
+
+/* "<unk>", "[noise]" and the like are not words. */
 static bool is_mark(const char *word) {
-  return *word == '<' || *word == '[' || strncmp(word, ";;;", 3) == 0 || strcmp(word, "#") == 0 || is_variant(word);
+  return *word == '<' || *word == '[';
+}
+
+static void warn_ignored(const char *word) {
+  if (is_misread(word))
+    tool_warn("'%.80s': is left out: a lexicon reads it as a comment or as another pronunciation", word);
+  else
+    tool_warn("'%.80s': has no pronunciation and is ignored", word);
 }
 
 static bool add_word(struct completion *c, const char *word) {
   struct linnet_g2p_result *result = NULL;
   enum linnet_status status = LINNET_OK;
-  if (!is_mark(word))
+  if (!is_mark(word) && !is_misread(word))
     status = linnet_g2p_pronounce(c->g2p, c->context, word, 1, &result);
   if (status != LINNET_OK && status != LINNET_ERROR_LIMIT)
     return tool_fail_context(c->context) == TOOL_OK;
@@ -128,7 +140,7 @@ static bool add_word(struct completion *c, const char *word) {
     c->added++;
     c->partial += linnet_g2p_result_num_ignored(result) > 0;
   } else if (c->failed++ < SHOWN) {
-    tool_warn("'%.80s': has no pronunciation and is ignored", word);
+    warn_ignored(word);
   }
   linnet_g2p_result_destroy(result);
   return true;

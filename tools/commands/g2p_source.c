@@ -1,21 +1,10 @@
 /* Opens what pronounces words: a model of pronunciations, or that of a recognizer with its lexicon. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/default_model.h"
 #include "common/separate.h"
 #include "g2p_tasks.h"
-
-enum { PATH_BYTES = 4096 };
-
-/* The file that a recognizer names, or else the one of this name in its folder; NULL: there is none. */
-static const char *find_file(const char *named, const char *folder, const char *name, char path[PATH_BYTES]) {
-  if (named)
-    return named;
-  const int length = folder ? snprintf(path, PATH_BYTES, "%s/%s", folder, name) : 0;
-  return length > 0 && length < PATH_BYTES && access(path, R_OK) == 0 ? path : NULL;
-}
 
 static int open_model(struct linnet_context *context, const char *path, struct g2p_source *source) {
   return linnet_g2p_load(context, path, &source->g2p) == LINNET_OK ? TOOL_OK : tool_fail_context(context);
@@ -24,20 +13,17 @@ static int open_model(struct linnet_context *context, const char *path, struct g
 /* The files of a recognizer. `path` is the one that tool_find_recognizer finds for `named`. */
 static int open_files(struct linnet_context *context, const char *path, const struct tool_word_files *files,
                       bool lexicon, struct g2p_source *source) {
-  char buffer[PATH_BYTES];
   if (tool_names_recognizer(path) && !files->recognizer)
     return tool_fail_recognizer(context, path);
-  const char *file = find_file(files->g2p, files->folder, "g2p.bin", buffer);
-  if (!file)
+  if (!files->g2p)
     return tool_fail("%s: has no model of pronunciations: name one, or a recognizer that has one, with --model", path);
-  separate_add_input(file);
+  separate_add_input(files->g2p);
   if (!separate_check_again())
     return TOOL_USAGE;
-  const int code = open_model(context, file, source);
-  file = lexicon ? find_file(files->lexicon, files->folder, "lexicon.txt", buffer) : NULL;
-  if (code != TOOL_OK || !file)
+  const int code = open_model(context, files->g2p, source);
+  if (code != TOOL_OK || !lexicon || !files->lexicon)
     return code;
-  source->lexicon = g2p_open_lexicon(context, file, g2p_has_stress(source->g2p));
+  source->lexicon = g2p_open_lexicon(context, files->lexicon, g2p_has_stress(source->g2p));
   return source->lexicon ? TOOL_OK : TOOL_FAILURE;
 }
 

@@ -62,7 +62,7 @@ static bool check_options(const char *const *arguments, bool pipe) {
     tool_usage("%s: listen reads a microphone, or with '-' a pipe; for a file use linnet transcribe --live",
                arguments[0]);
   else if (pipe && !raw_option.format)
-    tool_usage(INPUTS_NEED_RAW);
+    tool_usage(INPUTS_NEED_RAW, "-");
   else if (!pipe && raw_option.format)
     tool_usage("--raw %s is for a pipe: add '-' to read one, or omit --raw to use a microphone", raw_option.format);
   else if (!pipe && (raw_option.rate != TOOL_NOT_GIVEN || raw_option.channels != TOOL_NO_INTEGER))

@@ -359,10 +359,7 @@ static int run(struct linnet_context *context, const char *path, const char **pa
 
 int tool_posteriors(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"model", 'm', TOOL_INPUT, &options.model, 0,
-       "model file, a recognizer's folder, or the name of an installed one (default: $LINNET_MODEL, else "
-       "the one that ships)",
-       "FILE"},
+      TOOL_MODEL_ROW(options.model),
       {"out", 'o', TOOL_ARCHIVE, &options.ark, 0,
        "archive to write, and FILE.frame_shift beside it; '-': standard output; keys are the names of files, without "
        "folder and extension, and with '_' for spaces (default: none)",

@@ -287,7 +287,7 @@ static bool read_seed(void) {
   return errno == 0 && *options.seed && !*end;
 }
 
-/* The inputs that are read once for each of HYP and HYP2, and HYP. */
+/* The inputs. --compare reads the first TWICE of them twice; the last is HYP. */
 struct input {
   const char *name, *path;
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "common/tool.h"
 
 enum { MAX_LISTED = 20 };
@@ -26,14 +27,6 @@ static size_t longer(size_t a, size_t b) {
   return a > b ? a : b;
 }
 
-/* The number of characters: of bytes that do not continue one of UTF-8. */
-static size_t width_of(const char *text) {
-  size_t width = 0;
-  for (; *text; text++)
-    width += ((unsigned char)*text & 0xC0) != 0x80;
-  return width;
-}
-
 /* Prints one row of an alignment; each column is as wide as its longest token. `row`: 0 reference, 1 hypothesis,
  * 2 step. */
 static void write_row(FILE *stream, const char *id, const struct linnet_score_pair *pairs, size_t count, int row) {
@@ -43,7 +36,8 @@ static void write_row(FILE *stream, const char *id, const struct linnet_score_pa
     const char *reference = pairs[k].reference ? pairs[k].reference : "***";
     const char *hypothesis = pairs[k].hypothesis ? pairs[k].hypothesis : "***";
     const char *text = row == 0 ? reference : row == 1 ? hypothesis : step_name(&pairs[k]);
-    size_t width = longer(width_of(reference), width_of(hypothesis)), length = width_of(text);
+    size_t width = longer(linnet_utf8_count(reference), linnet_utf8_count(hypothesis)),
+           length = linnet_utf8_count(text);
     fprintf(stream, " %s", text);
     for (; length < width && k + 1 < count; length++)
       putc(' ', stream);

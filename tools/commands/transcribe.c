@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static char *model_option;
 static int endpoints_option, live_option;
@@ -219,7 +218,7 @@ static int listen_to_file(struct live *live, const char **paths) {
 
 static bool is_pipe(const char *path) {
   struct stat status;
-  return strcmp(path, "-") == 0 && fstat(STDIN_FILENO, &status) == 0 &&
+  return stat(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &status) == 0 &&
          (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
@@ -229,7 +228,7 @@ static bool check_live_options(const char **paths, size_t count, bool *json) {
   if (count != 1 || inputs_are_many())
     tool_usage("--live: one file at a time");
   else if (is_pipe(paths[0]) && !inputs_are_raw())
-    tool_usage(INPUTS_NEED_RAW);
+    tool_usage(INPUTS_NEED_RAW, paths[0]);
   else if (endpoints_option)
     tool_usage("only one of --live and --endpoints: live results always have endpoints");
   else if (speed_option != TOOL_NOT_GIVEN && !(speed_option >= 0))
@@ -279,8 +278,9 @@ int tool_transcribe(int argc, const char **argv) {
        "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"endpoints", 0, POPT_ARG_NONE, &endpoints_option, 0,
-       "divide recordings at pauses, as live audio, and recognise each segment by itself: for long recordings, several "
-       "speakers and little memory (default: a recording is one segment)",
+       "divide recordings at pauses, as live audio; a model that is not causal recognises each segment again, with at "
+       "most 10 s before it: for long recordings, several speakers and little memory (default: a recording is one "
+       "segment)",
        NULL},
       {"live", 0, POPT_ARG_NONE, &live_option, 0,
        "recognise one file as if it were spoken now, and print results as they come; needs a causal model (default: "

@@ -75,7 +75,7 @@ static char *find_installed(const char *name) {
 }
 
 /* Prints that there is no file of this name, and the names of the recognizers that are installed. */
-static void fail_name(const char *name) {
+static void fail_name(const char *prefix, const char *name) {
   char folder[PATH_BYTES], list[1024] = "";
   struct dirent **entries;
   const int count = scandir(beside_program("", folder) ? folder : LINNET_MODEL_DIR, &entries, NULL, alphasort);
@@ -89,25 +89,23 @@ static void fail_name(const char *name) {
   }
   if (count >= 0)
     free(entries);
-  tool_fail("%s: %s, and no model of this name is installed: name the path of one%s%s", name, strerror(ENOENT),
-            *list ? ", or one of those that are installed: " : "", list);
+  tool_fail("%s%s: %s, and no model of this name is installed: name the path of one%s%s", prefix, name,
+            strerror(ENOENT), *list ? ", or one of those that are installed: " : "", list);
 }
 
-/* A copy of the path that the user gives. A name without a slash that is not here is that of an installed recognizer.
- * NULL after printing that there is none. */
-static char *find_given(const char *given) {
+char *tool_find_given(const char *prefix, const char *given) {
   if (strchr(given, '/') || access(given, F_OK) == 0 || errno != ENOENT)
     return strdup(given);
   char *installed = find_installed(given);
   if (!installed)
-    fail_name(given);
+    fail_name(prefix, given);
   return installed;
 }
 
 char *tool_find_live_recognizer(const char *named) {
   const char *given = given_model(named);
   if (given)
-    return find_given(given);
+    return tool_find_given("", given);
   char *path = tool_find_shipped(SHIPPED_LIVE);
   if (!path)
     tool_fail("no model for live audio: name a causal model with --model PATH or in $LINNET_MODEL (there is no %s)",
@@ -148,7 +146,7 @@ char *tool_find_recognizer(const char *named) {
     return NULL;
   }
   if (given)
-    return find_given(given);
+    return tool_find_given("", given);
   char *shipped = tool_find_shipped(SHIPPED_RECOGNIZER);
   if (!shipped)
     shipped = tool_find_shipped(SHIPPED_MODEL);
@@ -159,7 +157,7 @@ char *tool_find_recognizer(const char *named) {
 }
 
 /* Copies the paths that the settings of a recognizer name. */
-static void read_word_files(struct linnet_context *context, const char *path, struct tool_word_files *files) {
+static void read_named_files(struct linnet_context *context, const char *path, struct tool_word_files *files) {
   struct linnet_recognizer_file *file;
   struct linnet_search_settings search;
   if (linnet_recognizer_file_load(context, path, &file) != LINNET_OK)
@@ -171,17 +169,24 @@ static void read_word_files(struct linnet_context *context, const char *path, st
   linnet_recognizer_file_destroy(file);
 }
 
-/* No output may replace what an aligner reads in the folder (linnet_recognizer_load_aligner). */
-static void add_word_files(const char *folder) {
-  static const char *const names[] = {"lexicon.txt", "g2p.bin", "text.rules"};
+/* The files of the folder that the recognizer does not name. No output may replace any of these files, because an
+ * aligner reads them (linnet_recognizer_load_aligner). */
+static void find_other_files(struct tool_word_files *files) {
+  const struct {
+    const char *name;
+    char **found;
+  } others[] = {{"lexicon.txt", &files->lexicon}, {"g2p.bin", &files->g2p}, {"text.rules", &files->rules}};
   char path[PATH_BYTES];
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < PATH_BYTES)
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (snprintf(path, sizeof path, "%s/%s", files->folder, others[i].name) < PATH_BYTES) {
       separate_add_input(path);
+      if (!*others[i].found && access(path, F_OK) == 0)
+        *others[i].found = strdup(path);
+    }
 }
 
 struct tool_word_files tool_find_word_files(struct linnet_context *context, const char *named) {
-  struct tool_word_files files = {NULL, NULL, NULL, NULL};
+  struct tool_word_files files = {NULL};
   char *path = tool_find_recognizer(named);
   const bool recognizer = path && tool_names_recognizer(path);
   if (path && !recognizer && given_model(named)) {
@@ -189,13 +194,13 @@ struct tool_word_files tool_find_word_files(struct linnet_context *context, cons
     return files;
   }
   if (recognizer)
-    read_word_files(context, path, &files);
+    read_named_files(context, path, &files);
   char *copy = files.lexicon ? strdup(files.lexicon) : NULL;
   files.folder = copy ? cut_name(copy) : !path || is_folder(path) ? path : cut_name(path);
   if (copy)
     free(path);
   if (files.folder)
-    add_word_files(files.folder);
+    find_other_files(&files);
   return files;
 }
 
@@ -204,16 +209,13 @@ void tool_free_word_files(struct tool_word_files *files) {
   free(files->folder);
   free(files->lexicon);
   free(files->g2p);
+  free(files->rules);
 }
 
 const char *tool_choose_lexicon(const char *option, const struct tool_word_files *files) {
-  char path[PATH_BYTES];
   if (option)
     return option;
-  const bool found =
-      files->lexicon || (files->folder && snprintf(path, sizeof path, "%s/lexicon.txt", files->folder) < PATH_BYTES &&
-                         access(path, R_OK) == 0);
-  const char *lexicon = found ? NULL : tool_variable("LINNET_LEXICON");
+  const char *lexicon = files->lexicon ? NULL : tool_variable("LINNET_LEXICON");
   if (lexicon)
     separate_add_input(lexicon);
   return lexicon;

@@ -12,7 +12,11 @@
  * with free. NULL after printing the remedy. */
 char *tool_find_recognizer(const char *named);
 
-/* The same for live audio: what ships is the recognizer of a causal model. */
+/* A copy of the path that the user gives; release it with free. A name without a slash that is not here is that of an
+ * installed recognizer. NULL after printing, after `prefix`, that there is none. */
+char *tool_find_given(const char *prefix, const char *given);
+
+/* The same as tool_find_recognizer for live audio: what ships is the recognizer of a causal model. */
 char *tool_find_live_recognizer(const char *named);
 
 /* The recognizer of the second pass for the live recognizer at `path`: the one for recordings that is installed, if
@@ -31,9 +35,10 @@ char *tool_find_model(struct linnet_context *context, const char *named);
 
 /* Files about words that belong to a recognizer. */
 struct tool_word_files {
-  char *recognizer;    /* its folder or settings file; NULL: there is none */
-  char *folder;        /* of the lexicon, or else of the recognizer; NULL: there is only a model that was named */
-  char *lexicon, *g2p; /* that the recognizer names; NULL: none */
+  char *recognizer; /* its folder or settings file; NULL: there is none */
+  char *folder;     /* of the lexicon, or else of the recognizer; NULL: there is only a model that was named */
+  /* Those that the recognizer names, else lexicon.txt, g2p.bin and text.rules of the folder; NULL: none. */
+  char *lexicon, *g2p, *rules;
 };
 
 /* Those of the recognizer that tool_find_recognizer finds; release them with tool_free_word_files. */

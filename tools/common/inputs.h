@@ -66,8 +66,8 @@ bool raw_options_check(const struct raw_options *raw);
 /* False after printing what is wrong with --channel, --max-seconds or these options. */
 bool audio_options_check(const struct raw_options *raw, int channel, double max_seconds);
 
-/* Names options in the error of a library that has none: --max-seconds in place of the setting of the length of audio,
- * and --raw and its like where audio has no header. Returns `status`. */
+/* Adds the options to an error of the library, which does not know them: --max-seconds in place of the setting of the
+ * length of audio, and --raw and its like where audio has no header. Returns `status`. */
 enum linnet_status audio_options_name(struct linnet_context *context, enum linnet_status status);
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
@@ -99,9 +99,9 @@ bool inputs_are_many(void);
 /* Whether --raw is given. */
 bool inputs_are_raw(void);
 
-/* The sentence about a live pipe without it. */
+/* The sentence about a live pipe without it; its argument is the path. */
 #define INPUTS_NEED_RAW                                                                                                \
-  "'-' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it arrives"
+  "'%s' needs --raw FORMAT, such as --raw s16le: audio with a header cannot be recognised while it arrives"
 
 /* The name of an option about audio that is given; NULL: none is. */
 const char *inputs_audio_option(void);

@@ -2,6 +2,7 @@
 #include "search_options.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "default_model.h"
@@ -67,10 +68,10 @@ struct poptOption recognizer_options_table[] = {
      "says)",
      "W"},
     {"second-pass", 0, TOOL_INPUT, &second_pass_option, 0,
-     "folder of another recognizer, which recognises each utterance or segment again when it has ended, and gives the "
-     "final result; none: no second pass. Default: as the recognizer says. The installed live recognizer uses english, "
-     "and with transcribe --endpoints a recognizer that is not causal is its own second pass, unless a search option "
-     "other than --hotwords or --grammar is given",
+     "folder of another recognizer, or the name of an installed one, which recognises each utterance or segment again "
+     "when it has ended, and gives the final result; none: no second pass. Default: as the recognizer says. The "
+     "installed live recognizer uses english, and with transcribe --endpoints a recognizer that is not causal is its "
+     "own second pass, unless a search option other than --hotwords or --grammar is given",
      "PATH"},
     POPT_TABLEEND};
 
@@ -82,8 +83,8 @@ static const char *source_of(const char *key) {
 }
 
 bool recognizer_options_default(void) {
-  return !second_pass_option && blank_penalty == TOOL_NOT_GIVEN && !beam_options_any() && !word_options_any() &&
-         !lattices_path();
+  return !second_pass_option && blank_penalty == TOOL_NOT_GIVEN && !beam_options_any() &&
+         !word_options_change_search() && !lattices_path();
 }
 
 bool recognizer_options_ensemble(void) {
@@ -148,16 +149,20 @@ static int read_ensemble_weight(struct recognizer_options *options, const char *
   return TOOL_OK;
 }
 
-static void read_second_pass(struct recognizer_options *options, struct linnet_context *context) {
+static int read_second_pass(struct recognizer_options *options, struct linnet_context *context) {
   if (!second_pass_option)
-    return;
-  options->settings.second_pass = strcmp(second_pass_option, NO_SECOND_PASS) == 0 ? NULL : second_pass_option;
-  if (options->settings.second_pass)
-    tool_add_recognizer_inputs(context, second_pass_option);
+    return TOOL_OK;
+  const bool none = strcmp(second_pass_option, NO_SECOND_PASS) == 0;
+  options->second_pass = none ? NULL : tool_find_given("--second-pass: ", second_pass_option);
+  options->settings.second_pass = options->second_pass;
+  if (options->second_pass)
+    tool_add_recognizer_inputs(context, options->second_pass);
+  return none || options->second_pass ? TOOL_OK : TOOL_FAILURE;
 }
 
 int recognizer_options_read(struct recognizer_options *options, struct linnet_context *context, const char *path) {
   linnet_search_settings_default(&options->search);
+  options->second_pass = NULL;
   int code = tool_load_settings(context, path, &options->file, &options->settings);
   if (code != TOOL_OK)
     return code;
@@ -165,8 +170,9 @@ int recognizer_options_read(struct recognizer_options *options, struct linnet_co
     linnet_recognizer_file_search_settings(options->file, &options->search);
   read_model_settings(options);
   options->settings.search = &options->search;
-  read_second_pass(options, context);
-  code = read_ensemble_weight(options, path);
+  code = read_second_pass(options, context);
+  if (code == TOOL_OK)
+    code = read_ensemble_weight(options, path);
   if (code != TOOL_OK)
     return code;
   const bool good =
@@ -184,4 +190,5 @@ struct linnet_recognizer *recognizer_options_create(const struct recognizer_opti
 
 void recognizer_options_release(struct recognizer_options *options) {
   linnet_recognizer_file_destroy(options->file);
+  free(options->second_pass);
 }

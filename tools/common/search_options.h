@@ -52,7 +52,7 @@ void word_options_without_recognizer(void);
 bool word_options_given(void);
 
 /* Whether any of the options is given that a second pass does not follow: not --hotwords or --grammar. */
-bool word_options_any(void);
+bool word_options_change_search(void);
 
 /* False after printing what is wrong. `recognizer`: the options change the settings of a recognizer, which has a
  * lexicon. */
@@ -119,6 +119,7 @@ struct recognizer_options {
   struct linnet_recognizer_file *file; /* NULL: there is only a model */
   struct linnet_recognizer_settings settings;
   struct linnet_search_settings search;
+  char *second_pass; /* of --second-pass; NULL: none */
 };
 
 /* Loads the settings of the recognizer or model at `path` and applies the options. Returns the exit code, after

@@ -202,7 +202,7 @@ bool tool_output_open(struct tool_output *output, const char *path);
 bool tool_output_commit(struct tool_output *output);
 void tool_output_abandon(struct tool_output *output);
 
-/* Whether such a file can be made; leaves nothing. It comes before work that takes long. `path` may be NULL. */
+/* Checks before long work that the output can be written. Leaves no file. `path` may be NULL. */
 bool tool_output_check(const char *path);
 
 /* The path for functions of the library; most of them do not accept "-" for standard output. */

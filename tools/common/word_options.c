@@ -108,7 +108,7 @@ static const char *option_of_search(void) {
   return options.word_bonus != TOOL_NOT_GIVEN ? "--word-bonus" : NULL;
 }
 
-bool word_options_any(void) {
+bool word_options_change_search(void) {
   return option_of_search() != NULL;
 }
 
