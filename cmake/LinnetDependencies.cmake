@@ -106,7 +106,8 @@ if(LINNET_MODULE_FFTW STREQUAL fftw3f AND LINNET_HAVE_FFTW AND NOT LINNET_FFT_SH
   endif()
 endif()
 if(LINNET_HAVE_FFTW AND NOT LINNET_FFT_THREADS AND NOT LINNET_FFT_SHARES_PLANNER)
-  message(STATUS "No fftwf_make_planner_thread_safe found: hosts that plan by FFTW, too, must not do so meanwhile")
+  message(STATUS "No fftwf_make_planner_thread_safe found: "
+    "programs that also use FFTW's planner must not do so while Linnet plans")
 endif()
 if(LINNET_AUDIO)
   set(LINNET_MODULE_SNDFILE "sndfile>=1.1")
