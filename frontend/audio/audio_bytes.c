@@ -43,7 +43,7 @@ enum linnet_status linnet_bytes_open_fd(struct linnet_context *context, int fd, 
 }
 
 /* A blocking open of a named pipe waits for its first writer, and nothing can cancel that. Where the caller's hook may
- * cancel, wait_for_bytes waits instead. (On Linux, poll takes a pipe without a writer for empty until one came.) */
+ * cancel, wait_for_bytes waits instead. (On Linux, poll waits for the first writer.) */
 static int open_file(const struct linnet_context *context, const char *path) {
   struct stat status;
   const bool pipe = linnet_poll_of(context) && stat(path, &status) == 0 && S_ISFIFO(status.st_mode);

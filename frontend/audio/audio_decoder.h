@@ -76,8 +76,8 @@ bool linnet_mp3_is_constant(struct linnet_bytes *bytes);
 /* Where the audio of an MP3 ends: before tags of ID3v1 and APEv2. */
 int64_t linnet_mp3_audio_end(struct linnet_bytes *bytes);
 
-/* The bytes of the file by the header of an AIFF, AU or W64, and by the first block of samples of a VOC; -1: the header
- * does not tell; 0: another format. */
+/* The bytes of the file by the header of an AIFF, AU or W64, and by the blocks of a VOC; -1: they do not tell; 0:
+ * another format. */
 int64_t linnet_announced_bytes(struct linnet_bytes *bytes);
 
 /* --- lengths of WAV, RIFX and RF64 (audio_wav.c) ------------------------------------------------------------------ */

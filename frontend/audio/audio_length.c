@@ -139,18 +139,30 @@ static int64_t load_length(const unsigned char *b, int64_t before) {
   return length < unknown ? before + length : -1;
 }
 
-/* The header of a VOC tells where its blocks begin. A block is a type, 24 bits of its length and its content. Only the
- * first block of samples is decoded; ffmpeg announces 8 bytes too few for it. */
+/* Whether the block that ends a VOC is at `at`: one byte of 0. The key of the next entry, or nothing, follows it. */
+static bool ends_voc(struct linnet_bytes *bytes, int64_t at) {
+  unsigned char block[2];
+  const size_t count = linnet_bytes_peek(bytes, at, block, sizeof block);
+  return count > 0 && block[0] == 0 && (count == 1 || block[1] > ' ');
+}
+
+/* The header of a VOC tells where its blocks begin. Each is a type, 24 bits of its length, and its content; ffmpeg
+ * writes many. libsndfile decodes all bytes after the header of the first one. */
 static int64_t voc_bytes(struct linnet_bytes *bytes, int64_t first_block) {
-  enum { MAX_BLOCKS = 100, BLOCK_HEADER = 4, SAMPLES = 1, SAMPLES_WITH_FORMAT = 9 };
-  unsigned char block[BLOCK_HEADER];
-  int64_t at = first_block;
-  for (int i = 0; i < MAX_BLOCKS && linnet_bytes_peek(bytes, at, block, BLOCK_HEADER) == BLOCK_HEADER; i++) {
+  enum { BLOCK_HEADER = 4, SAMPLES_WITH_FORMAT = 9, SOX_LACKS = 8 /* bytes in the length that sox writes there */ };
+  unsigned char block[BLOCK_HEADER] = {0};
+  int64_t at = first_block, end_of_sox = -1;
+  while (!ends_voc(bytes, at)) {
+    const size_t count = linnet_bytes_peek(bytes, at, block, BLOCK_HEADER);
+    if (count == 0) /* the file ends here, or within the block before */
+      return end_of_sox > 0 ? end_of_sox : at;
+    if (count < BLOCK_HEADER || block[0] == 0 || block[0] > SAMPLES_WITH_FORMAT)
+      return end_of_sox;
     at += BLOCK_HEADER + (block[1] | block[2] << 8 | block[3] << 16);
-    if (block[0] == SAMPLES || block[0] == SAMPLES_WITH_FORMAT)
-      return at;
+    if (block[0] == SAMPLES_WITH_FORMAT && ends_voc(bytes, at + SOX_LACKS))
+      end_of_sox = at + SOX_LACKS + 1;
   }
-  return -1;
+  return at + 1;
 }
 
 int64_t linnet_announced_bytes(struct linnet_bytes *bytes) {

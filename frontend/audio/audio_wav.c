@@ -34,14 +34,13 @@ static int64_t after(int64_t at, const struct chunk *chunk) {
   return at + CHUNK_HEADER + chunk->length + (chunk->length & 1);
 }
 
-/* Lengths from here on are placeholders of programs that wrote to a pipe: -1. */
+/* The length; -1 if it is so large that it must be a placeholder of a program that wrote to a pipe. */
 static int64_t known_length(uint64_t length, size_t count) {
   const uint64_t placeholder = count == 4 ? 0x7fff0000 : (uint64_t)1 << 62;
   return length < placeholder ? (int64_t)length : -1;
 }
 
-/* The chunk "ds64" at `at` has the lengths of RF64 in 64 bits: that of the file without 8 bytes, that of the samples.
- */
+/* The chunk "ds64" at `at` has two lengths in 64 bits: of the file after its first 8 bytes, and of the samples. */
 static void read_ds64(struct linnet_bytes *bytes, int64_t at, struct linnet_wav *wav) {
   unsigned char lengths[16];
   if (linnet_bytes_peek(bytes, at + CHUNK_HEADER, lengths, sizeof lengths) != sizeof lengths)

@@ -14,9 +14,9 @@
  *
  * A truncated or damaged file is read as far as it can be decoded. A warning in the log then names the second where the
  * audio ends, or after a seek the second at which there is none. Exceptions: a truncated SPHERE file is refused,
- * because such files are copies of discs, and so is a truncated CAF file, which libsndfile does not open. Files are
- * decoded in blocks, so memory does not grow with their length. (Linnet prints nothing. But libmpg123, which libsndfile
- * uses for MP3, may print messages about damaged frames to standard error.)
+ * because its header states the length exactly, and so is a truncated CAF file, which libsndfile does not open. Files
+ * are decoded in blocks, so memory does not grow with their length. (Linnet prints nothing. But libmpg123, which
+ * libsndfile uses for MP3, may print messages about damaged frames to standard error.)
  *
  * Threads: one object, one thread at a time; different objects are independent.
  *
@@ -80,8 +80,8 @@ LINNET_API void linnet_audio_settings_default(struct linnet_audio_settings *sett
 
 /* Opens a file; "-" is standard input. The call reads a pipe to its end, unless it is raw. `settings` may be NULL. The
  * context must outlive the object. If no file has the whole name, "FILE:OFFSET" is an entry of an archive of Kaldi. It
- * ends where its header says. If the header does not tell (also raw audio, and CAF), the next entries may be read too;
- * WAV, RIFX, RF64, AIFF, AU, W64, VOC and MP3 then give a warning. */
+ * ends where its header says. If the header does not give the length, and for raw audio and CAF, the next entries may
+ * be read too; WAV, RIFX, RF64, AIFF, AU, W64, VOC and MP3 then give a warning. */
 LINNET_API enum linnet_status linnet_audio_open(struct linnet_context *context, const char *path,
                                                 const struct linnet_audio_settings *settings,
                                                 struct linnet_audio **audio);
@@ -103,10 +103,10 @@ LINNET_API enum linnet_status linnet_audio_open_memory(struct linnet_context *co
  * that ends more than LINNET_AUDIO_MAX_OVERSHOOT after the input is cut, with a warning to the log callback. */
 LINNET_API enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end);
 
-/* Looks for the end of a WAV, RF64, AIFF, AU, W64, VOC or FLAC file that its header announces, and for that of the last
- * page of an Ogg file, without decoding what is before it. LINNET_ERROR_FORMAT if the file ends early; the error names
- * the second and, but for FLAC and Ogg, the length in the header. After that the object can only be destroyed. Files of
- * other formats, and raw PCM, pass. */
+/* Looks for the end that the header of a WAV, RIFX, RF64, AIFF, AU, W64, VOC or FLAC file announces, and for that of
+ * the last page of an Ogg file, without decoding what is before it. LINNET_ERROR_FORMAT if the file ends early; the
+ * error names the second and, but for FLAC and Ogg, the length in the header. After that the object can only be
+ * destroyed. Files of other formats, and raw PCM, pass. */
 LINNET_API enum linnet_status linnet_audio_check_end(struct linnet_audio *audio);
 
 /* Opening and reading can be cancelled (linnet_cancel_fn), even while they wait for a pipe. After that the object can

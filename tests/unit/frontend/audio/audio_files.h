@@ -75,32 +75,38 @@ static void write_samples(SNDFILE *sound, int format, const float *samples, size
   free(integers);
 }
 
-/* Interleaved samples, +-1, as a file; size 0 if libsndfile does not write the format. */
-static struct file encode(int format, int rate, int channels, const float *samples, size_t frames) {
+/* Of MP3: SF_BITRATE_MODE_..., and 0 to 1: the lower, the more bytes. */
+struct compression {
+  int mode;
+  double level;
+};
+
+/* `compression` may be NULL. */
+static struct file encode_info(SF_INFO info, struct compression *compression, const float *samples, size_t frames) {
   struct file file = {0};
   SF_VIRTUAL_IO io = {file_length, file_seek, file_read, file_write, file_tell};
-  SF_INFO info = {.samplerate = rate, .channels = channels, .format = format};
   SNDFILE *sound = sf_open_virtual(&io, SFM_WRITE, &info, &file);
   if (!sound)
     return file;
-  write_samples(sound, format, samples, frames * (size_t)channels);
+  if (compression) {
+    sf_command(sound, SFC_SET_BITRATE_MODE, &compression->mode, sizeof compression->mode);
+    sf_command(sound, SFC_SET_COMPRESSION_LEVEL, &compression->level, sizeof compression->level);
+  }
+  write_samples(sound, info.format, samples, frames * (size_t)info.channels);
   sf_close(sound);
   return file;
 }
 
-/* MP3 of a variable or constant bit rate: the lower the compression (0 to 1), the more bytes; size 0 as above. */
-static struct file encode_mp3(int mode, double compression, const float *samples, size_t frames) {
-  struct file file = {0};
-  SF_VIRTUAL_IO io = {file_length, file_seek, file_read, file_write, file_tell};
-  SF_INFO info = {.samplerate = 16000, .channels = 1, .format = SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III};
-  SNDFILE *sound = sf_open_virtual(&io, SFM_WRITE, &info, &file);
-  if (!sound)
-    return file;
-  sf_command(sound, SFC_SET_BITRATE_MODE, &mode, sizeof mode);
-  sf_command(sound, SFC_SET_COMPRESSION_LEVEL, &compression, sizeof compression);
-  write_samples(sound, info.format, samples, frames);
-  sf_close(sound);
-  return file;
+/* Interleaved samples, +-1, as a file; size 0 if libsndfile does not write the format. */
+static struct file encode(int format, int rate, int channels, const float *samples, size_t frames) {
+  const SF_INFO info = {.samplerate = rate, .channels = channels, .format = format};
+  return encode_info(info, NULL, samples, frames);
+}
+
+/* One channel at 16 kHz as MP3; size 0 as above. */
+static struct file encode_mp3(int mode, double level, const float *samples, size_t frames) {
+  const SF_INFO info = {.samplerate = 16000, .channels = 1, .format = SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III};
+  return encode_info(info, &(struct compression){mode, level}, samples, frames);
 }
 
 /* A chirp with some noise on a grid of 1/32768, so that 16 bits can store it exactly. */

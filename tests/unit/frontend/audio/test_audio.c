@@ -170,6 +170,17 @@ static void keep_warning(void *user, enum linnet_log_level level, const char *me
     snprintf(last_warning, sizeof last_warning, "%s", message);
 }
 
+/* A context whose warnings go to last_warning, which is empty now. */
+static struct linnet_context *watched_context(void) {
+  struct linnet_context_settings settings;
+  struct linnet_context *watched = NULL;
+  linnet_context_settings_default(&settings);
+  settings.log = keep_warning;
+  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
+  *last_warning = '\0';
+  return watched;
+}
+
 /* linnet_audio_check_end of the first `size` bytes gives an error with `expected`; "": none. */
 static void check_announced(const char *name, const struct file *file, size_t size, const char *expected) {
   struct linnet_audio *audio = NULL;
@@ -187,15 +198,10 @@ static void check_announced(const char *name, const struct file *file, size_t si
 /* What decodes of the first `size` bytes from second `start` on is read, with a warning that contains `expected` and
  * names the second of the end ("": none). */
 static void check_end_from(const char *name, const struct file *file, size_t size, double start, const char *expected) {
-  struct linnet_context_settings settings;
-  struct linnet_context *watched;
+  struct linnet_context *watched = watched_context();
   struct linnet_audio *audio;
   float *samples;
   size_t n;
-  linnet_context_settings_default(&settings);
-  settings.log = keep_warning;
-  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
-  *last_warning = '\0';
   int saved = silence();
   enum linnet_status status = linnet_audio_open_memory(watched, file->data, size, NULL, &audio);
   if (status == LINNET_OK && start > 0)
@@ -241,13 +247,8 @@ static void check_part_count(const struct file *file, double start, double end, 
 
 /* A part after the end of a truncated MP3: nothing tells where the audio ends. */
 static void check_part_after_end(const struct file *file) {
-  struct linnet_context_settings settings;
-  struct linnet_context *watched;
+  struct linnet_context *watched = watched_context();
   size_t n = 0;
-  linnet_context_settings_default(&settings);
-  settings.log = keep_warning;
-  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
-  *last_warning = '\0';
   CHECK(read_part(watched, file, (size_t)file->size / 2, 25, 26, &n) == LINNET_OK && n == 0 &&
             strstr(last_warning, "no audio from 25.00 seconds on: its header announces 30.00 seconds"),
         "%zu samples: %s, \"%s\"", n, linnet_context_error(watched), last_warning);
@@ -339,7 +340,7 @@ static void test_early_ends(void) {
 
 /* --- MP3 without a length ------------------------------------------------------------------------------------- */
 
-/* The bytes after the first frame of an MP3, which has the length only. */
+/* Where the second frame of an MP3 begins; the first holds only the length. */
 static size_t after_first_frame(const struct file *file) {
   size_t at = 4;
   while (at + 2 < (size_t)file->size && memcmp(file->data + at, file->data, 2) != 0) /* the same layer */
@@ -413,17 +414,12 @@ static struct archive save_archive(const struct file *first, const struct file *
 
 /* Reads "FILE:OFFSET"; the last warning is in `last_warning`. */
 static void check_entry(const char *name, size_t offset, size_t low, size_t high, const char *warning) {
-  struct linnet_context_settings settings;
-  struct linnet_context *watched;
+  struct linnet_context *watched = watched_context();
   struct linnet_audio *audio = NULL;
   float *samples = NULL;
   size_t n = 0;
   char path[4300];
   snprintf(path, sizeof path, "%s:%zu", scratch_path(), offset);
-  linnet_context_settings_default(&settings);
-  settings.log = keep_warning;
-  REQUIRE(linnet_context_create(&settings, &watched) == LINNET_OK, "no context");
-  *last_warning = '\0';
   int saved = silence();
   enum linnet_status status = linnet_audio_open(watched, path, NULL, &audio);
   if (status == LINNET_OK)
@@ -438,9 +434,9 @@ static void check_entry(const char *name, size_t offset, size_t low, size_t high
   linnet_context_destroy(watched);
 }
 
-/* An entry ends where the next one begins. */
+/* An entry ends where the next one begins. That one is shorter and, in Ogg, has another serial number. */
 static void test_entries(void) {
-  const size_t frames = 4 * SECOND;
+  static const size_t frames[2] = {4 * SECOND, 3 * SECOND};
   static const struct {
     const char *name;
     int format;
@@ -452,18 +448,59 @@ static void test_entries(void) {
       {"CAF", SF_FORMAT_CAF | SF_FORMAT_PCM_16},         {"FLAC", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
       {"Vorbis", SF_FORMAT_OGG | SF_FORMAT_VORBIS},      {"Opus", SF_FORMAT_OGG | SF_FORMAT_OPUS},
       {"MP3", SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III}};
-  float *signal = make_signal(frames);
+  float *signal = make_signal(frames[0]);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    struct file file = encode(kinds[i].format, 16000, 1, signal, frames);
-    if (file.size == 0)
-      continue;
-    const size_t high = (kinds[i].format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG ? frames + 4000 : frames;
-    const struct archive archive = save_archive(&file, &file);
-    check_entry(kinds[i].name, archive.offsets[0], frames, high, "");
-    check_entry(kinds[i].name, archive.offsets[1], frames, high, "");
-    free(file.data);
+    struct file files[2] = {encode(kinds[i].format, 16000, 1, signal, frames[0]),
+                            encode(kinds[i].format, 16000, 1, signal, frames[1])};
+    const size_t more = (kinds[i].format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG ? 4000 : 0;
+    const struct archive archive = save_archive(&files[0], &files[1]);
+    for (size_t k = 0; k < 2 && files[k].size > 0; k++)
+      check_entry(kinds[i].name, archive.offsets[k], frames[k], frames[k] + more, "");
+    free(files[0].data);
+    free(files[1].data);
   }
   free(signal);
+}
+
+/* A VOC of one block, or of two with half of the samples each. The length of each is `lacks` bytes too small. */
+static struct file make_voc(size_t blocks, size_t lacks) {
+  enum { HEADER = 26, FORMAT = 12 };
+  static const unsigned char header[] = "Creative Voice File\x1A\x1A\0\x14\1\x1F\x11", /* version 1.20 */
+      format[FORMAT] = {0x80, 0x3E, 0, 0, 16, 1, 4};                                   /* 16000 Hz, 16 bits, mono */
+  const size_t samples = 2 * SECOND / blocks;                                          /* bytes per block */
+  struct file file = {0};
+  file_write(header, HEADER, &file);
+  for (size_t i = 0; i < blocks; i++) {
+    const size_t length = samples + (i == 0 ? FORMAT : 0) - lacks;
+    const unsigned char block[] = {i == 0 ? 9 : 2, length & 255, length >> 8 & 255, (unsigned char)(length >> 16)};
+    file_write(block, sizeof block, &file);
+    file_write(format, i == 0 ? FORMAT : 0, &file);
+    for (size_t b = 0; b < samples; b++)
+      file_write("\1", 1, &file);
+  }
+  file_write("", 1, &file); /* the block that ends the file */
+  return file;
+}
+
+/* ffmpeg writes VOC in blocks, whose headers libsndfile decodes as two samples each. sox announces 8 bytes too few. */
+static void test_voc_blocks(void) {
+  struct file files[] = {make_voc(1, 0), make_voc(2, 0), make_voc(1, 8)};
+  static const size_t frames[] = {SECOND, SECOND + 2, SECOND};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    struct file *file = &files[i];
+    const size_t size = (size_t)file->size;
+    const struct archive archive = save_archive(file, file);
+    check_entry("VOC of blocks", archive.offsets[0], frames[i], frames[i], "");
+    check_entry("VOC of blocks", archive.offsets[1], frames[i], frames[i], "");
+    check_announced("VOC of blocks", file, size, "");
+    check_announced("VOC of blocks", file, size - SECOND / 2, "its header announces 1.00 seconds");
+  }
+  files[1].size--;
+  const struct archive endless = save_archive(&files[1], &files[1]);
+  check_entry("VOC without its end", endless.offsets[0], frames[1], 3 * SECOND, "its header does not tell its length");
+  check_end("VOC without its end", &files[1], (size_t)files[1].size, "");
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    free(files[i].data);
 }
 
 /* Entries whose header has a length of 0, or none. */
@@ -610,7 +647,7 @@ static void test_descriptor_without_blocking(void) {
   close(fds[0]);
 }
 
-/* Opening a named pipe waits for its first writer, whose bytes may be none, and can be cancelled meanwhile. */
+/* Opening a named pipe waits for its first writer, who may write nothing, and can be cancelled meanwhile. */
 static void test_named_pipe(void) {
   struct cancelling c;
   struct linnet_context *cancelled = cancelling_context(&c, 1);
@@ -1080,6 +1117,7 @@ int main(void) {
   test_mp3_without_length();
   test_mp3_of_constant_rate(signal);
   test_entries();
+  test_voc_blocks();
   test_entries_without_length(signal);
   test_raw_formats();
   test_g711();
