@@ -334,7 +334,7 @@ static void attach_spk2utt(struct linnet_data_folder *folder) {
   warn_others(folder, table->name, others, table->count);
   if (again)
     linnet_log(folder->context, LINNET_LOG_WARNING,
-               "%s: lists some utterances under several speakers: each gets the last of them", table->name);
+               "%s: lists some utterances under several speakers: each gets the last of them by name", table->name);
 }
 
 static int by_name(const void *a, const void *b) {

@@ -42,33 +42,19 @@ void linnet_kaldi_input_close(struct linnet_kaldi_input *input) {
 
 /* --- Failing -------------------------------------------------------------------------------------------------- */
 
-enum { SHOWN_NAME = 280 }; /* bytes of a file's name in messages, with which they are below LINNET_ERROR_BYTES */
-
-/* "FILE" or "FILE, KEY" for messages. */
-struct location {
-  char text[SHOWN_NAME + 120];
-};
-
-/* A name that is too long loses its beginning: its end has the file. */
-static struct location location_of(const struct linnet_kaldi_input *input) {
-  struct location location;
-  const size_t length = strlen(input->name);
-  const char *name = input->name + (length > SHOWN_NAME ? length - SHOWN_NAME : 0);
-  while (((unsigned char)*name & 0xC0) == 0x80) /* within a character of UTF-8 */
-    name++;
-  snprintf(location.text, sizeof location.text, input->key[0] ? "%s%s, matrix %.80s" : "%s%s",
-           name > input->name ? "..." : "", name, input->key);
-  return location;
-}
+/* Fails with a message that names the file and, if it is known, the key. */
+#define FAIL(input, status, format, ...)                                                                               \
+  linnet_fail((input)->context, status, "%s%s%.80s: " format, (input)->name, (input)->key[0] ? ", matrix " : "",       \
+              (input)->key, __VA_ARGS__)
 
 static enum linnet_status fail(const struct linnet_kaldi_input *input, enum linnet_status status, const char *what) {
-  return linnet_fail(input->context, status, "%s: %s", location_of(input).text, what);
+  return FAIL(input, status, "%s", what);
 }
 
 /* Fails because the stream ended, or could not be read, before the expected data. */
 static enum linnet_status fail_short(const struct linnet_kaldi_input *input) {
   if (ferror(input->stream))
-    return linnet_fail_errno(input->context, location_of(input).text, errno);
+    return linnet_fail_errno(input->context, input->name, errno);
   return fail(input, LINNET_ERROR_FORMAT, "the file is truncated: copy or make it again");
 }
 
@@ -135,7 +121,9 @@ enum linnet_status linnet_kaldi_read_key(struct linnet_kaldi_input *input) {
     return LINNET_END;
   for (; c != EOF && c != ' ' && c != '\t'; c = getc(input->stream)) {
     if (c == '\0' || is_space(c) || n == LINNET_KALDI_MAX_KEY)
-      return fail(input, LINNET_ERROR_FORMAT, "a key is missing: is this a Kaldi archive?");
+      return fail(input, LINNET_ERROR_FORMAT,
+                  n > 0 ? "no space and matrix follow the key: is this a Kaldi archive?"
+                        : "a key is missing: is this a Kaldi archive?");
     input->key[n++] = (char)c;
     input->key[n] = '\0';
   }
@@ -212,8 +200,8 @@ static enum linnet_status read_checked_header(struct linnet_kaldi_input *input, 
                                               size_t *elements) {
   LINNET_TRY(read_binary_header(input, header));
   if (!linnet_mul_size(header->rows, header->cols, elements) || *elements > LINNET_KALDI_MAX_ELEMENTS)
-    return linnet_fail(input->context, LINNET_ERROR_LIMIT, "%s: announces %zu x %zu elements; at most %zu are read",
-                       location_of(input).text, header->rows, header->cols, LINNET_KALDI_MAX_ELEMENTS);
+    return FAIL(input, LINNET_ERROR_LIMIT, "announces %zu x %zu elements; at most %zu are read", header->rows,
+                header->cols, LINNET_KALDI_MAX_ELEMENTS);
   if (*elements == 0)
     header->rows = header->cols = 0;
   return LINNET_OK;
@@ -243,8 +231,7 @@ static enum linnet_status read_number(struct linnet_kaldi_input *input, int c, d
   *next = c;
   *value = strtod(text, &end);
   if (n == 0 || n == MAX_NUMBER || end != text + n)
-    return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: \"%.20s\" is not a number", location_of(input).text,
-                       text);
+    return FAIL(input, LINNET_ERROR_FORMAT, "\"%.20s\" is not a number", text);
   return LINNET_OK;
 }
 
@@ -262,8 +249,8 @@ static enum linnet_status end_row(struct linnet_kaldi_input *input, size_t count
   if (cols == 0)
     return LINNET_OK; /* an empty line */
   if (header->rows > 0 && cols != header->cols)
-    return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: row %zu has %zu columns, but the first has %zu",
-                       location_of(input).text, header->rows + 1, cols, header->cols);
+    return FAIL(input, LINNET_ERROR_FORMAT, "row %zu has %zu columns, but the first has %zu", header->rows + 1, cols,
+                header->cols);
   header->cols = cols;
   header->rows++;
   return LINNET_OK;
@@ -385,9 +372,9 @@ enum linnet_status linnet_kaldi_read_cmvn(struct linnet_kaldi_input *input, stru
   LINNET_TRY(read_any(input, &header));
   bool exact = header.form == LINNET_KALDI_FLOAT || header.form == LINNET_KALDI_DOUBLE;
   if (!exact || header.rows != 2 || header.cols < 2 || header.cols > LINNET_CMVN_MAX_DIM + 1)
-    return linnet_fail(input->context, LINNET_ERROR_FORMAT,
-                       "%s: %zu x %zu elements are not CMVN statistics, which have 2 rows and at most %d columns",
-                       location_of(input).text, header.rows, header.cols, LINNET_CMVN_MAX_DIM + 1);
+    return FAIL(input, LINNET_ERROR_FORMAT,
+                "%zu x %zu elements are not CMVN statistics, which have 2 rows and at most %d columns", header.rows,
+                header.cols, LINNET_CMVN_MAX_DIM + 1);
   return fill_cmvn(input, &header, cmvn);
 }
 

@@ -180,7 +180,7 @@ LINNET_API void linnet_ark_writer_destroy(struct linnet_ark_writer *writer);
  *
  * The utterances are those of wav.scp; if there is also a segments file, those of segments; without wav.scp, those of
  * feats.scp. An utterance without a speaker is a speaker of its own; one that spk2utt lists under several speakers gets
- * the last, with a warning. Lines about other utterances are ignored with a warning. */
+ * the last by name, with a warning. Lines about other utterances are ignored with a warning. */
 struct linnet_data_folder;
 
 /* Reads the lists. Audio and matrices are opened later, by the functions that return them. */

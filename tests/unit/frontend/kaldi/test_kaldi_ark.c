@@ -411,7 +411,7 @@ static void test_refusals(void) {
   linnet_ark_destroy(NULL), linnet_scp_destroy(NULL), linnet_ark_writer_destroy(NULL);
 }
 
-/* The first key that cannot be read is named as far as it goes, and the end of a long path too. */
+/* Messages name a key that cannot be read, and the end of a long path. */
 static void test_messages(void) {
   char name[700];
   const char *key;
@@ -424,7 +424,8 @@ static void test_messages(void) {
           linnet_context_error(context));
   CHECK(linnet_ark_next(ark, &key, &matrix) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_ark_next(ark, &key, &matrix) == LINNET_ERROR_FORMAT &&
-            strstr(linnet_context_error(context), "/last.ark, matrix xy: a key is missing: is this a Kaldi archive?"),
+            strstr(linnet_context_error(context),
+                   "/last.ark, matrix xy: no space and matrix follow the key: is this a Kaldi archive?"),
         "%s", linnet_context_error(context));
   linnet_ark_destroy(ark);
   REQUIRE(linnet_ark_open_memory(context, NULL, 0, NULL, &ark) == LINNET_OK, "%s", linnet_context_error(context));
