@@ -203,7 +203,7 @@ static void fill_nodes(const struct ngram_builder *b, const struct linnet_ngram 
       size_t node = level->base + i;
       body->probabilities[node] = level->records[i].probability;
       if (node < m->inner)
-        body->backoffs[node] = b->normalize ? 0 : level->records[i].backoff;
+        body->backoffs[node] = b->normalize && level->records[i].backoff > -INFINITY ? 0 : level->records[i].backoff;
       if (k > 0)
         linnet_packed_set(body->words, m->words.width, node - m->base[2], level->records[i].word);
     }
@@ -280,10 +280,11 @@ static float find_backoff(const struct linnet_ngram *m, uint32_t context) {
   return children.begin < children.end ? (float)log(fmax(own, 1e-9) / fmax(lower, 1e-9)) : 0;
 }
 
-/* Shorter contexts come first. Links do not depend on weights, because a context without children has none. */
+/* Shorter contexts come first. Links do not depend on these weights, because a context without children has none. */
 static void fill_backoffs(const struct linnet_ngram *m, float *backoffs) {
   for (uint32_t context = 1; context < m->inner; context++)
-    backoffs[context] = find_backoff(m, context);
+    if (backoffs[context] > -INFINITY)
+      backoffs[context] = find_backoff(m, context);
 }
 
 static struct ngram_shape shape_of(const struct ngram_builder *b) {

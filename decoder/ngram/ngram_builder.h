@@ -20,7 +20,8 @@ struct ngram_record {
 struct ngram_builder {
   struct linnet_context *context;
   unsigned order;
-  bool normalize; /* back-off weights become those with which probabilities add up to 1; those of records are ignored */
+  bool normalize; /* back-off weights become those with which probabilities add up to 1; of those in records, only log 0
+                     stays */
   struct linnet_names names;
   uint32_t *rank; /* (names.count) sorted number of a name */
   struct ngram_level {

@@ -78,8 +78,8 @@ static struct rest rest_of(const struct pruner *p, uint32_t context) {
   return rest;
 }
 
-/* The relative entropy between the model and one without the n-gram `node` of `context`; infinite if only one of the
- * two can say a word: this one, or, if the back-off weight is log 0, the words that the context lacks. */
+/* The relative entropy between the model and one without the n-gram `node` of `context`; infinite if the word or,
+ * because the back-off weight is log 0, other words would be possible in only one of the two. */
 static double loss_of(const struct pruner *p, uint32_t context, uint32_t node, const struct rest *rest) {
   double own = linnet_ngram_probability(p->from, node),
          lower = lower_score(p, context, linnet_ngram_last_word(p->from, node));
@@ -101,7 +101,7 @@ static void choose(struct pruner *p) {
     struct rest rest = rest_of(p, context);
     struct ngram_range children = linnet_ngram_children(m, context);
     for (uint32_t node = children.begin; node < children.end; node++) {
-      p->kept[node] = p->kept[node] || !(loss_of(p, context, node, &rest) < p->threshold);
+      p->kept[node] = p->kept[node] || loss_of(p, context, node, &rest) >= p->threshold;
       p->kept[context] = p->kept[context] || p->kept[node];
     }
   }
@@ -110,6 +110,14 @@ static void choose(struct pruner *p) {
 
 /* --- the new model ----------------------------------------------------------------------------------------------- */
 
+/* An n-gram of the model as it was. The builder computes other back-off weights than log 0. */
+static struct ngram_record record_of(const struct linnet_ngram *m, uint32_t parent, uint32_t node, uint32_t word) {
+  return (struct ngram_record){.parent = parent,
+                               .word = word,
+                               .probability = linnet_ngram_probability(m, node),
+                               .backoff = node < m->inner ? linnet_ngram_backoff(m, node) : 0};
+}
+
 static enum linnet_status add_words(const struct pruner *p, struct ngram_builder *b) {
   const struct linnet_ngram *m = p->from;
   for (uint32_t word = 0; word < m->shape.counts[0]; word++) {
@@ -117,7 +125,7 @@ static enum linnet_status add_words(const struct pruner *p, struct ngram_builder
     uint32_t node = 1 + word;
     size_t index;
     LINNET_TRY(linnet_names_add(&b->names, name, strlen(name), &index, NULL));
-    struct ngram_record record = {.word = word, .probability = linnet_ngram_probability(m, node)};
+    struct ngram_record record = record_of(m, 0, node, word);
     LINNET_TRY(linnet_ngram_builder_add(b, 0, &record));
     if (node < m->inner)
       p->node[node] = node;
@@ -134,9 +142,7 @@ static enum linnet_status add_level(const struct pruner *p, struct ngram_builder
     for (uint32_t node = children.begin; node < children.end; node++) {
       if (!p->kept[node])
         continue;
-      struct ngram_record record = {.parent = p->node[context],
-                                    .word = linnet_ngram_last_word(m, node),
-                                    .probability = linnet_ngram_probability(m, node)};
+      struct ngram_record record = record_of(m, p->node[context], node, linnet_ngram_last_word(m, node));
       LINNET_TRY(linnet_ngram_builder_add(b, level, &record));
       if (node < m->inner)
         p->node[node] = number++;
