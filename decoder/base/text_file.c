@@ -88,20 +88,6 @@ char *linnet_text_token(struct linnet_text *text) {
   return start;
 }
 
-enum linnet_status linnet_text_refuse_rule(const struct linnet_text *text) {
-  static const char public[] = "public";
-  const char *at = text->token;
-  if (strncmp(at, public, strlen(public)) == 0 && strchr(separators, at[strlen(public)]))
-    at += strlen(public) + strspn(at + strlen(public), separators);
-  const char *end = *at == '<' ? strchr(at, '>') : NULL;
-  if (!end || end[1 + strspn(end + 1, separators)] != '=')
-    return LINNET_OK;
-  return linnet_fail(text->context, LINNET_ERROR_FORMAT,
-                     "%s:%zu: looks like JSGF, but the first line is not '#JSGF V1.0;': add this line to a grammar, "
-                     "or write one phrase per line",
-                     text->name, text->line);
-}
-
 void linnet_text_close(struct linnet_text *text) {
   linnet_free(text->context, text->buffer);
   text->buffer = NULL;

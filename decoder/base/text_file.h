@@ -33,10 +33,6 @@ bool linnet_text_next_line(struct linnet_text *text);
 /* The next token of the line, NULL at its end. Spaces, tabs, CR, VT and FF separate. */
 char *linnet_text_token(struct linnet_text *text);
 
-/* LINNET_ERROR_FORMAT if the line, of which no token is read, looks like a rule of JSGF: "<NAME> =", perhaps after
- * "public". Lists of phrases have none, so the header of the grammar is missing. */
-enum linnet_status linnet_text_refuse_rule(const struct linnet_text *text);
-
 void linnet_text_close(struct linnet_text *text);
 
 /* Drops a stress digit (0, 1, 2 after a letter) from the end of a phone of `length` bytes: the new length. */

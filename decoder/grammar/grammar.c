@@ -84,7 +84,11 @@ static enum linnet_status parse_phrases(struct linnet_grammar_source *source, st
   if (source->root == LINNET_NO_EXPRESSION)
     return linnet_grammar_out_of_memory(source, 1);
   while (linnet_text_next_line(text)) {
-    LINNET_TRY(linnet_text_refuse_rule(text));
+    if (linnet_grammar_is_rule(text->token))
+      return linnet_fail(source->context, LINNET_ERROR_FORMAT,
+                         "%s:%zu: looks like JSGF, but the first line is not '#JSGF V1.0;': add this line, or write "
+                         "one phrase per line",
+                         source->name, text->line);
     const char *token = linnet_text_token(text);
     if (*token != '#')
       LINNET_TRY(parse_phrase(source, text, token));

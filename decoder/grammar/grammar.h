@@ -66,6 +66,9 @@ enum linnet_status linnet_expression_word(struct linnet_grammar_source *source, 
 
 enum linnet_status linnet_grammar_out_of_memory(const struct linnet_grammar_source *source, size_t line);
 
+/* Whether a line of text looks like a rule of JSGF: "<NAME> =", perhaps after "public". Lists of phrases have none. */
+bool linnet_grammar_is_rule(const char *line);
+
 /* Reads JSGF from the start of an opened text. Sets the root. */
 enum linnet_status linnet_grammar_parse_jsgf(struct linnet_grammar_source *source, struct linnet_text *text);
 

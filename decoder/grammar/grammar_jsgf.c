@@ -308,6 +308,15 @@ static enum linnet_status parse_header(struct parser *p) {
   return status;
 }
 
+bool linnet_grammar_is_rule(const char *line) {
+  static const char public[] = "public";
+  const char *at = line + strspn(line, LINNET_GRAMMAR_BLANKS);
+  if (strncmp(at, public, strlen(public)) == 0)
+    at += strlen(public) + strspn(at + strlen(public), LINNET_GRAMMAR_BLANKS);
+  const char *end = *at == '<' ? strchr(at, '>') : NULL;
+  return end && end[1 + strspn(end + 1, LINNET_GRAMMAR_BLANKS)] == '=';
+}
+
 enum linnet_status linnet_grammar_parse_jsgf(struct linnet_grammar_source *source, struct linnet_text *text) {
   struct parser p = {.source = source, .at = text->next, .line = 1};
   LINNET_TRY(parse_header(&p));

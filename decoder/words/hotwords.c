@@ -8,6 +8,7 @@
 #include "base/c_locale.h"
 #include "decoder/base/characters.h"
 #include "decoder/base/text_file.h"
+#include "decoder/grammar/grammar.h"
 #include "decoder/words/label_tree.h"
 #include "decoder/words/symbols.h"
 
@@ -100,7 +101,11 @@ static enum linnet_status read_phrase(struct linnet_hotwords *h, const char *tok
 
 static enum linnet_status read_lines(struct linnet_hotwords *h) {
   while (linnet_text_next_line(&h->text)) {
-    LINNET_TRY(linnet_text_refuse_rule(&h->text));
+    if (linnet_grammar_is_rule(h->text.token))
+      return linnet_fail(h->context, LINNET_ERROR_FORMAT,
+                         "%s:%zu: looks like a rule of JSGF, but hotwords are one phrase per line: write phrases, or "
+                         "give the file as a grammar",
+                         h->text.name, h->text.line);
     struct phrase phrase = {.first = h->token_count, .line = h->text.line, .weight = default_weight};
     const char *token = linnet_text_token(&h->text);
     if (*token == '#')

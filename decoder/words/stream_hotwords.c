@@ -27,8 +27,8 @@ static enum linnet_status read_phrases(struct linnet_stream_hotwords *h, const s
   struct linnet_guesser guesser = {.context = h->context, .lexicon = search->lexicon, .added = h->lexicon, .g2p = g2p};
   enum linnet_status status =
       linnet_hotwords_open(h->context, source, linnet_source_name(source), search->lexicon, &guesser, &h->phrases);
-  if (status == LINNET_OK)
-    linnet_guesser_close(&guesser, LINNET_LOG_INFO); /* the names of a caller belong in no log of warnings */
+  if (status == LINNET_OK) /* they may be names of callers, which should not be in a log of warnings */
+    linnet_guesser_close(&guesser, LINNET_LOG_INFO);
   return status;
 }
 

@@ -203,7 +203,8 @@ static void test_limits(const struct scene *s) {
 
 static const struct refusal hotword_refusals[] = {
     {"red\nblue 3", "g:2: 'blue' is not in the lexicon"},
-    {"red\npublic\t<a> =\n  red;", "g:2: looks like JSGF, but the first line is not '#JSGF V1.0;'"},
+    {"red\npublic\t<a> =\n  red;", "g:2: looks like a rule of JSGF, but hotwords are one phrase per line"},
+    {"#JSGF V1.0;\npublic <a> = red;", "g:2: looks like a rule of JSGF, but hotwords are one phrase per line"},
     {"red 1000", "g:1: the weight is 1000"},
     {"red on 2\n\nRED ON", "g:3: the phrase appears twice, first in line 1"},
     {"red 1e999", "g:1: the weight is inf"},
