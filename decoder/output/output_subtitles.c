@@ -1,6 +1,7 @@
 /* Subtitles: SubRip (SRT) and WebVTT. A cue is at most one line of 42 characters and 7 seconds, and ends at a pause. It
- * also ends with a sentence, unless it is short. If a line is full before that, the cue ends after another punctuation
- * mark in its second half, else at the longest gap there. */
+ * also ends with a sentence, unless it takes less than a second. If a line is full before that, the cue ends after
+ * another punctuation mark in its second half, else at the longest gap there. A word without vowels and with a point is
+ * taken for an abbreviation, also at the end of a sentence: "this TV." */
 #include <math.h>
 #include <string.h>
 
@@ -8,8 +9,8 @@
 #include "base/utf8.h"
 #include "decoder/output/output.h"
 
-enum { CUE_CHARACTERS = 42, SHORT_CHARACTERS = 8 };
-static const double cue_seconds = 7, pause_seconds = 0.8, gap_seconds = 0.15, short_seconds = 1;
+enum { CUE_CHARACTERS = 42, MIN_CHARACTERS = 8 };
+static const double cue_seconds = 7, pause_seconds = 0.8, gap_seconds = 0.15, min_seconds = 1;
 
 struct style {
   const char *decimal; /* between seconds and milliseconds */
@@ -44,7 +45,7 @@ static size_t without_quotes(const char *text) {
   return length;
 }
 
-/* Whether there are points among the bytes, and all that they divide are letters, few of them: "U.S", "Ph.D". */
+/* Whether the bytes are groups of at most three letters with points between them: "U.S", "Ph.D". */
 static bool are_initials(const char *text, size_t bytes) {
   size_t letters = 0, points = 0;
   for (size_t i = 0; i < bytes; i++) {
@@ -62,6 +63,8 @@ static bool is_abbreviation(const char *text, size_t length) {
   size_t stem = length;
   while (stem > 0 && text[stem - 1] == '.')
     stem--;
+  if (stem + 1 < length) /* "Hmm..." */
+    return false;
   if (are_initials(text, stem))
     return true;
   for (size_t i = 0; i < stem; i++)
@@ -71,10 +74,12 @@ static bool is_abbreviation(const char *text, size_t length) {
 }
 
 static bool ends_sentence(const struct linnet_span *span) {
+  static const char ellipsis[] = "\xE2\x80\xA6";
   const char *text = linnet_span_text(span);
-  const size_t length = without_quotes(text);
+  const size_t length = without_quotes(text), bytes = strlen(ellipsis);
   const char last = length > 0 ? text[length - 1] : '\0';
-  return last == '!' || last == '?' || (last == '.' && !is_abbreviation(text, length));
+  return last == '!' || last == '?' || (last == '.' && !is_abbreviation(text, length)) ||
+         (length >= bytes && memcmp(text + length - bytes, ellipsis, bytes) == 0);
 }
 
 static bool ends_part(const struct linnet_span *span) {
@@ -98,12 +103,13 @@ static size_t limit_of_cue(const struct linnet_span *spans, size_t first, size_t
   return i;
 }
 
-/* The first end of a sentence after which neither the cue nor, if it is in reach, the rest is short; 0: none. */
+/* The first end of a sentence at which the cue takes at least `min_seconds`, and so does what follows up to a pause; 0:
+ * none. */
 static size_t end_of_sentence(const struct linnet_span *spans, size_t first, size_t limit, bool full) {
   const size_t last = full ? limit : limit - 1; /* others end there anyway */
   for (size_t i = first; i < last; i++)
-    if (ends_sentence(&spans[i]) && spans[i].end - spans[first].start >= short_seconds &&
-        (full || spans[limit - 1].end - spans[i + 1].start >= short_seconds))
+    if (ends_sentence(&spans[i]) && spans[i].end - spans[first].start >= min_seconds &&
+        (full || spans[limit - 1].end - spans[i + 1].start >= min_seconds))
       return i + 1;
   return 0;
 }
@@ -124,12 +130,12 @@ static size_t end_of_part(const struct linnet_span *spans, size_t first, size_t 
   return part > 0 ? part : gap;
 }
 
-/* Where a full line ends so that the cue after it is not very short: then the two are about equally long. */
+/* Where a full line ends: if the next would have fewer than MIN_CHARACTERS, so that both are about equally long. */
 static size_t balance(const struct linnet_span *spans, size_t first, size_t limit, size_t count) {
   bool full;
   const size_t last = limit_of_cue(spans, limit, count, &full);
   size_t end = limit;
-  if (!full && line_characters(spans, limit, last) < SHORT_CHARACTERS)
+  if (!full && line_characters(spans, limit, last) < MIN_CHARACTERS)
     while (end > first + 1 && line_characters(spans, first, end - 1) >= line_characters(spans, end - 1, last))
       end--;
   return end;

@@ -147,7 +147,7 @@ static void test_cues(void) {
         "%s", text.bytes);
 }
 
-/* The cues of words that take `seconds` each, after gaps of the same length where a '|' is: joined by '/'. */
+/* Checks the lines of all cues, joined by '/'. Each word takes `seconds`; a '|' is a gap as long as a word. */
 static void check_lines(const char *line_of_words, double seconds, const char *wanted) {
   static struct text text;
   static struct linnet_span spans[200];
@@ -171,13 +171,17 @@ static void check_lines(const char *line_of_words, double seconds, const char *w
   CHECK(strcmp(lines, wanted) == 0, "'%s', expected '%s'", lines, wanted);
 }
 
-/* Cues end with sentences, else after other marks, else at gaps, and the last one is not very short. */
+/* Cues end with sentences, else after other marks, else at gaps, at most after 7 seconds, and the last one is not very
+ * short. */
 static void test_ends_of_cues(void) {
   check_lines("The sun is out. It shines on us all.", 0.4, "The sun is out./It shines on us all.");
   check_lines("\"The sun is out!\" It shines on us all.", 0.4, "\"The sun is out!\"/It shines on us all.");
   check_lines("Yes. The sun is out. Yes.", 0.4, "Yes. The sun is out. Yes.");
   check_lines("There came Dr. J. Smith of the U.S. navy.", 0.4, "There came Dr. J. Smith of the U.S. navy.");
   check_lines("We all go on and wait... Nobody is here now.", 0.4, "We all go on and wait.../Nobody is here now.");
+  check_lines("We all go on and wait\xE2\x80\xA6 Nobody is here now.", 0.4,
+              "We all go on and wait\xE2\x80\xA6/Nobody is here now.");
+  check_lines("Then he says hmm... Nobody is here now.", 0.4, "Then he says hmm.../Nobody is here now.");
   check_lines("When the sun is over the water, the birds sing in trees", 0.4,
               "When the sun is over the water,/the birds sing in trees");
   check_lines("When the sun is over the | water the birds sing in trees", 0.4,
@@ -185,6 +189,7 @@ static void test_ends_of_cues(void) {
   check_lines("So, when the sun is over the water the birds sing in trees", 0.4,
               "So, when the sun is over the water the/birds sing in trees");
   check_lines("one two three four five six seven eight nine", 0.4, "one two three four five/six seven eight nine");
+  check_lines("one two six ten one two six ten one two", 0.9, "one two six ten one two six/ten one two");
   check_lines("This sentence has just a full line itself. Then comes more of it here.", 0.4,
               "This sentence has just a full line itself./Then comes more of it here.");
 }
