@@ -48,6 +48,19 @@ static inline int test_skip(const char *why) {
   return TEST_SKIPPED;
 }
 
+/* Whether a sanitizer is in the program: it replaces malloc, and needs more memory. Clang asks by __has_feature. */
+#ifdef __has_feature
+#define TEST_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define TEST_HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || TEST_HAS_FEATURE(address_sanitizer) ||            \
+    TEST_HAS_FEATURE(thread_sanitizer) || TEST_HAS_FEATURE(memory_sanitizer)
+#define TEST_SANITIZED 1
+#else
+#define TEST_SANITIZED 0
+#endif
+
 /* Long inputs are TEST_SHARE times shorter in slow builds. */
 #ifndef TEST_SHARE
 #define TEST_SHARE 1

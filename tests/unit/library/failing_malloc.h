@@ -13,14 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* clang's form of __SANITIZE_... */
-#ifdef __has_feature
-#define HAS_FEATURE(feature) __has_feature(feature)
-#else
-#define HAS_FEATURE(feature) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || HAS_FEATURE(address_sanitizer) ||                 \
-    HAS_FEATURE(thread_sanitizer) || !defined(__GLIBC__)
+#include "test.h"
+
+#if TEST_SANITIZED || !defined(__GLIBC__)
 #define MALLOC_REPLACED 0
 #else
 #define MALLOC_REPLACED 1

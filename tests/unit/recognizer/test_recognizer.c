@@ -694,14 +694,9 @@ static void test_cancelled_search(const char *path) {
 /* --- the stack that docs/embedding.md promises to be enough ------------------------------------------------------- */
 
 /* Sanitizers need more. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TEST_SANITIZED
 #define STACK_BYTES 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define STACK_BYTES 0
-#endif
-#endif
-#ifndef STACK_BYTES
+#else
 #define STACK_BYTES 131072
 #endif
 

@@ -263,7 +263,7 @@ static void test_widening(void) {
   linnet_context_destroy(context);
 }
 
-/* A band of very few states is widened, too: every path in it is near its edge. */
+/* A band of few states is widened, too: it must give the score of no band. */
 static void test_narrow_bands(void) {
   enum { FRAMES = 60, LABELS = 15, KINDS = 6 };
   static const size_t bands[] = {1, 2, 3, 5, 7};

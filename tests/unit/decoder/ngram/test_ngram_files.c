@@ -389,7 +389,7 @@ static void test_round_trip(struct linnet_context *context) {
 
 /* A file that has no room in the address space is not a wrong one. Sanitizers need terabytes of it. */
 static void test_no_room(struct linnet_context *context, const struct file *good) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TEST_SANITIZED
   (void)context, (void)good;
 #else
   struct linnet_search_settings settings;

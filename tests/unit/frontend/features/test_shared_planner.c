@@ -42,6 +42,7 @@ int main(void) {
     make_filterbank(context);
   done = true;
   pthread_join(host, NULL);
+  CHECK(plans > 0, "the host planned nothing");
   printf("%d filterbanks, %zu plans\n", (int)FILTERBANKS, plans);
   linnet_context_destroy(context);
   return test_result();
