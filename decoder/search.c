@@ -35,7 +35,7 @@ void(linnet_search_settings_default)(struct linnet_search_settings *settings, si
 
 static const char MODEL_REMEDY[] = "'linnet ngram' makes models of text";
 
-/* For a file that is no model, and for one that is not there; another one may be well. */
+/* For a file that is no model, or does not exist. Other failures, such as no memory, say nothing about the file. */
 static bool has_remedy(const struct linnet_source *source, enum linnet_status status) {
   return status == LINNET_ERROR_FORMAT || status == LINNET_ERROR_UNSUPPORTED ||
          (status == LINNET_ERROR_IO && source->path && !source->data && access(source->path, F_OK) != 0);

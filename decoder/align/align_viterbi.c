@@ -11,7 +11,7 @@
 enum {
   SMALL_TABLE = 1 << 22, /* bytes of back-pointers up to which one block is enough */
   EDGE_SHARE = 8,        /* within 1 / EDGE_SHARE of the band is near its edge */
-  EDGE_STATES = 2        /* and so are this many states: a step may lead over one state */
+  EDGE_STATES = 2        /* at least this many states at each end are near it, because a step may skip one */
 };
 static const double centre_slack =
     1; /* the band does not move while the value of its centre is this close to the best */

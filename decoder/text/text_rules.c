@@ -126,7 +126,7 @@ static enum linnet_status open_table(struct reader *r, const char *name, struct 
     n->tables = grown;
     LINNET_TRY(linnet_names_add(&n->table_names, name, strlen(name), &index, NULL));
     n->table_count++;
-    n->tables[index] = (struct linnet_text_table){.name = name, .folded = {.context = n->context}};
+    n->tables[index] = (struct linnet_text_table){.folded = {.context = n->context}};
   }
   *table = &n->tables[index];
   return LINNET_OK;
@@ -204,7 +204,7 @@ static enum linnet_status open_set(struct reader *r, const char *name, struct li
     n->sets = grown;
     LINNET_TRY(linnet_names_add(&n->set_names, name, strlen(name), &index, NULL));
     n->set_count++;
-    n->sets[index] = (struct linnet_text_set){.name = name, .like = LINNET_NOT_FOUND};
+    n->sets[index] = (struct linnet_text_set){.like = LINNET_NOT_FOUND};
   }
   *set = &n->sets[index];
   return LINNET_OK;
@@ -270,7 +270,7 @@ static enum linnet_status read_phrases(struct reader *r, struct linnet_text_base
 static enum linnet_status add_base(struct reader *r, struct linnet_text_set *set, const struct linnet_text_base *base) {
   if (set->count > 0 && set->bases[set->count - 1].base >= base->base)
     return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s:%zu: the numbers of set '%.100s' must increase",
-                       r->text.name, r->text.line, set->name);
+                       r->text.name, r->text.line, linnet_names_text(&r->n->set_names, (size_t)(set - r->n->sets)));
   void *grown = linnet_grow(r->n->context, set->bases, &set->capacity, set->count + 1, sizeof *set->bases);
   if (!grown)
     return out_of_memory(r);
@@ -283,7 +283,7 @@ static enum linnet_status read_like(struct reader *r, struct linnet_text_set *se
   const char *name;
   LINNET_TRY(next_string(r, "the name of a set", &name));
   set->like = find_set(r->n, name);
-  if (set->like != LINNET_NOT_FOUND && strcmp(name, set->name) != 0)
+  if (set->like != LINNET_NOT_FOUND && set->like != (size_t)(set - r->n->sets))
     return LINNET_OK;
   return linnet_fail(r->n->context, LINNET_ERROR_FORMAT, "%s:%zu: set '%.100s' is not defined before this line",
                      r->text.name, r->text.line, name);

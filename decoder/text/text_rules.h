@@ -17,7 +17,6 @@ struct linnet_text_entry {
 };
 
 struct linnet_text_table {
-  const char *name;
   struct linnet_text_entry *entries;
   size_t count, capacity;
   struct linnet_names folded; /* the keys in small letters */
@@ -58,7 +57,6 @@ struct linnet_text_base {
 };
 
 struct linnet_text_set {
-  const char *name;
   struct linnet_text_base *bases; /* in increasing order */
   size_t count, capacity;
   size_t like; /* the set whose bases are used where this set has none; LINNET_NOT_FOUND: none */

@@ -12,13 +12,13 @@
  *
  * FFTW: its planner belongs to the whole process and is not safe for threads. Before its first plan (fbank.h) the
  * library calls fftwf_make_planner_thread_safe, if the build found it, as it does where Debian's libfftw3-dev is
- * installed. From then on the program may plan at any time and in any thread. A program that may plan by FFTW during
- * that first call calls the function itself at its start. If the build did not find it, every program that plans by
- * FFTW calls it itself at its start, or does not plan while the library creates or destroys streams or filterbanks.
+ * installed. From then on the program may plan at any time and in any thread. If a program may plan during that first
+ * call, it must call the function itself when it starts. If the build did not find it, every program that plans by FFTW
+ * must call it when it starts, or not plan while the library creates or destroys streams or filterbanks.
  *
- * Callbacks (hooks, sinks, the log and others) must not leave the library by an exception of C++ or by longjmp: what it
- * holds would leak, and its threads could wait for ever. A stream of which such a call has taken only some of the audio
- * answers LINNET_ERROR_STATE until its reset.
+ * Callbacks (hooks, sinks, the log and others) must return: an exception of C++ or a longjmp out of one leaks what the
+ * library holds, and its threads could wait for ever. If such a call had taken only part of the audio of a stream, the
+ * stream answers LINNET_ERROR_STATE until its reset.
  *
  * NULL: a function that returns a status answers a NULL pointer with LINNET_ERROR_ARGUMENT. Exceptions are pointers
  * that its header allows to be NULL, arrays without elements, and the `user` of a callback. ..._destroy and ..._release

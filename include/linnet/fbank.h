@@ -8,7 +8,7 @@
  *
  * Threads: one object, one thread at a time; different objects are independent. Creating and destroying filterbanks
  * calls FFTW's planner, which the whole process shares. Linnet protects its own calls; context.h says what a program
- * does that uses the planner itself.
+ * that uses the planner itself must do.
  *
  * Stability: stable (linnet.h). */
 #ifndef LINNET_FBANK_H

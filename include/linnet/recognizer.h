@@ -207,12 +207,12 @@ LINNET_API enum linnet_status linnet_recognizer_stream_create(struct linnet_cont
 
 /* Receives results. It is called by linnet_recognizer_stream_accept, ..._accept_features, ..._end_segment, ..._finish,
  * ..._run and ..._run_file, and by linnet_recognizer_batch_step, in the thread that called them: whenever the words of
- * the best alternative change (its phones, if there are no words), and once when the result is final. Each segment has
- * its final result. A segment in which nothing was recognised has one only if the last partial result that the hook got
- * of it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the
- * call; the texts of its words and phones live as long as the recognizer, but those of words that were guessed for
- * hotwords of the stream only until it gets others or is destroyed. If the hook returns non-zero, the function
- * that called it fails with LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
+ * the best alternative change (its phones, if there are no words), and once when the result is final. Each segment in
+ * which something was recognised has a final result; another has one only if the last partial result that the hook got
+ * of it had words (phones), or if linnet_recognizer_stream_finish ends it. `result` is valid during the call; the texts
+ * of its words and phones live as long as the recognizer, but those of words that were guessed for hotwords of the
+ * stream only until it gets others or is destroyed. If the hook returns non-zero, the function that called it fails
+ * with LINNET_ERROR_CANCELLED. The hook must not call functions of the stream. */
 typedef int (*linnet_result_fn)(void *user, const struct linnet_result *result);
 
 /* Sets the hook; NULL removes it. */
@@ -263,8 +263,8 @@ LINNET_API enum linnet_status linnet_recognizer_stream_accept_features(struct li
  * far, the call does nothing and the segment goes on.
  *
  * The last frames of the audio are recognised only when what follows them is known: linnet_model_lookahead + 2 frames
- * of linnet_model_frame_seconds. They belong to the next segment. So go on to record for that long before the call if a
- * word may end with the audio.
+ * of linnet_model_frame_seconds. They belong to the next segment. If a word may end with the audio, record that much
+ * more before the call.
  *
  * Call it between two calls that take audio, in the thread that uses the stream, also for streams of a batch. It can be
  * cancelled like these calls. LINNET_ERROR_UNSUPPORTED if results do not come while audio arrives
@@ -366,7 +366,7 @@ LINNET_API enum linnet_status linnet_recognizer_batch_open(struct linnet_recogni
  * taken samples, and all inputs have this status.
  *
  * A second pass runs within the step, so that the step in which a segment of one stream ends takes longer for all of
- * them (docs/live.md has figures). For streams that need a bound, switch it off
+ * them (docs/live.md has figures). For streams whose steps must not take long, switch the second pass off
  * (linnet_recognizer_stream_set_second_pass) or open them in a batch of their own. */
 LINNET_API enum linnet_status linnet_recognizer_batch_step(struct linnet_recognizer_batch *batch,
                                                            struct linnet_recognizer_input *inputs, size_t count);
