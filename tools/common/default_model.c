@@ -186,7 +186,7 @@ static void find_other_files(struct tool_word_files *files) {
 }
 
 struct tool_word_files tool_find_word_files(struct linnet_context *context, const char *named) {
-  struct tool_word_files files = {NULL};
+  struct tool_word_files files = {0};
   char *path = tool_find_recognizer(named);
   const bool recognizer = path && tool_names_recognizer(path);
   if (path && !recognizer && given_model(named)) {
