@@ -176,7 +176,7 @@ struct gemm_tile {
   const struct gemm_left *left;
   const float *a;      /* the tile's first row of A, in `left` */
   const float *b;      /* the panel */
-  size_t ahead;        /* from a word of the panel to the one that is prefetched; 0: none */
+  size_t ahead;        /* from a word of the panel to the one that goes into the second-level cache; 0: none */
   size_t depth;        /* along k */
   float *c;            /* (rows of the tile, columns) */
   size_t columns, ldc; /* of C */
@@ -222,23 +222,29 @@ VEC_INLINE vf gemm_sum_of(const enum gemm_kind kind, vf sum, float row, vf colum
   return kind == GEMM_INTEGERS ? vf_from((vi)sum) * (column * row) : sum;
 }
 
-/* A row of a panel, into the second-level cache. */
-VEC_INLINE void gemm_prefetch(const float *row) {
+/* From a word of a panel to the one that goes into the first-level cache. */
+enum { GEMM_NEAR = 512 /* words */ };
+
+/* The rows of a panel at `near` and `far`, into the first-level and the second-level cache. */
+VEC_INLINE void gemm_prefetch(const float *near, const float *far) {
   VEC_UNROLL
-  for (size_t j = 0; j < GEMM_COLUMNS; j += 16)
-    __builtin_prefetch(row + j, 0, 2);
+  for (size_t j = 0; j < GEMM_COLUMNS; j += 16) {
+    __builtin_prefetch(near + j, 0, 3);
+    __builtin_prefetch(far + j, 0, 2);
+  }
 }
 
 /* Adds the products of gemm_step(kind) words along k: `base` has the address in A of every third row, `b` is the row of
  * the panel. */
 VEC_INLINE void gemm_tile_step(const struct gemm_tile *t, const enum gemm_kind kind, const size_t rows,
-                               const size_t vectors, const float *const *base, const float *b, vf (*sum)[2]) {
+                               const size_t vectors, const bool prefetch, const float *const *base, const float *b,
+                               vf (*sum)[2]) {
   const size_t a_row = t->left->row, a_depth = t->left->depth, words = gemm_step(kind);
   vf column[2][2], x[2];
   VEC_UNROLL
   for (size_t w = 0; w < words; w++, b += GEMM_COLUMNS) {
-    if (rows >= 4 && t->ahead > 0) /* with fewer it costs more than it saves */
-      gemm_prefetch(b + t->ahead);
+    if (prefetch)
+      gemm_prefetch(b + GEMM_NEAR, b + t->ahead);
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
       column[j][w] = vf_load(b + j * VW);
@@ -254,13 +260,25 @@ VEC_INLINE void gemm_tile_step(const struct gemm_tile *t, const enum gemm_kind k
   }
 }
 
+/* Adds the products of all words along k. `prefetch` is a constant, so that the loop has no branch for it. */
+VEC_INLINE void gemm_tile_steps(const struct gemm_tile *t, const enum gemm_kind kind, const size_t rows,
+                                const size_t vectors, const bool prefetch, const float **base, const float *b,
+                                vf (*sum)[2]) {
+  const size_t step = gemm_step(kind), a_depth = t->left->depth, depth = t->depth;
+  for (size_t d = 0; d < depth; d += step, b += step * GEMM_COLUMNS) {
+    gemm_tile_step(t, kind, rows, vectors, prefetch, base, b, sum);
+    VEC_UNROLL
+    for (size_t i = 0; i < rows; i += 3)
+      base[i / 3] += step * a_depth;
+  }
+}
+
 /* The arguments after the first are constants at each inlined call, so that `sum` stays in registers. */
 VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, const size_t rows, const size_t vectors,
                           const bool partial) {
   vf sum[GEMM_ROWS][2], bias[2], column_scale[2];
   const float *b = t->b, *scales = b + GEMM_COLUMNS; /* of the columns */
-  const size_t a_row = t->left->row, a_depth = t->left->depth, depth = t->depth, columns = t->columns, ldc = t->ldc;
-  const size_t step = gemm_step(kind);
+  const size_t a_row = t->left->row, columns = t->columns, ldc = t->ldc;
   float *c = t->c;
   const float *row = c, *base[(GEMM_ROWS + 2) / 3]; /* address of every third row */
   VEC_UNROLL
@@ -278,12 +296,10 @@ VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, 
     base[i / 3] = t->a + i * a_row;
     GEMM_FORGET(base[i / 3]);
   }
-  for (size_t d = 0; d < depth; d += step, b += step * GEMM_COLUMNS) {
-    gemm_tile_step(t, kind, rows, vectors, base, b, sum);
-    VEC_UNROLL
-    for (size_t i = 0; i < rows; i += 3)
-      base[i / 3] += step * a_depth;
-  }
+  if (rows >= 4 && !partial && t->ahead > 0) /* with fewer rows prefetching costs more than it saves */
+    gemm_tile_steps(t, kind, rows, vectors, true, base, b, sum);
+  else
+    gemm_tile_steps(t, kind, rows, vectors, false, base, b, sum);
   size_t last = columns - (vectors - 1) * VW;
   VEC_UNROLL
   for (size_t j = 0; j < vectors; j++) {
@@ -396,10 +412,7 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
       tile = gemm_tile_for(m - i);
       t.a = gemm_row(left, i);
       t.c = to->c + i * to->ldc + j;
-      /* Integers are a quarter of the bytes: there it pays only if other tiles read the panel again. */
-      t.ahead = to->prefetch && i == 0 && (left->kind != GEMM_INTEGERS || tile->rows < m)
-                    ? GEMM_COLUMNS * gemm_panel_rows(left->kind, depth)
-                    : 0;
+      t.ahead = to->prefetch && i == 0 ? GEMM_COLUMNS * gemm_panel_rows(left->kind, depth) : 0;
       tile->tile[left->kind](&t);
       if (t.scales)
         t.scales += tile->rows;
