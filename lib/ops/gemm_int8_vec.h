@@ -43,8 +43,10 @@ static float gemm_integer_largest(size_t k, const float *x) {
   return vf_largest(largest) + vf_sum(odd + others);
 }
 
+/* The lowest bytes are the nearest integers to x * inverse, with VEC_INT8_OFFSET added: beyond 2^23 the last bit of a
+ * float counts ones. */
 VEC_INLINE vi gemm_integer_round(vf x, vf inverse) {
-  return vi_from(vf_round(x * inverse)) + VEC_INT8_OFFSET;
+  return (vi)(x * inverse + vf_set(0x1.8p23f + VEC_INT8_OFFSET));
 }
 
 /* Writes words (gemm_integer_words(k)) from x (k). Returns their scale. */
