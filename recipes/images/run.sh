@@ -68,7 +68,7 @@ if [ -n "$quick" ]; then
 	mnist_layers=1 mnist_side=4 mnist_batches=(1 3) cifar_layers=1 cifar_side=2 cifar_batches=(2) lengths='8 16 32'
 else
 	network=(--heads 8 --width 256 --feed-forward 1024)
-	mnist_layers=8 mnist_side=28 mnist_batches=(1 10 100 1000) cifar_layers=16 cifar_side=32 cifar_batches=(1 10)
+	mnist_layers=8 mnist_side=28 mnist_batches=(1 10 100 1000) cifar_layers=16 cifar_side=32 cifar_batches=(1 10 100)
 	lengths='256 1024 4096 16384 65536'
 fi
 : "${updates:=10000}" "${layers:=8}" "${heads:=8}" "${width:=256}" "${feed_forward:=1024}" "${scale:=1}" "${test_images:=1000}"
