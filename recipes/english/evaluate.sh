@@ -182,7 +182,7 @@ rate() {
 # speed FOLDER NAME
 speed() {
 	awk 'FILENAME ~ /time$/ {spent = $1 + $2} {for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "of") audio = $(i - 1)}
-		END {printf " %.4f |", spent / audio}' "$1/$2.time" "$1/$2.log"
+		END {if (audio > 0) printf " %.4f |", spent / audio; else printf " - |"}' "$1/$2.time" "$1/$2.log"
 }
 
 row() { # NAME CONDITION
@@ -214,7 +214,10 @@ alarms() {
 		awk -v title="$2" -v kind="$kind" '
 			FILENAME ~ /hyp$/ {count += NF - 1; some += NF > 1; clips++; next}
 			{for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "of") audio = $(i - 1)}
-			END {printf "| %s | %s | %.2f | %d of %d |\n", title, kind, count / audio * 60, some, clips}' "$folder/$kind.hyp" "$folder/$kind.log"
+			END {
+				minute = audio > 0 ? sprintf("%.2f", count / audio * 60) : "-"
+				printf "| %s | %s | %s | %d of %d |\n", title, kind, minute, some, clips
+			}' "$folder/$kind.hyp" "$folder/$kind.log"
 	done
 	rm -r "$folder/audio"
 }

@@ -134,8 +134,11 @@ DONE
 # The verbalised punctuation, as the recipe's dictionary has it.
 awk '!/^;;;/ {print $1}' "$here/../../recipes/wsj/conf/punctuation.dict" >"$work/punctuation"
 
+# Every awk has its own rand(). The tests know texts of mawk, which Debian installs.
+random_awk=$(command -v mawk || echo awk)
+
 make_plan() {
-	punctuation=$work/punctuation awk -F '\t' '
+	punctuation=$work/punctuation "$random_awk" -F '\t' '
 		function pick(list,   n, word) { n = split(list, word, " "); return word[1 + int(rand() * n)] }
 		function noun() { return pick("company bank market board group trader investor judge house") }
 		function things() { return pick("shares bonds profits prices goods oil steel") }
