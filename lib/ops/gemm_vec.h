@@ -225,7 +225,7 @@ VEC_INLINE vf gemm_sum_of(const enum gemm_kind kind, vf sum, float row, vf colum
 /* From a word of a panel to the one that goes into the first-level cache. */
 enum { GEMM_NEAR = 512 /* words */ };
 
-/* The rows of a panel at `near` and `far`, into the first-level and the second-level cache. */
+/* Fetches the row of a panel at `near` into the first-level cache, and that at `far` into the second-level cache. */
 VEC_INLINE void gemm_prefetch(const float *near, const float *far) {
   VEC_UNROLL
   for (size_t j = 0; j < GEMM_COLUMNS; j += 16) {
@@ -296,7 +296,8 @@ VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, 
     base[i / 3] = t->a + i * a_row;
     GEMM_FORGET(base[i / 3]);
   }
-  if (rows >= 4 && !partial && t->ahead > 0) /* with fewer rows prefetching costs more than it saves */
+  /* With fewer rows prefetching costs more than it saves; no panel follows a partial one. */
+  if (rows >= 4 && !partial && t->ahead > 0)
     gemm_tile_steps(t, kind, rows, vectors, true, base, b, sum);
   else
     gemm_tile_steps(t, kind, rows, vectors, false, base, b, sum);

@@ -179,7 +179,7 @@ rate() {
 	awk '/^%[PW]ER/ {rate = $2} /^95 % interval/ {interval = $4 " to " $6} END {printf " %s (%s) |", rate, interval}' "$1/$2.score"
 }
 
-# speed FOLDER NAME
+# speed FOLDER NAME: the real-time factor; of a single recording linnet prints none
 speed() {
 	awk 'FILENAME ~ /time$/ {spent = $1 + $2} {for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "of") audio = $(i - 1)}
 		END {if (audio > 0) printf " %.4f |", spent / audio; else printf " - |"}' "$1/$2.time" "$1/$2.log"

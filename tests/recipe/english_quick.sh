@@ -95,7 +95,7 @@ grep -qi '^tide' exp/data/lexicon.txt || fail 'the lexicon has no guess for "tid
 [[ $("$linnet" info exp/words/calibration/model-half.safetensors) == *'CC BY 4.0'* ]] || fail 'the model has no licence'
 [[ $(grep -c '^| .* | as recorded |' exp/table.md) -eq 3 ]] || fail "three sets are expected in the table: $(cat exp/table.md)"
 [[ $(grep -c '^| digital silence | \(phones\|words\) |' exp/table.md) -eq 2 ]] || fail "no false alarms: $(cat exp/table.md)"
-! grep -wE -e '-?(inf|nan)' exp/table.md || fail 'a table of something divided by nothing'
+! grep -wE -e '-?(inf|nan)' exp/table.md || fail 'a number of the table is infinite or not a number'
 awk '{print $1}' exp/words/lexicon.txt | sort > words
 for word in TIDE BOAT; do grep -qx $word words || fail "the recognizer's lexicon lacks $word"; done
 ! grep -qx XII words || fail 'the pronunciation of a Roman numeral was guessed'
