@@ -7,6 +7,30 @@
 /* The type of a product's result, on devices whose activations are not reals. */
 enum linnet_gemm_result { LINNET_GEMM_ACTIVATIONS, LINNET_GEMM_REALS };
 
+struct linnet_memory_block {
+  const void *start;
+  size_t bytes;
+};
+
+/* Memory that is read after a product or several. Kernels may fetch it into the second-level cache while they multiply,
+ * a piece with each tile; they advance the structure by what they have fetched. */
+struct linnet_prefetch {
+  const struct linnet_memory_block *blocks;
+  size_t num_blocks; /* left */
+  size_t fetched;    /* bytes of the first of them */
+};
+
+/* The address of the next `bytes` bytes, which may go beyond the end of a block; NULL if nothing is left. */
+static inline const char *linnet_prefetch_next(struct linnet_prefetch *p, size_t bytes) {
+  if (p->num_blocks == 0)
+    return NULL;
+  const char *next = (const char *)p->blocks->start + p->fetched;
+  p->fetched += bytes;
+  if (p->fetched >= p->blocks->bytes)
+    p->blocks++, p->num_blocks--, p->fetched = 0;
+  return next;
+}
+
 /* A matrix product C = op(A) op(B) [+ C | + bias], followed by the activation. op(A) is (m, k), op(B) is (k, n), C is
  * (m, n). */
 struct linnet_gemm {
@@ -22,6 +46,7 @@ struct linnet_gemm {
   const real *bias;                  /* (n) or NULL; not with accumulate */
   enum linnet_activation activation; /* not with accumulate */
   const real *packed;                /* op(B) as pack_b wrote it */
+  struct linnet_prefetch *prefetch;  /* or NULL */
   /* On a device, a and b are activations or weights, and `result` defines the type of c; the structure only carries the
    * pointers. b is not packed. */
   enum linnet_gemm_result result;

@@ -153,9 +153,10 @@ static inline const float *gemm_row(const struct gemm_left *left, size_t i) {
 struct gemm_right {
   float *c;
   size_t ldc;
-  bool add;          /* add to C */
-  bool prefetch;     /* the panels that follow: they may be in no cache yet */
-  const float *bias; /* of the first column, or NULL */
+  bool add;                       /* add to C */
+  bool prefetch;                  /* the panels that follow: they may be in no cache yet */
+  struct linnet_prefetch *others; /* what else to prefetch, or NULL */
+  const float *bias;              /* of the first column, or NULL */
   enum linnet_activation activation;
 };
 
@@ -177,6 +178,7 @@ struct gemm_tile {
   const float *a;      /* the tile's first row of A, in `left` */
   const float *b;      /* the panel */
   size_t ahead;        /* from a word of the panel to the one that goes into the second-level cache; 0: none */
+  const char *other;   /* with `ahead`: a line for each step also goes there */
   size_t depth;        /* along k */
   float *c;            /* (rows of the tile, columns) */
   size_t columns, ldc; /* of C */
@@ -225,6 +227,8 @@ VEC_INLINE vf gemm_sum_of(const enum gemm_kind kind, vf sum, float row, vf colum
 /* From a word of a panel to the one that goes into the first-level cache. */
 enum { GEMM_NEAR = 512 /* words */ };
 
+enum { GEMM_LINE = 64 /* bytes that a processor fetches at once */ };
+
 /* Fetches the row of a panel at `near` into the first-level cache, and that at `far` into the second-level cache. */
 VEC_INLINE void gemm_prefetch(const float *near, const float *far) {
   VEC_UNROLL
@@ -265,7 +269,12 @@ VEC_INLINE void gemm_tile_steps(const struct gemm_tile *t, const enum gemm_kind 
                                 const size_t vectors, const bool prefetch, const float **base, const float *b,
                                 vf (*sum)[2]) {
   const size_t step = gemm_step(kind), a_depth = t->left->depth, depth = t->depth;
+  const char *other = t->other;
   for (size_t d = 0; d < depth; d += step, b += step * GEMM_COLUMNS) {
+    if (prefetch) {
+      __builtin_prefetch(other, 0, 2);
+      other += GEMM_LINE;
+    }
     gemm_tile_step(t, kind, rows, vectors, prefetch, base, b, sum);
     VEC_UNROLL
     for (size_t i = 0; i < rows; i += 3)
@@ -402,6 +411,19 @@ static inline struct gemm_tile gemm_panel_tile(const struct gemm_left *left, siz
                             .scales = left->scales};
 }
 
+/* Sets what the first tile of a panel prefetches. Where nothing else is left, this is the panel itself, which takes
+ * less time than another loop would. */
+static inline void gemm_plan_prefetch(struct gemm_tile *t, const struct gemm_right *to) {
+  const enum gemm_kind kind = t->left->kind;
+  if (!to->prefetch)
+    return;
+  t->ahead = GEMM_COLUMNS * gemm_panel_rows(kind, t->depth);
+  if (to->others)
+    t->other = linnet_prefetch_next(to->others, t->depth / gemm_step(kind) * GEMM_LINE);
+  if (!t->other)
+    t->other = (const char *)t->b;
+}
+
 /* n columns of m <= GEMM_HEIGHT rows of C, from one block of k. `left` starts at the first row. */
 static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left *left, const float *panels,
                        const struct gemm_right *to) {
@@ -409,12 +431,13 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
   for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
     struct gemm_tile t = gemm_panel_tile(left, n, j, depth, panels, to);
     const struct gemm_tile_row *tile;
+    gemm_plan_prefetch(&t, to);
     for (size_t i = 0; i < m; i += tile->rows) {
       tile = gemm_tile_for(m - i);
       t.a = gemm_row(left, i);
       t.c = to->c + i * to->ldc + j;
-      t.ahead = to->prefetch && i == 0 ? GEMM_COLUMNS * gemm_panel_rows(left->kind, depth) : 0;
       tile->tile[left->kind](&t);
+      t.ahead = 0;
       if (t.scales)
         t.scales += tile->rows;
       if (f != LINNET_IDENTITY && f != LINNET_RELU)
@@ -493,7 +516,7 @@ static void gemm_multiply(const struct gemm_operands *operands, const struct lin
       else
         panels = g->packed + gemm_block_at(operands->kind, p / numbers, block, padded) +
                  j * gemm_panel_rows(operands->kind, depth);
-      struct gemm_right to = {.ldc = g->ldc, .add = g->accumulate || p > 0, .prefetch = !g->b};
+      struct gemm_right to = {.ldc = g->ldc, .add = g->accumulate || p > 0, .prefetch = !g->b, .others = g->prefetch};
       if (end == g->k) {
         to.bias = g->bias ? g->bias + j : NULL;
         to.activation = g->activation;

@@ -18,10 +18,11 @@ enum {
 
 /* One thread's scratch; R rows. */
 struct scratch {
-  real *normed, *narrow, *narrow2; /* (R, narrow) */
-  real *wide;                      /* (R, wide) */
-  real *phi;                       /* (R, phi): queries or keys of layers with a separate feature map */
-  real *work;                      /* for ops */
+  real *normed, *narrow, *narrow2;  /* (R, narrow) */
+  real *wide;                       /* (R, wide) */
+  real *phi;                        /* (R, phi): queries or keys of layers with a separate feature map */
+  real *work;                       /* for ops */
+  struct linnet_prefetch *prefetch; /* what is read after the running linear layers, or NULL */
 };
 
 /* The sizes that a kind of network needs, in elements. */
@@ -146,7 +147,7 @@ static inline void norm(const struct linnet_encoder *e, const struct linnet_norm
 
 static inline void apply(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_packed_linear *l,
                          size_t rows, const real *x, enum linnet_activation activation, real *y) {
-  const struct linnet_linear_rows r = {rows, x, l->in, y, l->out, s->work};
+  const struct linnet_linear_rows r = {rows, x, l->in, y, l->out, s->work, s->prefetch};
   linnet_packed_linear_apply(e->ops, l, activation, &r);
 }
 

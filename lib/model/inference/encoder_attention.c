@@ -114,8 +114,8 @@ void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch
   const struct linnet_config *config = &e->model->config;
   const size_t layer = sublayer(e, i)->layer, width = config->width, columns = linnet_attention_columns(config, layer);
   const real *h = block_input(e, s, i, rows, x);
-  const struct linnet_linear_rows queries = {rows, h, width, qkv, columns, s->work};
-  const struct linnet_linear_rows others = {rows, h, width, qkv + width, columns, s->work};
+  const struct linnet_linear_rows queries = {rows, h, width, qkv, columns, s->work, s->prefetch};
+  const struct linnet_linear_rows others = {rows, h, width, qkv + width, columns, s->work, s->prefetch};
   linnet_packed_linear_apply(e->ops, &l->first, LINNET_IDENTITY, &queries);
   linnet_packed_linear_apply(e->ops, &l->rest, LINNET_IDENTITY, &others);
   const size_t mapped = linnet_mapped_columns(config, layer);

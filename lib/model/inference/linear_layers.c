@@ -167,6 +167,7 @@ void linnet_packed_linear_apply(const struct linnet_ops *ops, const struct linne
                           .c = r->y,
                           .ldc = r->ldy,
                           .bias = l->bias,
-                          .activation = activation};
+                          .activation = activation,
+                          .prefetch = r->prefetch};
   ops->gemm(&g, r->work);
 }

@@ -59,7 +59,8 @@ struct linnet_linear_rows {
   size_t ldx;
   real *y;
   size_t ldy;
-  real *work; /* of ops->gemm */
+  real *work;                       /* of ops->gemm */
+  struct linnet_prefetch *prefetch; /* or NULL */
 };
 
 void linnet_packed_linear_apply(const struct linnet_ops *ops, const struct linnet_packed_linear *l,

@@ -48,14 +48,16 @@ struct linnet_recurrence_batch {
   size_t max_rows;            /* R, of a pass */
   struct span *spans;         /* (R) */
   size_t num_spans;
-  size_t entered; /* rows of `stacked`, of all spans */
-  real *memory;   /* of all of these: */
-  real *stacked;  /* (R, stack * input_dim): what enters the network */
-  real *x, *next; /* (R, D) */
-  real *qkv;      /* (R, 3 D), or less; (R, D): what a convolution reads */
-  real *phi;      /* mapped queries and keys, with a separate feature map */
-  real *line;     /* (kernel - 1 + R, D): rows before, then those of a span */
-  real *log_p;    /* (R, V) */
+  size_t entered;                       /* rows of `stacked`, of all spans */
+  struct linnet_prefetch prefetch;      /* the states that are read next */
+  struct linnet_memory_block *upcoming; /* (R): those of the spans */
+  real *memory;                         /* of all of these: */
+  real *stacked;                        /* (R, stack * input_dim): what enters the network */
+  real *x, *next;                       /* (R, D) */
+  real *qkv;                            /* (R, 3 D), or less; (R, D): what a convolution reads */
+  real *phi;                            /* mapped queries and keys, with a separate feature map */
+  real *line;                           /* (kernel - 1 + R, D): rows before, then those of a span */
+  real *log_p;                          /* (R, V) */
 };
 
 static inline const struct linnet_config *config_of(const struct linnet_recurrence_batch *b) {

@@ -36,10 +36,12 @@ static enum linnet_status allocate(struct linnet_recurrence_batch *b) {
   struct linnet_context *context = b->rows.context;
   LINNET_TRY(linnet_encoder_create_scratch(&b->rows, 1, b->max_rows));
   b->spans = linnet_alloc(context, b->max_rows, sizeof *b->spans);
+  b->upcoming = linnet_alloc(context, b->max_rows, sizeof *b->upcoming);
   b->memory = linnet_alloc(context, divide_memory(b), sizeof *b->memory);
-  if (!b->spans || !b->memory)
+  if (!b->spans || !b->upcoming || !b->memory)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu rows", b->max_rows);
   divide_memory(b);
+  b->rows.scratch->prefetch = &b->prefetch;
   return LINNET_OK;
 }
 
@@ -76,6 +78,7 @@ void linnet_recurrence_batch_destroy(struct linnet_recurrence_batch *b) {
   linnet_free(b->rows.context, b->rows.scratch);
   linnet_free(b->rows.context, b->rows.scratch_memory);
   linnet_free(b->rows.context, b->spans);
+  linnet_free(b->rows.context, b->upcoming);
   linnet_free(b->rows.context, b->memory);
   linnet_free(b->rows.context, b);
 }

@@ -3,6 +3,9 @@
  * convolutions run stream by stream: they read and advance its states row by row, in order. So a row has the same bits
  * whatever rows are beside it.
  *
+ * The states of many streams do not fit into the second-level cache of a core. Products leave most of its bandwidth
+ * unused, so they prefetch the states that the next attention or convolution reads.
+ *
  * A convolution that looks ahead by a number of rows outputs a row as soon as it has received that number of later
  * rows. So the sublayers after it run on earlier rows than those before it. At the end of the utterance, each such
  * convolution gets rows of zeros, from the lowest one upwards. */
@@ -19,6 +22,18 @@ static size_t count_rows(const struct linnet_recurrence_batch *b) {
   for (size_t i = 0; i < b->num_spans; i++)
     rows += b->spans[i].rows;
   return rows;
+}
+
+/* Lets linear layers prefetch the states of the next sublayer that has some, from sublayer i on. */
+static void prefetch_states(struct linnet_recurrence_batch *b, size_t i) {
+  while (i < num_sublayers(b) && sublayer(&b->rows, i)->kind == LINNET_BLOCK_FEED_FORWARD)
+    i++;
+  const size_t count = i < num_sublayers(b) ? b->num_spans : 0;
+  for (size_t n = 0; n < count; n++) {
+    const struct sublayer_state *state = &b->spans[n].recurrence->states[i];
+    b->upcoming[n] = (struct linnet_memory_block){state->data, state->capacity * sizeof(real)};
+  }
+  b->prefetch = (struct linnet_prefetch){.blocks = b->upcoming, .num_blocks = count};
 }
 
 /* --- what enters -------------------------------------------------------------------------------------------------- */
@@ -149,6 +164,7 @@ static void run_attention(struct linnet_recurrence_batch *b, size_t i) {
     step_rows(&steps, &s->recurrence->states[i], s->rows, q, v, heads);
     q += s->rows * steps.ld, v += s->rows * a->value_ld, heads += s->rows * a->out_ld;
   }
+  prefetch_states(b, i + 1);
   linnet_encoder_add_heads(e, scratch, i, rows, scratch->narrow2, b->x);
 }
 
@@ -209,6 +225,7 @@ static void run_convolution(struct linnet_recurrence_batch *b, size_t i) {
     y += s->rows * width, next += s->rows * width;
   }
   next = b->x, b->x = b->next, b->next = next;
+  prefetch_states(b, i + 1);
   linnet_encoder_add_convolution(e, e->scratch, i, count_rows(b), e->scratch->narrow2, b->x);
 }
 
@@ -238,6 +255,7 @@ static void run_output(struct linnet_recurrence_batch *b) {
 
 /* Where convolutions look ahead, there may be no rows, or none until a convolution gets rows of zeros. */
 void linnet_recurrence_run_pass(struct linnet_recurrence_batch *b) {
+  prefetch_states(b, 0);
   if (b->entered > 0)
     run_input(b);
   for (size_t i = 0; i < num_sublayers(b); i++) {

@@ -102,13 +102,32 @@ static void gemm_by_rows(const struct linnet_ops *ops, struct linnet_gemm g, siz
   }
 }
 
+/* Nothing, or blocks of memory whose sizes have nothing to do with the product. */
+static struct linnet_prefetch some_prefetch(struct test_random *r, struct linnet_memory_block blocks[2],
+                                            const float *memory) {
+  const size_t count = test_below(r, 3);
+  for (size_t i = 0; i < count; i++)
+    blocks[i] = (struct linnet_memory_block){memory + i, 1 + test_below(r, 100000)};
+  return (struct linnet_prefetch){blocks, count, 0};
+}
+
+/* It has left the last `num_blocks` of `count` blocks, and the end of the first of them. */
+static bool prefetch_holds(const struct linnet_prefetch *p, const struct linnet_memory_block *blocks, size_t count) {
+  return p->num_blocks <= count && p->blocks == blocks + count - p->num_blocks &&
+         p->fetched < (p->num_blocks > 0 ? p->blocks->bytes : 1);
+}
+
 static double gemm_packed_difference(const struct linnet_ops *ops, struct test_random *r, struct linnet_gemm g,
                                      const struct buffer *before, const struct buffer *plain, float *work) {
   struct buffer c = buffer_copy(r, before), packed = buffer_poisoned(r, ops->pack_b_size(g.k, g.n));
   ops->pack_b(g.transpose_b, g.k, g.n, g.b, g.ldb, packed.x);
   bool held = guards_hold(&packed);
-  g.b = NULL, g.packed = packed.x, g.c = c.x;
+  struct linnet_memory_block blocks[2];
+  struct linnet_prefetch prefetch = some_prefetch(r, blocks, packed.x);
+  const size_t count = prefetch.num_blocks;
+  g.b = NULL, g.packed = packed.x, g.c = c.x, g.prefetch = &prefetch;
   ops->gemm(&g, work);
+  held = held && prefetch_holds(&prefetch, blocks, count);
   double error = held ? buffer_error(&c, plain) : INFINITY;
   RELEASE(c, packed);
   return error;
