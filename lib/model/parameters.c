@@ -93,7 +93,7 @@ static struct linnet_norm put_norm(struct builder *b, const char *name, size_t w
 static void put_attention(struct builder *b, const struct linnet_config *config, struct linnet_sublayer *s) {
   const struct linnet_attention_traits *traits = linnet_layer_traits(config, s->layer);
   const size_t width = config->width;
-  s->parts = width;
+  s->parts = traits->one_state ? width : 0;
   s->first = (struct linnet_linear){.in = width, .out = linnet_attention_columns(config, s->layer)};
   align(b->parameters);
   s->first.weight = put_matrix(b, "attention.query.weight", width, width, width);

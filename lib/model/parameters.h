@@ -60,7 +60,8 @@ struct linnet_sublayer {
   struct linnet_norm norm;          /* (D) */
   struct linnet_linear first, last; /* the block's linear layers: the first reads x, the output of the last is added to
                                        x */
-  size_t parts;                     /* outputs of `first` that inference computes separately: D for attention */
+  size_t parts;                     /* outputs of `first` that inference computes separately: D for attention whose
+                                       queries read one state of all keys and values; otherwise 0 */
 
   size_t directions;                 /* attention: offset of (features, C) of a random feature map; otherwise 0 */
   size_t depthwise, depthwise_bias;  /* convolution: (K, D), (D) */

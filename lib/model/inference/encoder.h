@@ -147,7 +147,7 @@ static inline void norm(const struct linnet_encoder *e, const struct linnet_norm
 
 static inline void apply(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_packed_linear *l,
                          size_t rows, const real *x, enum linnet_activation activation, real *y) {
-  const struct linnet_linear_rows r = {rows, x, l->in, y, l->out, s->work, s->prefetch};
+  const struct linnet_linear_rows r = {rows, x, y, s->work, s->prefetch};
   linnet_packed_linear_apply(e->ops, l, activation, &r);
 }
 

@@ -110,19 +110,13 @@ static enum linnet_status plan(struct linnet_encoder *e, size_t i) {
 
 void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
                             const real *x, real *qkv, real *phi) {
-  const struct linnet_packed_sublayer *l = packed(e, i);
-  const struct linnet_config *config = &e->model->config;
-  const size_t layer = sublayer(e, i)->layer, width = config->width, columns = linnet_attention_columns(config, layer);
-  const real *h = block_input(e, s, i, rows, x);
-  const struct linnet_linear_rows queries = {rows, h, width, qkv, columns, s->work, s->prefetch};
-  const struct linnet_linear_rows others = {rows, h, width, qkv + width, columns, s->work, s->prefetch};
-  linnet_packed_linear_apply(e->ops, &l->first, LINNET_IDENTITY, &queries);
-  linnet_packed_linear_apply(e->ops, &l->rest, LINNET_IDENTITY, &others);
-  const size_t mapped = linnet_mapped_columns(config, layer);
+  const struct linnet_packed_linear *l = &packed(e, i)->first;
+  const size_t mapped = linnet_mapped_columns(&e->model->config, sublayer(e, i)->layer);
+  apply(e, s, l, rows, block_input(e, s, i, rows, x), LINNET_IDENTITY, qkv);
   if (mapped == 0)
     return;
-  map_rows(e, s, i, rows, qkv, columns, phi, mapped);
-  map_rows(e, s, i, rows, qkv + width, columns, phi + mapped / 2, mapped);
+  map_rows(e, s, i, rows, qkv, l->out, phi, mapped);
+  map_rows(e, s, i, rows, qkv + l->in, l->out, phi + mapped / 2, mapped);
 }
 
 static void task_project(void *user, size_t block, unsigned worker) {

@@ -16,8 +16,8 @@ struct linnet_packed_linear {
 
 /* Those of a sublayer (model/parameters.h). */
 struct linnet_packed_sublayer {
-  struct linnet_packed_linear first; /* its first `parts` outputs, or all; attention: queries */
-  struct linnet_packed_linear rest;  /* the others; attention: keys if there are any, then values */
+  struct linnet_packed_linear first; /* all outputs of its `first`, or the first `parts` of them: queries */
+  struct linnet_packed_linear rest;  /* the others: keys if there are any, then values */
   struct linnet_packed_linear last;
 };
 
@@ -52,13 +52,11 @@ enum linnet_status linnet_linear_layers_create(struct linnet_context *context, c
 /* NULL is allowed. */
 void linnet_linear_layers_destroy(struct linnet_linear_layers *layers);
 
-/* Rows of x (rows, in) and y (rows, out), with leading dimensions ldx and ldy. */
+/* Rows of x (rows, in) and y (rows, out). */
 struct linnet_linear_rows {
   size_t rows;
   const real *x;
-  size_t ldx;
   real *y;
-  size_t ldy;
   real *work;                       /* of ops->gemm */
   struct linnet_prefetch *prefetch; /* or NULL */
 };
