@@ -178,7 +178,7 @@ struct gemm_tile {
   const float *a;      /* the tile's first row of A, in `left` */
   const float *b;      /* the panel */
   size_t ahead;        /* from a word of the panel to the one that goes into the second-level cache; 0: none */
-  const char *other;   /* with `ahead`: a line for each step also goes there */
+  const char *other;   /* if `ahead` > 0: memory of which each step fetches a line into the second-level cache */
   size_t depth;        /* along k */
   float *c;            /* (rows of the tile, columns) */
   size_t columns, ldc; /* of C */
@@ -236,6 +236,11 @@ VEC_INLINE void gemm_prefetch(const float *near, const float *far) {
     __builtin_prefetch(near + j, 0, 3);
     __builtin_prefetch(far + j, 0, 2);
   }
+}
+
+/* With fewer rows prefetching costs more than it saves; no panel follows a partial one. */
+VEC_INLINE bool gemm_may_prefetch(const size_t rows, const bool partial) {
+  return rows >= 4 && !partial;
 }
 
 /* Adds the products of gemm_step(kind) words along k: `base` has the address in A of every third row, `b` is the row of
@@ -305,8 +310,7 @@ VEC_INLINE void gemm_tile(const struct gemm_tile *t, const enum gemm_kind kind, 
     base[i / 3] = t->a + i * a_row;
     GEMM_FORGET(base[i / 3]);
   }
-  /* With fewer rows prefetching costs more than it saves; no panel follows a partial one. */
-  if (rows >= 4 && !partial && t->ahead > 0)
+  if (gemm_may_prefetch(rows, partial) && t->ahead > 0)
     gemm_tile_steps(t, kind, rows, vectors, true, base, b, sum);
   else
     gemm_tile_steps(t, kind, rows, vectors, false, base, b, sum);
@@ -411,11 +415,11 @@ static inline struct gemm_tile gemm_panel_tile(const struct gemm_left *left, siz
                             .scales = left->scales};
 }
 
-/* Sets what the first tile of a panel prefetches. Where nothing else is left, this is the panel itself, which takes
- * less time than another loop would. */
-static inline void gemm_plan_prefetch(struct gemm_tile *t, const struct gemm_right *to) {
+/* Sets what the first tile of a panel of m rows prefetches. If no other memory is left, the panel takes its place, so
+ * that both cases have the same loop. */
+static inline void gemm_plan_prefetch(struct gemm_tile *t, size_t m, const struct gemm_right *to) {
   const enum gemm_kind kind = t->left->kind;
-  if (!to->prefetch)
+  if (!to->prefetch || !gemm_may_prefetch(m, t->columns < GEMM_COLUMNS))
     return;
   t->ahead = GEMM_COLUMNS * gemm_panel_rows(kind, t->depth);
   if (to->others)
@@ -431,7 +435,7 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
   for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
     struct gemm_tile t = gemm_panel_tile(left, n, j, depth, panels, to);
     const struct gemm_tile_row *tile;
-    gemm_plan_prefetch(&t, to);
+    gemm_plan_prefetch(&t, m, to);
     for (size_t i = 0; i < m; i += tile->rows) {
       tile = gemm_tile_for(m - i);
       t.a = gemm_row(left, i);

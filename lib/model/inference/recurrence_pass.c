@@ -3,8 +3,8 @@
  * convolutions run stream by stream: they read and advance its states row by row, in order. So a row has the same bits
  * whatever rows are beside it.
  *
- * The states of many streams do not fit into the second-level cache of a core. Products leave most of its bandwidth
- * unused, so they prefetch the states that the next attention or convolution reads.
+ * The states of many streams do not fit into the second-level cache of a core. Products compute much for each byte that
+ * they read, so they have time to prefetch the states that the next attention or convolution reads.
  *
  * A convolution that looks ahead by a number of rows outputs a row as soon as it has received that number of later
  * rows. So the sublayers after it run on earlier rows than those before it. At the end of the utterance, each such

@@ -111,7 +111,7 @@ static struct linnet_prefetch some_prefetch(struct test_random *r, struct linnet
   return (struct linnet_prefetch){blocks, count, 0};
 }
 
-/* It has left the last `num_blocks` of `count` blocks, and the end of the first of them. */
+/* What remains of a list of `count` blocks is its end, and the first block of it was not fetched whole. */
 static bool prefetch_holds(const struct linnet_prefetch *p, const struct linnet_memory_block *blocks, size_t count) {
   return p->num_blocks <= count && p->blocks == blocks + count - p->num_blocks &&
          p->fetched < (p->num_blocks > 0 ? p->blocks->bytes : 1);
