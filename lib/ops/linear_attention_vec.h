@@ -152,38 +152,49 @@ static void attention_apply_block(const struct attention_head *h, size_t rows, c
 
 enum { ATTENTION_STEP_WIDTH = 32 };
 
-/* S += phi_k^T v, out = phi_q S, in one pass over S. Has the bits of products as above: each product is rounded before
- * it is added to S. */
-VEC_INLINE void attention_step_products(const float *phi_k, const float *v, const float *phi_q, float *s, float *out) {
+/* S += phi_k^T v, out = phi_q S * scale, in one pass over S. */
+VEC_INLINE void attention_step_products(const float *phi_k, const float *v, const float *phi_q, float scale, float *s,
+                                        float *out) {
   enum { VECTORS = ATTENTION_STEP_WIDTH / VW };
-  const vf zero = vf_set(0);
   vf value[VECTORS], sum[VECTORS];
   VEC_UNROLL
   for (size_t j = 0; j < VECTORS; j++)
-    value[j] = vf_load(v + j * VW), sum[j] = zero;
+    value[j] = vf_load(v + j * VW), sum[j] = vf_set(0);
   for (size_t c = 0; c < ATTENTION_STEP_WIDTH; c++, s += ATTENTION_STEP_WIDTH) {
     const vf key = vf_set(phi_k[c]), query = vf_set(phi_q[c]);
     VEC_UNROLL
     for (size_t j = 0; j < VECTORS; j++) {
-      const vf product = zero + key * value[j], row = product + vf_load(s + j * VW);
+      const vf row = vf_load(s + j * VW) + key * value[j];
       vf_store(s + j * VW, row);
       sum[j] += query * row;
     }
   }
   VEC_UNROLL
   for (size_t j = 0; j < VECTORS; j++)
-    vf_store(out + j * VW, sum[j] + zero);
+    vf_store(out + j * VW, sum[j] * scale);
+}
+
+/* phi of the query and of the key, which is added to z. Returns 1 / the normaliser. */
+VEC_INLINE float attention_step_operands(const float *q, const float *k, float *z, float *phi_q, float *phi_k) {
+  vf dot = vf_set(0), slope;
+  VEC_UNROLL
+  for (size_t j = 0; j < ATTENTION_STEP_WIDTH; j += VW) {
+    const vf key = attention_phi(vf_load(k + j), &slope), query = attention_phi(vf_load(q + j), &slope);
+    const vf sum = vf_load(z + j) + key;
+    vf_store(phi_k + j, key);
+    vf_store(phi_q + j, query);
+    vf_store(z + j, sum);
+    dot += query * sum;
+  }
+  return 1 / (vf_sum(dot) + (float)LINNET_ATTENTION_EPSILON);
 }
 
 /* One row of a head of width ATTENTION_STEP_WIDTH: accumulates, then applies. */
-static void attention_step(const struct attention_head *h, const float *q, const float *k, const float *v, float *state,
-                           float *out) {
+static void attention_step(const float *q, const float *k, const float *v, float *state, float *out) {
   enum { WIDTH = ATTENTION_STEP_WIDTH };
   float phi_k[WIDTH] __attribute__((aligned(64))), phi_q[WIDTH] __attribute__((aligned(64)));
-  float *z = state + (size_t)WIDTH * WIDTH;
-  attention_keys(h, WIDTH, WIDTH, 1, k, phi_k, z);
-  attention_queries(h, WIDTH, WIDTH, 1, q, z, phi_q);
-  attention_step_products(phi_k, v, phi_q, state, out);
+  const float scale = attention_step_operands(q, k, state + (size_t)WIDTH * WIDTH, phi_q, phi_k);
+  attention_step_products(phi_k, v, phi_q, scale, state, out);
 }
 
 /* --- elu: backward */
@@ -465,10 +476,9 @@ static void linear_step_vec(const struct linnet_attention *a, const float *q, co
     linear_apply_vec(a, 1, q, state, out);
     return;
   }
-  const struct attention_head h = attention_head(a);
   const size_t width = a->width, size = width * (width + 1);
   for (size_t i = 0; i < a->heads; i++)
-    attention_step(&h, q + i * width, k + i * width, v + i * width, state + i * size, out + i * width);
+    attention_step(q + i * width, k + i * width, v + i * width, state + i * size, out + i * width);
 }
 
 static void linear_forward_vec(const struct linnet_attention_call *c) {
