@@ -25,6 +25,8 @@ if(TARGET linnet_tool)
   file(RELATIVE_PATH to_libraries "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
   set_target_properties(linnet_tool PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
   install(TARGETS linnet_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
+  install(FILES "${PROJECT_SOURCE_DIR}/tools/completion.sh" RENAME linnet
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT runtime)
 endif()
 if(TARGET linnet_mpi)
   install(TARGETS linnet_mpi LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/linnet" COMPONENT runtime)

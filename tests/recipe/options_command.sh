@@ -35,6 +35,25 @@ check 2 'did you mean --output?' "$linnet" transcribe --ouput x
 check 2 'did you mean --lm-weight?' "$linnet" decode --lm-wieght=3
 check 2 "did you mean 'transcribe'?" "$linnet" transcibe
 
+# completes EXPECTED WORD...: the completion of the last word in bash has a line EXPECTED; if that is empty, no line at all
+# shellcheck source=tools/completion.sh
+. "$here/../../tools/completion.sh"
+completes() {
+  local expected=$1 COMP_WORDS=(linnet "${@:2}") COMP_CWORD=$(($# - 1))
+  _linnet "$linnet" "${!#}"
+  printf '%s\n' "${COMPREPLY[@]}" > completions
+  grep -qxe "$expected" completions || fail "completion of '${*:2}' lacks '$expected': $(< completions)"
+}
+for command in "${commands[@]}"; do
+  completes "$command" "${command:0:1}"
+  completes --help "$command" --h
+done
+completes --model= transcribe --mo
+completes --output-dir= transcribe talk.flac --
+completes --version --
+completes '' transcribe ta
+completes '' transcribe --wrds
+
 # refused COMMANDS OPTIONS: the commands must refuse the options.
 refused() {
   local command option
