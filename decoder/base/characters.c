@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/c_locale.h"
 
@@ -137,6 +138,20 @@ uint32_t linnet_utf8_upper(uint32_t code) {
       return capital;
   }
   return find_other(only_upper, ONLY_UPPER, code);
+}
+
+size_t linnet_utf8_capitals(char *text) {
+  size_t length = 0;
+  for (size_t at = 0, bytes; text[at]; at += bytes) {
+    char capital[4];
+    const uint32_t code = linnet_utf8_decode(text + at, &bytes);
+    const size_t count = linnet_utf8_encode(linnet_utf8_upper(code), capital);
+    const bool fits = count <= bytes; /* a byte that begins no character stays, too */
+    memmove(text + length, fits ? capital : text + at, fits ? count : bytes);
+    length += fits ? count : bytes;
+  }
+  text[length] = '\0';
+  return length;
 }
 
 /* From U+00C0 on; a digit is an index into `pairs`. */

@@ -29,6 +29,10 @@ bool linnet_utf8_is_letter(uint32_t code);
 uint32_t linnet_utf8_lower(uint32_t code);
 uint32_t linnet_utf8_upper(uint32_t code);
 
+/* Replaces these letters by capitals, in place. Letters whose capital has more bytes, such as U+0251, stay. Returns the
+ * length. */
+size_t linnet_utf8_capitals(char *text);
+
 /* ASCII letters in lower case for a Latin letter with marks ("e" for U+00C9, "ss" for U+00DF), "" for a combining mark,
  * NULL for any other character. */
 const char *linnet_utf8_plain(uint32_t code);

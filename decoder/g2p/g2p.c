@@ -15,8 +15,7 @@ bool linnet_g2p_next_letter(const char **word, char letter[5]) {
   linnet_utf8_decode(*word, &bytes);
   memcpy(letter, *word, bytes);
   letter[bytes] = '\0';
-  if (*letter >= 'a' && *letter <= 'z')
-    *letter = (char)(*letter - 'a' + 'A');
+  linnet_utf8_capitals(letter);
   *word += bytes;
   return true;
 }

@@ -27,7 +27,7 @@ enum {
 
 struct linnet_g2p {
   struct linnet_context *context;
-  struct linnet_names letters, phones; /* number - 1; a letter is a code point in UTF-8, in upper case if ASCII */
+  struct linnet_names letters, phones; /* number - 1; a letter is a code point in UTF-8, as a capital */
   uint64_t *units;                     /* (unit_count) keys, rising */
   uint32_t unit_count;
   uint32_t *first_unit; /* (letters + 2) by the number of the first letter */

@@ -8,6 +8,7 @@
 
 #include "base/c_locale.h"
 #include "base/settings.h"
+#include "decoder/base/characters.h"
 #include "decoder/base/names.h"
 #include "decoder/base/text_file.h"
 #include "decoder/words/symbols.h"
@@ -52,11 +53,8 @@ void linnet_lexicon_destroy(struct linnet_lexicon *lexicon) {
   linnet_free(lexicon->context, lexicon);
 }
 
-/* Makes ASCII letters upper case. */
-static void fold(char *text) {
-  for (; *text; text++)
-    if (*text >= 'a' && *text <= 'z')
-      *text = (char)(*text - 'a' + 'A');
+size_t linnet_lexicon_capitals(char *word) {
+  return word ? linnet_utf8_capitals(word) : 0;
 }
 
 const struct linnet_symbols *linnet_lexicon_phones(const struct linnet_lexicon *lexicon) {
@@ -82,7 +80,7 @@ size_t linnet_lexicon_find(const struct linnet_lexicon *lexicon, const char *wor
     return LINNET_NOT_FOUND;
   memcpy(folded, word, length + 1);
   if (lexicon->fold_case)
-    fold(folded);
+    length = linnet_utf8_capitals(folded);
   return linnet_names_find(&lexicon->words, folded, length);
 }
 
@@ -189,14 +187,14 @@ static bool make_room(struct linnet_lexicon *lexicon, size_t num_labels) {
 enum linnet_status linnet_lexicon_add(struct linnet_lexicon *lexicon, const char *word, const int *labels, size_t count,
                                       float probability, size_t *index) {
   char folded[MAX_WORD + 1];
-  const size_t length = strlen(word);
+  size_t length = strlen(word);
   bool fresh;
   if (length > MAX_WORD)
     return linnet_fail(lexicon->context, LINNET_ERROR_LIMIT, "a word has %zu bytes; it must have at most %d", length,
                        MAX_WORD);
   memcpy(folded, word, length + 1);
   if (lexicon->fold_case)
-    fold(folded);
+    length = linnet_utf8_capitals(folded);
   if (!make_room(lexicon, count))
     return linnet_fail(lexicon->context, LINNET_ERROR_MEMORY, "%s: out of memory for one more word", lexicon->name);
   LINNET_TRY(linnet_names_add(&lexicon->words, folded, length, index, &fresh));
@@ -369,7 +367,7 @@ static enum linnet_status add_word(struct builder *b, char *word, size_t *index)
                        b->text.name, b->text.line, length, MAX_WORD);
   word[length] = '\0';
   if (b->settings.fold_case)
-    fold(word);
+    length = linnet_utf8_capitals(word);
   size_t words = b->lexicon->words.count;
   struct chain *grown = linnet_grow(b->context, b->chains, &b->chain_capacity, words + 1, sizeof *grown);
   if (!grown)

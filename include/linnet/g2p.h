@@ -13,9 +13,9 @@
  * gives each sequence of units a probability. The probability of a pronunciation is the sum over all divisions of the
  * word that the search considers.
  *
- * Letters are Unicode code points in UTF-8. The case of ASCII letters has no effect. The model replaces a letter that
- * it does not have by plain ones (E for an E with an accent). If there are none, as for digits, it ignores the letter
- * and counts it (linnet_g2p_result_num_ignored).
+ * Letters are Unicode code points in UTF-8, as capitals (linnet_lexicon_capitals), so their case has no effect. The
+ * model replaces a letter that it does not have by plain ones (E for an E with an accent). If there are none, as for
+ * digits, it ignores the letter and counts it (linnet_g2p_result_num_ignored).
  *
  * Threads: a model and a result are immutable and may be used from many threads, each with its own context. A trainer
  * is used from one thread at a time.

@@ -103,13 +103,18 @@ struct linnet_lexicon;
 
 struct linnet_lexicon_settings {
   size_t size;           /* set by ..._default */
-  int fold_case;         /* compare words in upper case (ASCII), in the file and in lookups; default 1 */
+  int fold_case;         /* compare words in linnet_lexicon_capitals, in the file and in lookups; default 1 */
   int strip_stress;      /* drop the stress digits 0, 1, 2 of phones; default 0 */
   int refuse_duplicates; /* a repeated pronunciation is an error; default 0: it is logged and ignored */
 };
 
 LINNET_API void linnet_lexicon_settings_default(struct linnet_lexicon_settings *settings, size_t size);
 #define linnet_lexicon_settings_default(settings) linnet_lexicon_settings_default(settings, sizeof *(settings))
+
+/* Replaces the letters of Latin, Greek (without the polytonic ones) and Cyrillic alphabets by capitals, in place, as
+ * lexicons with `fold_case` do. Letters stay that have no capital (U+00DF), or one with more bytes (U+0251). Returns the
+ * new length in bytes, which is not larger; 0 if `word` is NULL. */
+LINNET_API size_t linnet_lexicon_capitals(char *word);
 
 /* Reads a lexicon as CMUdict writes it (";;;" comment lines, variants "WORD(2)", trailing comments after "#") or as
  * Kaldi's lexicon.txt (tabs or spaces). A word may have many lines (at most 1000); their order is kept. A word without

@@ -192,6 +192,15 @@ check 0 'a model of the dictionary' "$make_dictionary" --out lang-tabs --dict wo
 cmp lang-39/lexicon.txt lang-tabs/lexicon.txt || fail 'a text with tabs has other words'
 check 1 '--oov x: must be map, flite or g2p' "$make_dictionary" --out lang --dict words.dict --oov x text
 
+# The case of letters outside ASCII has no effect, and two spellings are one missing word.
+printf 'éta E T AA\nÉtà E T A\nbeta B E T AA\ntab T A B\n' > accents.dict
+check 0 'n-grams' "$linnet" g2p --train accents.dict --output accents --order 2
+for word in ÉTA éta; do
+  check 0 $'\tE T AA' "$linnet" g2p --model accents "$word"
+done
+check 0 '' "$linnet" g2p --model accents --complete accents.dict --words <(printf 'tébà\nTÉBÀ\nbeTA\n') --output completed
+[[ $(grep -ci té completed) -eq 1 && $(grep -ci beta completed) -eq 1 ]] || fail "words in two cases: $(< completed)"
+
 # The seeds of the fuzz target must be models of this version.
 for seed in "$here"/../fuzz/corpus/g2p/*.bin; do check 0 '' "$linnet" g2p --model "$seed" tap; done
 

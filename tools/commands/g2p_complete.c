@@ -26,9 +26,7 @@ static bool list_word(struct completion *c, const char *word) {
   char *upper = strdup(word);
   size_t before = linnet_symbols_num_symbols(c->folded);
   int index = 0;
-  for (char *at = upper; at && *at; at++)
-    if (*at >= 'a' && *at <= 'z')
-      *at = (char)(*at - 'a' + 'A');
+  linnet_lexicon_capitals(upper);
   bool good = upper && linnet_symbols_add(c->folded, upper, &index) == LINNET_OK &&
               ((size_t)index < before || linnet_symbols_add(c->words, word, NULL) == LINNET_OK);
   if (!good)

@@ -705,6 +705,7 @@ static void refuse_scoring(void) {
 
 static void destroy_nothing(void) {
   ALLOWS(linnet_aligned_text_destroy(NULL));
+  ALLOWS(linnet_lexicon_capitals(NULL));
   ALLOWS(linnet_recognizer_destroy(NULL));
   ALLOWS(linnet_recognizer_stream_destroy(NULL));
   ALLOWS(linnet_recognizer_batch_destroy(NULL));

@@ -56,9 +56,31 @@ static void test_all(void) {
   }
 }
 
+/* A word, its capitals. */
+static void check_capitals(const char *word, const char *expected) {
+  char text[64];
+  strcpy(text, word);
+  const size_t length = linnet_utf8_capitals(text);
+  CHECK(length == strlen(expected) && strcmp(text, expected) == 0, "capitals of %s: %s", word, text);
+}
+
+static void test_capitals(void) {
+  check_capitals("", "");
+  check_capitals("don't", "DON'T");
+  check_capitals("über", "ÜBER");
+  check_capitals("straße", "STRAßE");
+  check_capitals("Łódź", "ŁÓDŹ");
+  check_capitals("москва", "МОСКВА");
+  check_capitals("dış", "DIŞ"); /* the small I without a dot has a shorter capital */
+  check_capitals("hɑt", "HɑT"); /* the capital would be longer */
+  check_capitals("漢字a", "漢字A");
+  check_capitals("caf\xe9s", "CAF\xe9S"); /* not UTF-8 */
+}
+
 int main(void) {
   test_letters();
   test_one_way();
   test_all();
+  test_capitals();
   return test_result();
 }

@@ -298,6 +298,13 @@ static void test_lexicon_settings(struct linnet_context *context) {
   check_word(l, "read", 0, "R IY D");
   check_word(l, "A", 0, "?");
   linnet_lexicon_destroy(l);
+  settings.fold_case = 1;
+  REQUIRE(load_lexicon(context, "dışçi AH\nDIşÇI T\n", &settings, NULL, &l) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_lexicon_num_words(l) == 1 && strcmp(linnet_lexicon_word(l, 0), "DIŞÇI") == 0,
+        "letters outside ASCII: %s", linnet_lexicon_word(l, 0));
+  check_word(l, "dışÇi", 1, "T");
+  linnet_lexicon_destroy(l);
   settings.size = 3;
   CHECK(load_lexicon(context, "", &settings, NULL, &l) == LINNET_ERROR_ARGUMENT && !l, "settings of another size");
 }
