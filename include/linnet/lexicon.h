@@ -112,8 +112,8 @@ LINNET_API void linnet_lexicon_settings_default(struct linnet_lexicon_settings *
 #define linnet_lexicon_settings_default(settings) linnet_lexicon_settings_default(settings, sizeof *(settings))
 
 /* Replaces the letters of Latin, Greek (without the polytonic ones) and Cyrillic alphabets by capitals, in place, as
- * lexicons with `fold_case` do. Letters stay that have no capital (U+00DF), or one with more bytes (U+0251). Returns the
- * new length in bytes, which is not larger; 0 if `word` is NULL. */
+ * lexicons with `fold_case` do. Letters stay that have no capital (U+00DF), or one with more bytes (U+0251). Returns
+ * the new length in bytes, which is not larger; 0 if `word` is NULL. */
 LINNET_API size_t linnet_lexicon_capitals(char *word);
 
 /* Reads a lexicon as CMUdict writes it (";;;" comment lines, variants "WORD(2)", trailing comments after "#") or as
