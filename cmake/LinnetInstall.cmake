@@ -32,14 +32,15 @@ if(TARGET linnet_mpi)
   install(TARGETS linnet_mpi LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/linnet" COMPONENT runtime)
 endif()
 
-# Models with their cards, lexicons, language models, rules of written text, the pages that headers name for the formats of both, and the licences.
+# Models with their cards, lexicons, language models and rules of written text; the manual, and the licences.
 set(models_dir "${CMAKE_INSTALL_DATADIR}/linnet/models")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/" DESTINATION "${models_dir}"
   COMPONENT runtime FILES_MATCHING PATTERN *.safetensors PATTERN *.bin PATTERN *.txt PATTERN *.json PATTERN *.rules
   PATTERN *.md)
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" "${PROJECT_SOURCE_DIR}/docs/licences.md"
-  "${PROJECT_SOURCE_DIR}/docs/model-file.md" "${PROJECT_SOURCE_DIR}/docs/text-rules.md"
-  DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+  COMPONENT runtime)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+  COMPONENT runtime FILES_MATCHING PATTERN *.md PATTERN *.svg)
 
 # CMake package. Its configuration file looks for what the static libraries need, as NAME=MODULE.
 set(LINNET_STATIC_NEEDS "")

@@ -373,7 +373,7 @@ int tool_decode(int argc, const char **argv) {
        "run commands ('ark:COMMAND |'); use it only for commands that you trust (default: refuse them)", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_nbest_table, 0, NULL, NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0,
-       "Beam search (without a model's folder, defaults are those after 'else'):", NULL},
+       "Beam search (the defaults are those after 'else'):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words (defaults as above):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},

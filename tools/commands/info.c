@@ -13,7 +13,9 @@ static int option_json, option_symbols;
 static const struct poptOption table[] = {
     {"json", 0, POPT_ARG_NONE, &option_json, 0, "write one JSON object (default: text)", NULL},
     {"symbols", 0, POPT_ARG_NONE, &option_symbols, 0,
-     "write only the symbols of the model, lines 'name index' as in Kaldi (default: describe the model)", NULL},
+     "write only the symbols of the model, without MODEL of the one that ships, lines 'name index' as in Kaldi "
+     "(default: describe the model)",
+     NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
@@ -237,7 +239,7 @@ static int describe(struct linnet_context *context, const char **arguments, size
 int tool_info(int argc, const char **argv) {
   const struct tool_command command = {
       .options = table,
-      .usage = "[OPTIONS] [MODEL]   (without MODEL: this build, or with --symbols what ships)",
+      .usage = "[OPTIONS] [MODEL]   (of a recognizer the first model; without MODEL: this build)",
       .needed = "",
       .max_arguments = 1,
       .run = describe};

@@ -173,11 +173,12 @@ static bool has_ending(const char *path, const char *ending) {
   return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-/* The given name, or the name of the input with another extension; the caller frees it. */
+/* The given name, or the name of the input without folders and with another extension; the caller frees it. */
 static char *output_path(const struct inputs *inputs) {
   if (options.output)
     return strdup(options.output);
-  const char *id = inputs_id(inputs, 0);
+  const char *id = inputs_id(inputs, 0), *slash = strrchr(id, '/');
+  id = slash ? slash + 1 : id;
   size_t size = strlen(id) + sizeof ".svg";
   char *path = malloc(size);
   if (path)
@@ -299,7 +300,7 @@ int tool_plot(int argc, const char **argv) {
       TOOL_MODEL_ROW(options.model),
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0,
-       "Beam search for phones (default: greedy; the search of a recognizer is not used):", NULL},
+       "Beam search for phones (default: greedy; the defaults of its options are those after 'else'):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

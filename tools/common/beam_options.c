@@ -20,7 +20,9 @@ static struct {
              .prior_scale = TOOL_NOT_GIVEN};
 
 struct poptOption beam_nbest_table[] = {
-    {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0, "number of hypotheses to write (default 1)", "N"}, POPT_TABLEEND};
+    {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0,
+     "number of hypotheses to write; more than one changes the result as --lattice does (default 1)", "N"},
+    POPT_TABLEEND};
 
 struct poptOption beam_options_table[] = {
     {"beam", 'b', POPT_ARG_INT, &options.beam, 0,

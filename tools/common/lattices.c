@@ -10,7 +10,7 @@ static struct { char *path, *format, *symbols; } options;
 struct poptOption lattices_options[] = {
     {"lattice", 0, TOOL_OUTPUT, &options.path, 0,
      "write a lattice of all hypotheses in the beam at the end; this changes the result: a search for words also keeps "
-     "hypotheses with the same future, and phones get a beam search in place of greedy decoding (default: no lattice)",
+     "hypotheses with the same future, and phones get a beam search (default: no lattice)",
      "FILE"},
     {"lattice-format", 0, POPT_ARG_STRING, &options.format, 0,
      "kaldi (default; text with numbers for symbols), or dot (for Graphviz)", "FORMAT"},
