@@ -69,7 +69,7 @@ for e in tree.parse(sys.argv[1]).iter("{http://www.w3.org/2000/svg}text"): print
 [[ -s $name.svg ]] || fail 'there is no picture with the name of the input'
 mkdir -p tree/inner
 cp "$name.wav" tree/inner/deep.wav
-check 0 '' plot --recursive tree
+"$linnet" plot --recursive tree || fail 'plot --recursive'
 [[ -s deep.svg ]] || fail 'there is no picture of a recording in a folder'
 [[ $(head -c 4 part.PNG.png | od -An -tx1 | tr -d ' ') == 89504e47 ]] || fail 'the picture is not a PNG'
 if command -v python3 > /dev/null; then
