@@ -81,16 +81,45 @@ static enum linnet_status judge_symbols(const struct linnet_search *s, const cha
   return LINNET_OK;
 }
 
+/* Warns if more words of the model are in the lexicon as capitals than as they are. */
+static void judge_case(const struct linnet_search *s, const char *name, const char *lexicon_name) {
+  const struct linnet_lexicon *lexicon = s->vocabulary.lexicon;
+  const size_t words = linnet_ngram_num_ngrams(s->ngram, 1);
+  size_t others = 0, known = 0;
+  const char *other = NULL;
+  for (size_t i = 0; i < words; i++) {
+    const char *word = linnet_ngram_word(s->ngram, i);
+    const size_t found = linnet_lexicon_find(lexicon, word);
+    if (found == LINNET_NOT_FOUND)
+      continue;
+    const bool same = strcmp(linnet_lexicon_word(lexicon, found), word) == 0;
+    known += same;
+    others += !same;
+    if (!same && !other)
+      other = word;
+  }
+  if (others > known)
+    linnet_log(
+        s->context, LINNET_LOG_WARNING,
+        "language model: %s: %zu of its words, such as '%s', are in %s in capitals only, so they count as unknown: "
+        "make it of a text in upper case, without punctuation",
+        name, others, other, lexicon_name);
+}
+
 /* Words that the model does not have: it is an error if all are missing, and a warning if some are. */
 static enum linnet_status judge_words(const struct linnet_search *s, const char *name, const char *lexicon,
                                       size_t missing, size_t words) {
   if (missing >= words)
     return linnet_fail(s->context, LINNET_ERROR_FORMAT,
-                       "%s: has none of the words of %s: is it a model of words, and in upper case?", name, lexicon);
+                       "%s: has none of the words of %s: take a model of these words, in upper case, or none "
+                       "(--lm none)",
+                       name, lexicon);
   if (missing > 0 && !has_unknown(s))
     linnet_log(s->context, LINNET_LOG_WARNING,
                "language model: %s: %zu of %zu words of %s are missing, and it has no %s: they cannot be recognised",
                name, missing, words, lexicon, LINNET_UNKNOWN_WORD);
+  if (missing > words / 2)
+    judge_case(s, name, lexicon);
   return LINNET_OK;
 }
 

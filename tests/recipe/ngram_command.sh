@@ -74,6 +74,8 @@ check 0 '4-grams 0' "$linnet" ngram --model none.arpa
 printf '\\data\\\nngram 1=4\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\n-0.5\t</s>\n-0.25\ta\n\n\\end\\\n' > uni.arpa
 printf 'a a\nx\n' > few
 check 0 'unknown words 1' "$linnet" ngram --model uni.arpa --perplexity few
+! grep -q 'warning' out || fail "a warning about one unknown word: $(< out)"
+check 0 'the model lacks 2 of the 3 words' "$linnet" ngram --model uni.arpa --perplexity <(echo 'a A B')
 check 2 'both write to standard output' "$linnet" ngram --model uni.arpa --binary - --perplexity few
 check 0 'log10 probability -2.500000' "$linnet" ngram --model uni.arpa --perplexity few
 check 0 'perplexity 3.162278' "$linnet" ngram --model uni.arpa --perplexity few

@@ -63,7 +63,6 @@ static enum linnet_status write_hypotheses(struct worker *w, FILE *stream) {
   enum linnet_status status = linnet_search_stream_result(w->search, w->frame_seconds, &result);
   if (status != LINNET_OK)
     return status;
-  output.seconds = result->seconds;
   linnet_result_describe(result, beam_options_nbest() || d->json, &output);
   return linnet_output_write(d->format, &output, tool_write_piece, stream);
 }

@@ -275,6 +275,9 @@ static bool report_perplexity(const struct linnet_ngram *ngram, const char *path
   close_text(&text);
   if (good && sums.sentences == 0)
     good = tool_fail("%s: has no sentences", text.name) == TOOL_OK;
+  if (good && sums.unknown > sums.words / 2)
+    tool_warn("%s: the model lacks %zu of the %zu words: are both in the same case, without punctuation?", text.name,
+              sums.unknown, sums.words);
   if (good)
     print_sums(&sums);
   return good;

@@ -41,7 +41,7 @@ struct poptOption beam_options_table[] = {
      "add X to the score for each symbol (default: the model folder's, else 0)", "X"},
     {"lm", 0, TOOL_INPUT, &options.lm, 0,
      "n-gram model over symbols, or over words in a search for words: ARPA, ARPA.gz or binary (default: the "
-     "model folder's, else none)",
+     "model folder's, else none); none: without one",
      "FILE"},
     {"lm-weight", 0, POPT_ARG_DOUBLE, &options.lm_weight, 0,
      "multiply the logarithms of the n-gram model by X (default: the model folder's, else 1)", "X"},
@@ -62,6 +62,11 @@ static const char *useless_option(void) {
   return options.score_threshold != TOOL_NOT_GIVEN ? "--score-threshold" : NULL;
 }
 
+/* Whether --lm leaves the language model of a recognizer out. */
+static bool leaves_model_out(void) {
+  return options.lm && strcmp(options.lm, "none") == 0;
+}
+
 /* `grammar`: the search has one. */
 static bool check_model(bool optional, bool recognizer, bool grammar) {
   bool given = options.lm_weight != TOOL_NOT_GIVEN;
@@ -69,7 +74,7 @@ static bool check_model(bool optional, bool recognizer, bool grammar) {
     tool_usage("--lm-weight %g: the search has a grammar, which replaces a language model: omit it", options.lm_weight);
     return false;
   }
-  if (given && !options.lm && !recognizer) {
+  if (given && (leaves_model_out() || (!options.lm && !recognizer))) {
     tool_usage("--lm-weight %g: the language model is missing: name it with --lm FILE", options.lm_weight);
     return false;
   }
@@ -201,10 +206,10 @@ void beam_options_read(struct linnet_search_settings *settings) {
     settings->prior_scale = (float)options.prior_scale;
   if (options.priors)
     settings->priors = (struct linnet_source){.path = options.priors};
-  if (options.lm) {
-    settings->language_model = (struct linnet_source){.path = options.lm};
+  if (options.lm)
+    settings->language_model = (struct linnet_source){.path = leaves_model_out() ? NULL : options.lm};
+  if (options.lm && !leaves_model_out())
     settings->grammar = (struct linnet_source){.path = NULL};
-  }
 }
 
 const char *beam_options_lm(void) {
