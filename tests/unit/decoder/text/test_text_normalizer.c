@@ -19,6 +19,7 @@ static const char vocabulary[] =
     "degrees degree celsius meters megahertz gigabytes squared o'clock past number hash equals at dot underscore "
     "foot feet inches mister missus doctor drive saint street versus et cetera for example that is page pages company "
     "co no january "
+    "sixth may section square root double greater than equal "
     "a. b. c. d. e. f. g. h. i. j. k. l. m. n. o. p. q. r. s. t. u. v. w. x. y. z. u.s. i "
     "the it's similar process wood blocks nasa o'neil cafe naive word mid year old well known dogs' 'tis 'em rock "
     "example com path me foo bar mp inch smith either or other hello state of art strasse ";
@@ -125,7 +126,17 @@ static const struct spoken_case cases[] = {
     {"9990000000000000012",
      "nine nine nine zero zero zero zero zero zero zero zero zero zero zero zero zero zero one two", NULL},
     {"1000000000000", "one trillion", NULL},
-    {"007", "zero zero seven", "oh oh seven"},
+    {"007", "zero zero seven", "double oh seven"},
+    {"CO₂", "co two", "c. o. two"},
+    {"H₂O", "h. two o.", NULL},
+    {"10⁶", "ten to the sixth", "ten to the six"},
+    {"5²", "five squared", NULL},
+    {"inch²", "inch squared", NULL},
+    {"1.5", "one point five", "one and a half"},
+    {"≥5", "greater than or equal to five", NULL},
+    {"√2", "square root of two", NULL},
+    {"§5", "section five", NULL},
+    {"§", "section", NULL},
     {"-5", "minus five", "negative five"},
     {"−5", "minus five", NULL},
     {"3.14", "three point one four", "three fourteen"},
@@ -206,6 +217,8 @@ static const struct spoken_case cases[] = {
     {"9:30a.m.", "nine thirty a. m.", NULL},
     {"p.m.", "p. m.", NULL},
     {"12/25/2024", "twelve twenty five twenty twenty four", NULL},
+    {"5/1/2024", "five one twenty twenty four", "may first twenty twenty four"},
+    {"2024-05-01", "may first twenty twenty four", "the first of may twenty twenty four"},
     /* abbreviations */
     {"Mr.", "mister", NULL},
     {"MR.", "mister", NULL},
