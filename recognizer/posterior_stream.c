@@ -34,7 +34,7 @@ struct linnet_stream {
   size_t frames, capacity;        /* capacity in elements */
   uint64_t given, stored;         /* number of samples accepted, at their rate, and of frames accepted as features */
   struct linnet_input_rate *rate; /* of the samples; NULL: that of the model */
-  bool at_model_rate;             /* the samples of this utterance, whatever `rate` is */
+  bool at_model_rate;             /* the samples of this utterance, whatever `rate` is: those of an audio reader */
   struct {
     float peak;      /* magnitude of the largest sample */
     double sum;      /* of the magnitudes of samples that are not silence at full scale 1, */
@@ -298,7 +298,8 @@ enum linnet_status linnet_stream_convert(struct linnet_stream *s, const float *s
   *converted = samples;
   *count = n;
   s->given += n;
-  note_scale(s, samples, n);
+  if (!s->at_model_rate)
+    note_scale(s, samples, n);
   if (!s->rate || s->at_model_rate || n == 0)
     return LINNET_OK;
   return end_call(s, linnet_input_rate_convert(s->rate, samples, n, converted, count));

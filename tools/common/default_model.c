@@ -12,6 +12,7 @@
 #include "separate.h"
 #include "tool.h"
 
+#define TRAINED_MODEL "model.safetensors" /* in the folder of a training */
 #define SHIPPED_RECOGNIZER "english/recognizer.json"
 #define SHIPPED_MODEL "english/phones.safetensors"
 #define SHIPPED_LIVE "english-live/recognizer.json"
@@ -47,6 +48,13 @@ static bool is_folder(const char *path) {
 bool tool_names_recognizer(const char *path) {
   const char *ending = strrchr(path, '.');
   return (ending && strcmp(ending, ".json") == 0) || is_folder(path);
+}
+
+/* Whether it is a folder of `linnet train`, which is no recognizer. */
+static bool is_experiment(const char *path) {
+  char file[PATH_BYTES], model[PATH_BYTES];
+  return snprintf(file, sizeof file, "%s/recognizer.json", path) < PATH_BYTES && access(file, F_OK) != 0 &&
+         snprintf(model, sizeof model, "%s/" TRAINED_MODEL, path) < PATH_BYTES && access(model, F_OK) == 0;
 }
 
 /* The model that the user names, or NULL. */
@@ -231,7 +239,10 @@ static bool load_settings(struct linnet_context *context, const char *path, stru
   if (!tool_names_recognizer(path))
     return true;
   if (linnet_recognizer_file_load(context, path, file) != LINNET_OK) {
-    tool_fail_context(context);
+    if (is_experiment(path))
+      tool_fail("%s: has no recognizer.json: name the model of the training, %s/" TRAINED_MODEL, path, path);
+    else
+      tool_fail_context(context);
     return false;
   }
   linnet_recognizer_file_settings(*file, settings);
