@@ -261,8 +261,8 @@ static enum linnet_status read_text(struct linnet_recognizer_file *file, struct 
   if (status == LINNET_ERROR_LIMIT)
     linnet_fail(context, status,
                 "%s: is larger than the %zu bytes of a recognizer.json; a model file needs one that names it, such as "
-                "{\"model\": \"model.safetensors\"}", path,
-                limits.bytes);
+                "{\"model\": \"model.safetensors\"}",
+                path, limits.bytes);
   else if (status == LINNET_OK)
     status = linnet_recognizer_file_read(file, context, text, bytes, path);
   linnet_free(context, text);

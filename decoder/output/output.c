@@ -97,7 +97,7 @@ static bool is_tier(const struct linnet_span *spans, size_t count) {
 
 static bool is_valid(const struct linnet_output *output) {
   bool good = output->id && output->offset >= 0 && output->seconds >= 0 && is_tier(output->words, output->num_words) &&
-              is_tier(output->phones, output->num_phones);
+              is_tier(output->phones, output->num_phones) && is_tier(output->segments, output->num_segments);
   for (size_t i = 0; good && i < output->num_alternatives; i++)
     good = is_tier(output->alternatives[i].words, output->alternatives[i].num_words) &&
            is_tier(output->alternatives[i].phones, output->alternatives[i].num_phones);

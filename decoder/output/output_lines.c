@@ -175,8 +175,8 @@ static void put_jumps(struct linnet_sink *sink, const struct linnet_output *outp
 }
 
 /* {"utterance" (or "file"): ..., "seconds": ..., "words": [{"word", "start", "end", "confidence"}, ...], "phones":
- * [{"symbol", ...}], "hypotheses": [{"score", "acoustic", "language", "words", "phones"}, ...], "jumps": [{"kind",
- * "start", "end", "word", "words"}, ...]} */
+ * [{"symbol", ...}], "hypotheses": [{"score", "acoustic", "language", "words", "phones"}, ...], "segments": [{"text",
+ * ...}], "jumps": [{"kind", "start", "end", "word", "words"}, ...]} */
 void linnet_output_json(const struct linnet_output *output, struct linnet_sink *sink) {
   linnet_put(sink, output->file ? "{\"file\":" : "{\"utterance\":");
   linnet_put_json_string(sink, output->file ? output->file : output->id);
@@ -186,6 +186,10 @@ void linnet_output_json(const struct linnet_output *output, struct linnet_sink *
   put_tiers(sink, output->offset, output->words, output->num_words, output->phones, output->num_phones);
   if (output->num_alternatives > 0)
     put_alternatives(sink, output);
+  if (output->segments) {
+    linnet_put(sink, ",");
+    put_spans(sink, "segments", "text", output->offset, output->segments, output->num_segments);
+  }
   if (output->jumps)
     put_jumps(sink, output);
   linnet_put(sink, "}\n");

@@ -90,19 +90,23 @@ static double duration(const struct linnet_output *output) {
     seconds = fmax(seconds, output->words[output->num_words - 1].end);
   if (output->num_phones > 0)
     seconds = fmax(seconds, output->phones[output->num_phones - 1].end);
+  if (output->num_segments > 0)
+    seconds = fmax(seconds, output->segments[output->num_segments - 1].end);
   return microseconds(seconds);
 }
 
 void linnet_output_textgrid(const struct linnet_output *output, struct linnet_sink *sink) {
   double seconds = duration(output);
-  bool words = output->words != NULL;
+  size_t tiers = 0;
   linnet_put(sink, "File type = \"ooTextFile\"\nObject class = \"TextGrid\"\n\n");
   put_time(sink, "", "xmin", 0);
   put_time(sink, "", "xmax", seconds);
   linnet_put(sink, "tiers? <exists> \nsize = ");
-  linnet_put(sink, words ? "2" : "1");
+  linnet_put_integer(sink, 1 + (output->words != NULL) + (output->segments != NULL), 1);
   linnet_put(sink, " \nitem []: \n");
-  if (words)
-    put_tier(sink, 1, "words", output->words, output->num_words, seconds);
-  put_tier(sink, words ? 2 : 1, "phones", output->phones, output->num_phones, seconds);
+  if (output->words)
+    put_tier(sink, ++tiers, "words", output->words, output->num_words, seconds);
+  put_tier(sink, ++tiers, "phones", output->phones, output->num_phones, seconds);
+  if (output->segments)
+    put_tier(sink, ++tiers, "segments", output->segments, output->num_segments, seconds);
 }

@@ -51,7 +51,8 @@ struct linnet_alternative {
   size_t num_words, num_phones;
 };
 
-/* One recording. The formats write words or, if `words` is NULL, phones; TextGrid and JSON contain both. */
+/* One recording. The formats write words or, if `words` is NULL, phones; TextGrid and JSON contain both, and
+ * segments. */
 struct linnet_output {
   size_t size;      /* sizeof(struct linnet_output), to be set before all calls; members that an older program does not
                        have count as NULL or 0, and are not set */
@@ -70,6 +71,9 @@ struct linnet_output {
   const struct linnet_output_jump *jumps;        /* in JSON, in order of time; NULL: the alignment did not allow
                                                     jumps */
   size_t num_jumps;
+  const struct linnet_span *segments; /* in JSON and TextGrid: of a recording that was divided at pauses, each with its
+                                         words as text; NULL: it was not */
+  size_t num_segments;
 };
 
 /* Receives pieces of text. If it returns non-zero, the writing function stops with LINNET_ERROR_IO. */
@@ -78,10 +82,11 @@ typedef int (*linnet_write_fn)(void *user, const char *text, size_t bytes);
 /*   text      ID TOKEN TOKEN ..., or of a file FILE<tab>TOKEN ...     Kaldi's text; of alternatives each has a line,
  *                                                                     with its rank behind ID or FILE: ID-1, ID-2;
  *                                                                     control characters in FILE are \n, \t, \xNN
- *   json      an object per line, "utterance" or "file" first, alternatives under "hypotheses", "jumps" of an alignment
+ *   json      an object per line, "utterance" or "file" first, alternatives under "hypotheses", "segments", "jumps" of
+ *                                                                     an alignment
  *   ctm       ID CHANNEL START DURATION TOKEN CONFIDENCE              sclite
  *   stm       ID CHANNEL SPEAKER START END TOKEN TOKEN ...            sclite
- *   textgrid  interval tiers "words" and "phones"                     Praat
+ *   textgrid  interval tiers "words", "phones", "segments"            Praat
  *   srt, vtt  subtitles: at most 42 characters and 7 seconds a cue,   players
  *             which ends at pauses and, where it can, with sentences */
 struct linnet_output_format;
@@ -103,9 +108,8 @@ LINNET_API int linnet_output_format_has_times(const struct linnet_output_format 
  * format; the other members may be NULL and 0. LINNET_ERROR_ARGUMENT, and nothing is written, if
  * - `id` or the `text` of a span is NULL,
  * - `seconds` or `offset` is negative or NaN,
- * - a span of `words`, `phones` or of those of an alternative has a time that is negative or not finite, ends before it
- *   starts, or starts before the end of the span in front of it.
- * There is no context, so there is no sentence. */
+ * - a span of `words`, `phones`, `segments` or of an alternative has a time that is negative or not finite, ends before
+ * it starts, or starts before the end of the span in front of it. There is no context, so there is no sentence. */
 LINNET_API enum linnet_status linnet_output_begin(const struct linnet_output_format *format, linnet_write_fn write,
                                                   void *user);
 LINNET_API enum linnet_status linnet_output_write(const struct linnet_output_format *format,

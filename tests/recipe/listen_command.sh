@@ -88,6 +88,9 @@ same joined lines '--endpoints'
 "$linnet" transcribe --raw s16le --endpoints --format ctm long.raw | awk '{print $3, $5}' > joined
 grep '"final"' events | grep -o '"symbol":"."[^}]*' | sed 's/"symbol":"\(.\)","start":\([0-9.]*\),.*/\2 \1/' > lines
 same joined lines 'times with --endpoints'
+"$linnet" transcribe --raw s16le --endpoints --format json long.raw > divided.json || fail 'JSON with --endpoints'
+sed 's/.*"segments"//' divided.json | grep -o '"text":"[^"]*"' | cut -d '"' -f 4 > joined
+same joined live 'segments of JSON'
 check 0 '' transcribe --model whole/model.safetensors --endpoints --format json wav/1.wav
 
 # --- by the clock: no event comes before its audio

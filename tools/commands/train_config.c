@@ -431,8 +431,8 @@ static bool check_sections(const char *path, const json_t *root) {
   json_object_foreach((json_t *)(uintptr_t)root, name, value) {
     if (strcmp(name, "model") != 0 && strcmp(name, "features") != 0 && strcmp(name, "training") != 0 &&
         strcmp(name, "augment") != 0) {
-      tool_fail("%s: no section \"%s\"; known: model, features, training, augment",
-                is_given(name, "") ? "--set" : path, name);
+      tool_fail("%s: no section \"%s\"; known: model, features, training, augment", is_given(name, "") ? "--set" : path,
+                name);
       return false;
     }
     if (!json_is_object(value)) {

@@ -2,6 +2,8 @@
 #include "collected.h"
 #include "tool.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,13 +22,42 @@ static int add(struct collected_tier *tier, const struct linnet_span *spans, siz
   return 0;
 }
 
+/* Texts with spaces between them; the caller frees it. NULL without memory. */
+static char *join(const struct linnet_span *spans, size_t count) {
+  size_t bytes = 1, used = 0;
+  for (size_t i = 0; i < count; i++)
+    bytes += strlen(spans[i].text) + 1;
+  char *text = malloc(bytes);
+  for (size_t i = 0; text && i < count; i++)
+    used += (size_t)snprintf(text + used, bytes - used, "%s%s", i > 0 ? " " : "", spans[i].text);
+  return text;
+}
+
+/* A segment of these words or phones; its confidence is their mean. */
+static int add_segment(struct collected_tier *segments, const struct linnet_span *spans, size_t count) {
+  if (count == 0)
+    return add(segments, NULL, 0);
+  char *text = join(spans, count);
+  float sum = 0;
+  for (size_t i = 0; i < count; i++)
+    sum += spans[i].confidence;
+  const struct linnet_span segment = {
+      .text = text, .start = spans[0].start, .end = spans[count - 1].end, .confidence = sum / (float)count};
+  if (text && add(segments, &segment, 1) == 0)
+    return 0;
+  free(text);
+  return 1;
+}
+
 int collected_add(void *user, const struct linnet_result *result) {
   struct collected *collected = user;
   const struct linnet_alternative *best = result->alternatives;
   if (!result->is_final)
     return 0;
   return (best->words && add(&collected->words, best->words, best->num_words) != 0) ||
-         add(&collected->phones, best->phones, best->num_phones) != 0;
+         add(&collected->phones, best->phones, best->num_phones) != 0 ||
+         add_segment(&collected->segments, best->words ? best->words : best->phones,
+                     best->words ? best->num_words : best->num_phones) != 0;
 }
 
 void collected_describe(const struct collected *collected, struct linnet_output *output) {
@@ -34,10 +65,15 @@ void collected_describe(const struct collected *collected, struct linnet_output 
   output->num_words = collected->words.count;
   output->phones = collected->phones.spans;
   output->num_phones = collected->phones.count;
+  output->segments = collected->segments.spans;
+  output->num_segments = collected->segments.count;
   output->num_alternatives = 0;
 }
 
 void collected_release(struct collected *collected) {
+  for (size_t i = 0; i < collected->segments.count; i++)
+    free((char *)(uintptr_t)collected->segments.spans[i].text);
+  free(collected->segments.spans);
   free(collected->words.spans);
   free(collected->phones.spans);
 }

@@ -15,14 +15,14 @@ struct collected_tier {
 
 /* Start with zeros. */
 struct collected {
-  struct collected_tier words, phones;
+  struct collected_tier words, phones, segments; /* the texts of segments belong to this object */
 };
 
-/* A linnet_result_fn whose user is a struct collected: adds the words and phones of final results. Non-zero without
- * memory. */
+/* A linnet_result_fn whose user is a struct collected: adds the words and phones of final results, and each result as a
+ * segment. Non-zero without memory. */
 int collected_add(void *collected, const struct linnet_result *result);
 
-/* Writes words and phones to `output`, which must not outlive them. */
+/* Writes words, phones and segments to `output`, which must not outlive them. */
 void collected_describe(const struct collected *collected, struct linnet_output *output);
 void collected_release(struct collected *collected);
 

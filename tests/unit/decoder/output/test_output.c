@@ -66,6 +66,10 @@ static const struct linnet_span doubtful[] = {{"the", 0.03, 0.0625, 0.5f, 1, -5,
                                               {"25", 0.25, 0.5, 0.5f, 1, -1, 0, "twenty \"five\"", 1, 0, NULL},
                                               {"zz", 0.5, 0.75, 0, 0, 0, 0, NULL, 0, 1, NULL}};
 
+static const struct linnet_span segments[] = {
+    {.text = "the \"quoted\"", .start = 0.03, .end = 0.3, .confidence = 0.99f},
+    {.text = "after -->", .start = 2.5, .end = 2.9, .confidence = 0.75f}};
+
 static void write_whole(const struct linnet_output_format *format, const struct linnet_output *output,
                         struct text *text) {
   text->count = 0;
@@ -111,6 +115,16 @@ static void test_golden(void) {
                                         .num_words = 3,
                                         .jumps = jumps,
                                         .num_jumps = 2};
+  const struct linnet_output divided = {.size = sizeof divided,
+                                        .id = "u3",
+                                        .seconds = 3,
+                                        .offset = 10,
+                                        .words = words,
+                                        .num_words = 2,
+                                        .phones = phones,
+                                        .num_phones = 2,
+                                        .segments = segments,
+                                        .num_segments = 2};
   const struct linnet_output_format *format;
   for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
     const char *extension = linnet_output_format_extension(format);
@@ -130,6 +144,9 @@ static void test_golden(void) {
     write_whole(format, &aligned, &text);
     if (strcmp(extension, "json") == 0)
       compare_file("aligned", extension, &text);
+    write_whole(format, &divided, &text);
+    if (strcmp(extension, "json") == 0 || strcmp(extension, "TextGrid") == 0)
+      compare_file("segments", extension, &text);
   }
   CHECK(!linnet_output_format_find("docx"), "found what is not there");
 }
