@@ -106,6 +106,19 @@ static size_t time_words(const struct linnet_aligned_text *t, const struct linne
                                    timed, capacity);
 }
 
+/* Where the line of the text changes from one word span to the next. */
+static bool find_lines(struct linnet_aligned_text *t, const struct linnet_timed_word *timed) {
+  size_t count;
+  const struct linnet_written_word *written = linnet_pronounced_text_words(t->spoken, &count);
+  if (count == 0 || written[0].line == written[count - 1].line)
+    return true;
+  t->line_ends = linnet_alloc(t->context, t->num_word_spans, sizeof *t->line_ends);
+  for (size_t i = 0; t->line_ends && i < t->num_word_spans; i++)
+    if (i + 1 == t->num_word_spans || written[timed[i].word].line != written[timed[i + 1].word].line)
+      t->line_ends[t->num_lines++] = i + 1;
+  return t->line_ends != NULL;
+}
+
 static bool make_words(struct linnet_aligned_text *t) {
   size_t count;
   const struct linnet_aligned_word *words = linnet_alignment_words(t->alignment, &count);
@@ -118,9 +131,10 @@ static bool make_words(struct linnet_aligned_text *t) {
     time_words(t, times, count, timed, t->num_word_spans);
   for (size_t i = 0; good && i < t->num_word_spans; i++)
     t->word_spans[i] = word_span(t, words, &timed[i]);
+  const bool complete = good && find_lines(t, timed);
   linnet_free(t->context, times);
   linnet_free(t->context, timed);
-  return good;
+  return complete;
 }
 
 /* --- jumps -------------------------------------------------------------------------------------------------------- */
@@ -198,7 +212,10 @@ enum linnet_status linnet_aligned_spans_make(struct linnet_aligned_text *t, bool
 void linnet_aligned_spans_release(struct linnet_aligned_text *t) {
   linnet_free(t->context, t->word_spans);
   linnet_free(t->context, t->phone_spans);
+  linnet_free(t->context, t->line_ends);
   linnet_free(t->context, t->jumps);
   t->word_spans = t->phone_spans = NULL;
+  t->line_ends = NULL;
+  t->num_lines = 0;
   t->jumps = NULL;
 }

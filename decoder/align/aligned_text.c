@@ -233,6 +233,8 @@ enum linnet_status linnet_aligned_text_describe(const struct linnet_aligned_text
   full.num_phones = t->num_phone_spans;
   full.words = t->word_spans;
   full.num_words = t->word_spans ? t->num_word_spans : 0;
+  full.segment_ends = t->line_ends;
+  full.num_segments = t->num_lines;
   full.jumps = t->jumps;
   full.num_jumps = t->jumps ? t->num_jumps : 0;
   linnet_output_fill(output, &full);

@@ -32,6 +32,8 @@ struct linnet_aligned_text {
   double frame_seconds, seconds; /* of the recording: the last frame may reach beyond it */
   struct linnet_span *word_spans, *phone_spans;
   size_t num_word_spans, num_phone_spans;
+  size_t *line_ends; /* (num_lines) of a text of several lines: the word spans up to the end of each; else NULL */
+  size_t num_lines;
   struct linnet_output_jump *jumps; /* NULL: none were looked for */
   size_t num_jumps;
 };

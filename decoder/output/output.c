@@ -95,9 +95,20 @@ static bool is_tier(const struct linnet_span *spans, size_t count) {
   return true;
 }
 
+static bool are_segments(const struct linnet_output *output) {
+  size_t count, last = 0;
+  linnet_main_tier(output, &count);
+  for (size_t i = 0; output->segment_ends && i < output->num_segments; i++) {
+    if (output->segment_ends[i] <= last || output->segment_ends[i] > count)
+      return false;
+    last = output->segment_ends[i];
+  }
+  return true;
+}
+
 static bool is_valid(const struct linnet_output *output) {
   bool good = output->id && output->offset >= 0 && output->seconds >= 0 && is_tier(output->words, output->num_words) &&
-              is_tier(output->phones, output->num_phones) && is_tier(output->segments, output->num_segments);
+              is_tier(output->phones, output->num_phones) && are_segments(output);
   for (size_t i = 0; good && i < output->num_alternatives; i++)
     good = is_tier(output->alternatives[i].words, output->alternatives[i].num_words) &&
            is_tier(output->alternatives[i].phones, output->alternatives[i].num_phones);
@@ -158,9 +169,8 @@ void linnet_put_field(struct linnet_sink *sink, const char *text) {
   }
 }
 
-void linnet_put_json_string(struct linnet_sink *sink, const char *text) {
+void linnet_put_json_text(struct linnet_sink *sink, const char *text) {
   static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-  linnet_put(sink, "\"");
   for (const char *s = text; *s;) {
     char escape[8];
     unsigned char c = (unsigned char)*s;
@@ -176,6 +186,11 @@ void linnet_put_json_string(struct linnet_sink *sink, const char *text) {
     }
     s += length > 0 ? length : 1;
   }
+}
+
+void linnet_put_json_string(struct linnet_sink *sink, const char *text) {
+  linnet_put(sink, "\"");
+  linnet_put_json_text(sink, text);
   linnet_put(sink, "\"");
 }
 

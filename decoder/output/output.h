@@ -28,7 +28,8 @@ void linnet_put_number(struct linnet_sink *sink, double value, int decimals);
 /* A string as one field: white space becomes "_", and so does an empty string. */
 void linnet_put_field(struct linnet_sink *sink, const char *text);
 
-/* A string with its quotes as JSON writes it. Bytes that are not UTF-8 become U+FFFD. */
+/* The inside of a string as JSON writes it, and a string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+void linnet_put_json_text(struct linnet_sink *sink, const char *text);
 void linnet_put_json_string(struct linnet_sink *sink, const char *text);
 
 /* The text of a span for readers: as it is written, with punctuation beside it. */

@@ -145,6 +145,35 @@ static void put_alternatives(struct linnet_sink *sink, const struct linnet_outpu
   linnet_put(sink, "]");
 }
 
+/* A segment has the text of its spans, their times and the mean of their confidences. */
+static void put_segment(struct linnet_sink *sink, double offset, const struct linnet_span *spans, size_t count) {
+  double confidence = 0;
+  linnet_put(sink, "{\"text\":\"");
+  for (size_t i = 0; i < count; i++) {
+    linnet_put(sink, i > 0 ? " " : "");
+    linnet_put_json_text(sink, linnet_span_text(&spans[i]));
+    confidence += (double)spans[i].confidence / (double)count;
+  }
+  linnet_put(sink, "\",\"start\":");
+  linnet_put_number(sink, offset + spans[0].start, 3);
+  linnet_put(sink, ",\"end\":");
+  linnet_put_number(sink, offset + spans[count - 1].end, 3);
+  linnet_put(sink, ",\"confidence\":");
+  linnet_put_number(sink, confidence, 4);
+  linnet_put(sink, "}");
+}
+
+static void put_segments(struct linnet_sink *sink, const struct linnet_output *output) {
+  size_t count;
+  const struct linnet_span *spans = linnet_main_tier(output, &count);
+  linnet_put(sink, ",\"segments\":[");
+  for (size_t i = 0, first = 0; i < output->num_segments; first = output->segment_ends[i++]) {
+    linnet_put(sink, i > 0 ? "," : "");
+    put_segment(sink, output->offset, spans + first, output->segment_ends[i] - first);
+  }
+  linnet_put(sink, "]");
+}
+
 static void put_jump(struct linnet_sink *sink, double offset, const struct linnet_output_jump *jump) {
   linnet_put(sink, "{\"kind\":");
   linnet_put_json_string(sink, jump->kind);
@@ -186,10 +215,8 @@ void linnet_output_json(const struct linnet_output *output, struct linnet_sink *
   put_tiers(sink, output->offset, output->words, output->num_words, output->phones, output->num_phones);
   if (output->num_alternatives > 0)
     put_alternatives(sink, output);
-  if (output->segments) {
-    linnet_put(sink, ",");
-    put_spans(sink, "segments", "text", output->offset, output->segments, output->num_segments);
-  }
+  if (output->segment_ends)
+    put_segments(sink, output);
   if (output->jumps)
     put_jumps(sink, output);
   linnet_put(sink, "}\n");

@@ -71,8 +71,9 @@ struct linnet_output {
   const struct linnet_output_jump *jumps;        /* in JSON, in order of time; NULL: the alignment did not allow
                                                     jumps */
   size_t num_jumps;
-  const struct linnet_span *segments; /* in JSON and TextGrid: of a recording that was divided at pauses, each with its
-                                         words as text; NULL: it was not */
+  const size_t *segment_ends; /* in JSON and TextGrid: the parts of the recording between pauses, or the lines of an
+                                 aligned text; the words (without words the phones) up to the end of each, rising from
+                                 1 to at most their number; NULL: none */
   size_t num_segments;
 };
 
@@ -108,8 +109,10 @@ LINNET_API int linnet_output_format_has_times(const struct linnet_output_format 
  * format; the other members may be NULL and 0. LINNET_ERROR_ARGUMENT, and nothing is written, if
  * - `id` or the `text` of a span is NULL,
  * - `seconds` or `offset` is negative or NaN,
- * - a span of `words`, `phones`, `segments` or of an alternative has a time that is negative or not finite, ends before
- * it starts, or starts before the end of the span in front of it. There is no context, so there is no sentence. */
+ * - a span of `words`, `phones` or of those of an alternative has a time that is negative or not finite, ends before it
+ *   starts, or starts before the end of the span in front of it,
+ * - `segment_ends` does not rise, or goes beyond the spans.
+ * There is no context, so there is no sentence. */
 LINNET_API enum linnet_status linnet_output_begin(const struct linnet_output_format *format, linnet_write_fn write,
                                                   void *user);
 LINNET_API enum linnet_status linnet_output_write(const struct linnet_output_format *format,

@@ -8,7 +8,7 @@
  *   linnet_aligned_text_create(context, aligner, "hello world", "text", &text);
  *   linnet_aligned_text_align(text, log_posteriors, frames, 0.01, seconds, NULL);
  *   struct linnet_output output = {.size = sizeof output, .id = "u1", .seconds = seconds};
- *   linnet_aligned_text_describe(text, &output);                 // words, phones, jumps
+ *   linnet_aligned_text_describe(text, &output);                 // words, phones, lines, jumps
  *
  * linnet_recognizer_load_aligner (recognizer.h) creates an aligner with the pronunciations of a recognizer.
  *
@@ -96,9 +96,9 @@ LINNET_API enum linnet_status linnet_aligned_text_align(struct linnet_aligned_te
 /* The alignment, with times in frames; NULL before linnet_aligned_text_align. */
 LINNET_API const struct linnet_alignment *linnet_aligned_text_alignment(const struct linnet_aligned_text *text);
 
-/* Sets members of `output`: phones, words (NULL for a text of phones) and, if the settings of the alignment allowed
- * jumps, jumps. `size` must be set; the other members stay. They are valid as long as the text, but only until its next
- * alignment. LINNET_ERROR_STATE before linnet_aligned_text_align. */
+/* Sets members of `output`: phones, words (NULL for a text of phones), of a text of several lines these as segments,
+ * and, if the settings of the alignment allowed jumps, jumps. `size` must be set; the other members stay. They are
+ * valid as long as the text, but only until its next alignment. LINNET_ERROR_STATE before linnet_aligned_text_align. */
 LINNET_API enum linnet_status linnet_aligned_text_describe(const struct linnet_aligned_text *text,
                                                            struct linnet_output *output);
 

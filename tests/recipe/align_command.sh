@@ -79,6 +79,15 @@ align=("${one[@]}" --lexicon lexicon)
 awk '$3 < last - 1e-6 || $4 <= 0 || $6 < 0 || $6 > 1 {bad = 1} {last = $3 + $4; sum += $4}
   END {exit bad || last > 1.95 || sum < 0.8}' sun.ctm || fail "times: $(cat sun.ctm)"
 
+# The lines of a text are segments; one line is none.
+printf 'The sun is\nshining over\nthe water.\n' > lines.txt
+"${align[@]}" --text-file lines.txt --format json sun.wav > lines.json
+sed 's/.*"segments"//' lines.json | grep -o '"text":"[^"]*"' | cut -d '"' -f 4 | diff - lines.txt || fail 'segments'
+check 0 'name = "segments"' "${align[@]}" --text-file lines.txt --format textgrid sun.wav
+check 0 '"phones"' "${align[@]}" --text "$sun" --format json sun.wav
+! grep -q '"segments"' out || fail 'segments of one line'
+check 0 'intervals: size = ' "${align[@]}" --text-file lines.txt --unit phone --format textgrid sun.wav
+
 # All ways to give a text have the same result.
 echo "$sun" > text.txt
 phones='DH AH0 S AH1 N IH1 Z SH AY1 N IH0 NG OW1 V ER0 DH AH0 W AO1 T ER0'

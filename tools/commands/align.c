@@ -180,7 +180,7 @@ static void put_result(const struct item *item, size_t index) {
   warn_of_jumps(item->name, &output);
   warn_of_doubts(item->name, &output);
   if (strcmp(options.unit, "word") != 0)
-    output.words = NULL, output.num_words = 0;
+    output.words = NULL, output.num_words = 0, output.segment_ends = NULL;
   results_put(&item->job->results, index, &output);
 }
 

@@ -2,8 +2,6 @@
 #include "collected.h"
 #include "tool.h"
 
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,31 +20,21 @@ static int add(struct collected_tier *tier, const struct linnet_span *spans, siz
   return 0;
 }
 
-/* Texts with spaces between them; the caller frees it. NULL without memory. */
-static char *join(const struct linnet_span *spans, size_t count) {
-  size_t bytes = 1, used = 0;
-  for (size_t i = 0; i < count; i++)
-    bytes += strlen(spans[i].text) + 1;
-  char *text = malloc(bytes);
-  for (size_t i = 0; text && i < count; i++)
-    used += (size_t)snprintf(text + used, bytes - used, "%s%s", i > 0 ? " " : "", spans[i].text);
-  return text;
-}
-
-/* A segment of these words or phones; its confidence is their mean. */
-static int add_segment(struct collected_tier *segments, const struct linnet_span *spans, size_t count) {
-  if (count == 0)
-    return add(segments, NULL, 0);
-  char *text = join(spans, count);
-  float sum = 0;
-  for (size_t i = 0; i < count; i++)
-    sum += spans[i].confidence;
-  const struct linnet_span segment = {
-      .text = text, .start = spans[0].start, .end = spans[count - 1].end, .confidence = sum / (float)count};
-  if (text && add(segments, &segment, 1) == 0)
-    return 0;
-  free(text);
-  return 1;
+/* What was added since the last segment, if anything, is one. */
+static int end_segment(struct collected *collected) {
+  const size_t end = collected->words.spans ? collected->words.count : collected->phones.count;
+  const size_t last = collected->num_segments > 0 ? collected->segment_ends[collected->num_segments - 1] : 0;
+  if (collected->num_segments == collected->segment_capacity) {
+    const size_t capacity = 2 * collected->segment_capacity + 16;
+    size_t *grown = realloc(collected->segment_ends, capacity * sizeof *grown);
+    if (!grown)
+      return 1;
+    collected->segment_ends = grown;
+    collected->segment_capacity = capacity;
+  }
+  if (end > last)
+    collected->segment_ends[collected->num_segments++] = end;
+  return 0;
 }
 
 int collected_add(void *user, const struct linnet_result *result) {
@@ -55,9 +43,7 @@ int collected_add(void *user, const struct linnet_result *result) {
   if (!result->is_final)
     return 0;
   return (best->words && add(&collected->words, best->words, best->num_words) != 0) ||
-         add(&collected->phones, best->phones, best->num_phones) != 0 ||
-         add_segment(&collected->segments, best->words ? best->words : best->phones,
-                     best->words ? best->num_words : best->num_phones) != 0;
+         add(&collected->phones, best->phones, best->num_phones) != 0 || end_segment(collected) != 0;
 }
 
 void collected_describe(const struct collected *collected, struct linnet_output *output) {
@@ -65,15 +51,13 @@ void collected_describe(const struct collected *collected, struct linnet_output 
   output->num_words = collected->words.count;
   output->phones = collected->phones.spans;
   output->num_phones = collected->phones.count;
-  output->segments = collected->segments.spans;
-  output->num_segments = collected->segments.count;
+  output->segment_ends = collected->segment_ends;
+  output->num_segments = collected->num_segments;
   output->num_alternatives = 0;
 }
 
 void collected_release(struct collected *collected) {
-  for (size_t i = 0; i < collected->segments.count; i++)
-    free((char *)(uintptr_t)collected->segments.spans[i].text);
-  free(collected->segments.spans);
+  free(collected->segment_ends);
   free(collected->words.spans);
   free(collected->phones.spans);
 }

@@ -15,7 +15,9 @@ struct collected_tier {
 
 /* Start with zeros. */
 struct collected {
-  struct collected_tier words, phones, segments; /* the texts of segments belong to this object */
+  struct collected_tier words, phones;
+  size_t *segment_ends; /* (num_segments) */
+  size_t num_segments, segment_capacity;
 };
 
 /* A linnet_result_fn whose user is a struct collected: adds the words and phones of final results, and each result as a

@@ -66,9 +66,7 @@ static const struct linnet_span doubtful[] = {{"the", 0.03, 0.0625, 0.5f, 1, -5,
                                               {"25", 0.25, 0.5, 0.5f, 1, -1, 0, "twenty \"five\"", 1, 0, NULL},
                                               {"zz", 0.5, 0.75, 0, 0, 0, 0, NULL, 0, 1, NULL}};
 
-static const struct linnet_span segments[] = {
-    {.text = "the \"quoted\"", .start = 0.03, .end = 0.3, .confidence = 0.99f},
-    {.text = "after -->", .start = 2.5, .end = 2.9, .confidence = 0.75f}};
+static const size_t segment_ends[] = {2, 5, WORDS};
 
 static void write_whole(const struct linnet_output_format *format, const struct linnet_output *output,
                         struct text *text) {
@@ -117,14 +115,14 @@ static void test_golden(void) {
                                         .num_jumps = 2};
   const struct linnet_output divided = {.size = sizeof divided,
                                         .id = "u3",
-                                        .seconds = 3,
+                                        .seconds = 5.25,
                                         .offset = 10,
                                         .words = words,
-                                        .num_words = 2,
+                                        .num_words = WORDS,
                                         .phones = phones,
                                         .num_phones = 2,
-                                        .segments = segments,
-                                        .num_segments = 2};
+                                        .segment_ends = segment_ends,
+                                        .num_segments = 3};
   const struct linnet_output_format *format;
   for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
     const char *extension = linnet_output_format_extension(format);
@@ -273,6 +271,12 @@ static void test_arguments(void) {
   const struct linnet_alternative worse = {.phones = bad[0], .num_phones = 2};
   const struct linnet_output mixed = {.size = sizeof mixed, .id = "u", .alternatives = &worse, .num_alternatives = 1};
   CHECK(linnet_output_write(format, &mixed, append, &text) == LINNET_ERROR_ARGUMENT, "an alternative's spans");
+  static const size_t bad_ends[][2] = {{0, 2}, {2, 2}, {2, WORDS + 1}};
+  for (size_t i = 0; i < 3; i++) {
+    struct linnet_output divided = full;
+    divided.segment_ends = bad_ends[i], divided.num_segments = 2;
+    CHECK(linnet_output_write(format, &divided, append, &text) == LINNET_ERROR_ARGUMENT, "ends of segments %zu", i);
+  }
   CHECK(linnet_output_write(NULL, &full, append, &text) == LINNET_ERROR_ARGUMENT, "no format");
 }
 
