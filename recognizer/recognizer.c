@@ -139,6 +139,10 @@ const struct linnet_search *linnet_recognizer_search(const struct linnet_recogni
   return r->search;
 }
 
+const struct linnet_model *linnet_recognizer_ensemble_model(const struct linnet_recognizer *r) {
+  return r->ensemble.model;
+}
+
 const struct linnet_recognizer *linnet_recognizer_second_pass(const struct linnet_recognizer *r) {
   return r->second;
 }

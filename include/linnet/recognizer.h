@@ -127,6 +127,9 @@ LINNET_API const struct linnet_model *linnet_recognizer_model(const struct linne
 LINNET_API const struct linnet_search *linnet_recognizer_search(const struct linnet_recognizer *recognizer);
 LINNET_API int linnet_recognizer_is_incremental(const struct linnet_recognizer *recognizer);
 
+/* The second model of an ensemble, NULL: there is none, or its weight is 0. It lives as long as the recognizer. */
+LINNET_API const struct linnet_model *linnet_recognizer_ensemble_model(const struct linnet_recognizer *recognizer);
+
 /* The recognizer of the second pass, NULL: there is none. It lives as long as this one. */
 LINNET_API const struct linnet_recognizer *linnet_recognizer_second_pass(const struct linnet_recognizer *recognizer);
 

@@ -246,6 +246,8 @@ static bool needs_statistics_first(const struct features_job *job) {
 static void deliver(struct run *run, size_t i, const struct features *features) {
   struct features_job *job = run->job;
   run->failed[i] = features->values == NULL;
+  if (!features->values)
+    job->frames[i] = 0; /* an earlier pass may have counted them */
   if (!features->values || run->broken)
     return;
   run->done++;

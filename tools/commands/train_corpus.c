@@ -152,7 +152,7 @@ static void report_omitted(const struct train_corpus *corpus) {
   }
   for (size_t i = 0; i < corpus->count; i++)
     used += (double)frames_of(corpus, corpus->utterances[i].folder, corpus->utterances[i].index);
-  const double hours = corpus->config->feature_config.fbank.frame_shift / 3.6e6;
+  const double hours = corpus_frame_seconds(corpus) / 3600;
   tool_warn("%s%s: %zu of %zu utterances are left out, %.2f of %.2f hours: %zu without labels, %zu with unknown words",
             corpus->names[0], corpus->num_folders > 1 ? " and the other folders" : "",
             corpus->missing + corpus->unknown, count, (all - used) * hours, all * hours, corpus->missing,
@@ -307,7 +307,7 @@ double train_corpus_hours(const struct train_corpus *corpus) {
   double frames = 0;
   for (size_t i = 0; i < corpus->count; i++)
     frames += (double)corpus->utterances[i].frames;
-  return frames * corpus->config->feature_config.fbank.frame_shift / 3.6e6;
+  return frames * corpus_frame_seconds(corpus) / 3600;
 }
 
 /* --- frame targets ------------------------------------------------------------------------------------------------ */
@@ -317,7 +317,7 @@ static const double max_overhang = 0.5;
 
 static bool check_phones(const struct train_corpus *corpus, const struct utterance *u, const char *path) {
   const double end = u->num_phones > 0 ? (double)u->phones[u->num_phones - 1].end : 0,
-               seconds = (double)u->frames * corpus->config->feature_config.fbank.frame_shift / 1000;
+               seconds = (double)u->frames * corpus_frame_seconds(corpus);
   if (end <= seconds + max_overhang)
     return true;
   tool_fail("%s: utterance %s: its phones end at %.2f s, but it has %.2f s: align the data that are trained on", path,
@@ -355,7 +355,7 @@ static void corpus_targets(void *user, size_t utterance, uint64_t epoch, size_t 
   const bool padded = corpus_has_audio(corpus, u) && corpus->augmented && epoch > 0;
   const size_t samples =
       padded ? linnet_padding_before(&config->padding, corpus_augment_key(corpus, epoch, utterance), rate) : 0;
-  const double before = (double)samples / rate, shift = config->feature_config.fbank.frame_shift / 1000;
+  const double before = (double)samples / rate, shift = corpus_frame_seconds(corpus);
   for (size_t t = 0, p = 0; t < frames; t++) {
     const double seconds = (((double)t + 0.5) * shift - before) * speed;
     while (p < u->num_phones && (double)u->phones[p].end <= seconds)

@@ -205,6 +205,11 @@ static inline double corpus_sample_rate(const struct train_corpus *corpus) {
   return corpus->config->feature_config.fbank.sample_rate;
 }
 
+/* Seconds from one frame to the next: the filterbank moves by whole samples. */
+static inline double corpus_frame_seconds(const struct train_corpus *corpus) {
+  return (double)linnet_fbank_shift(corpus->fbank) / corpus_sample_rate(corpus);
+}
+
 /* --- transcripts and labels (train_labels.c) ---------------------------------------------------------------------- */
 
 /* The transcripts of a folder: a list that the data folder has in memory, or a file of its own. */

@@ -185,9 +185,24 @@ static double stream_seconds(const struct linnet_recognizer *recognizer) {
                                                         : TOOL_RAW_SECONDS;
 }
 
-static bool open_folder(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model) {
+/* The features of the first model, of both passes and their ensembles, that normalises by speaker. False: none does. */
+static bool find_speaker_features(const struct linnet_recognizer *recognizer, struct linnet_feature_config *config) {
+  const struct linnet_recognizer *second = linnet_recognizer_second_pass(recognizer);
+  const struct linnet_model *models[] = {
+      linnet_recognizer_model(recognizer), linnet_recognizer_ensemble_model(recognizer),
+      second ? linnet_recognizer_model(second) : NULL, second ? linnet_recognizer_ensemble_model(second) : NULL};
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    if (models[i])
+      linnet_model_features(models[i], config);
+    if (models[i] && config->cmvn == LINNET_CMVN_SPEAKER)
+      return true;
+  }
+  return false;
+}
+
+static bool open_folder(struct inputs *inputs, struct linnet_context *context,
+                        const struct linnet_recognizer *recognizer) {
   struct linnet_feature_config config;
-  linnet_model_features(model, &config);
   if (linnet_data_folder_open(context, options.data, &inputs->folder) != LINNET_OK) {
     tool_fail_context(context);
     return false;
@@ -195,7 +210,7 @@ static bool open_folder(struct inputs *inputs, struct linnet_context *context, c
   inputs->count = linnet_data_folder_num_utterances(inputs->folder);
   if (inputs->count == 0)
     tool_warn("%s: has no utterances", options.data);
-  if (config.cmvn != LINNET_CMVN_SPEAKER || linnet_data_folder_has_cmvn(inputs->folder))
+  if (linnet_data_folder_has_cmvn(inputs->folder) || !find_speaker_features(recognizer, &config))
     return true;
   inputs->speakers = speakers_open(inputs->folder, &config, &inputs->audio);
   if (!inputs->speakers)
@@ -211,8 +226,7 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
     return false;
   inputs->stream_seconds = stream_seconds(recognizer);
   *code = TOOL_FAILURE;
-  bool good = options.data ? open_folder(inputs, context, linnet_recognizer_model(recognizer))
-                           : find_files(inputs, paths, count);
+  bool good = options.data ? open_folder(inputs, context, recognizer) : find_files(inputs, paths, count);
   if (good && (!options.recursive || separate_check_inputs(inputs->paths, inputs->count)))
     return true;
   if (good)
