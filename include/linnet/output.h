@@ -71,9 +71,9 @@ struct linnet_output {
   const struct linnet_output_jump *jumps;        /* in JSON, in order of time; NULL: the alignment did not allow
                                                     jumps */
   size_t num_jumps;
-  const size_t *segment_ends; /* in JSON and TextGrid: the parts of the recording between pauses, or the lines of an
-                                 aligned text; the words (without words the phones) up to the end of each, rising from
-                                 1 to at most their number; NULL: none */
+  const size_t *segment_ends; /* in JSON and TextGrid: parts of the recording, such as those between pauses or the lines
+                                 of an aligned text. Part i has the words (without words the phones) from
+                                 segment_ends[i - 1], or 0, up to segment_ends[i]; each has some. NULL: none */
   size_t num_segments;
 };
 
