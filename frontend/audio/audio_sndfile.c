@@ -38,6 +38,7 @@ struct linnet_decoder {
   int64_t missing;  /* bytes that the header announces and the file lacks */
   int64_t position; /* of the next frame */
   int64_t sought;   /* the frame that the last seek made the next one */
+  int64_t damaged;  /* frames from `position` on that cannot be decoded: libsndfile continues behind them */
   enum linnet_ogg_end ogg_end;
   bool hides_length; /* the bytes have no end for libsndfile: see open_file */
   bool runs_on;      /* nothing tells where this entry of an archive ends */
@@ -352,19 +353,77 @@ static void warn(struct linnet_decoder *decoder) {
                end, reason);
 }
 
+/* Opens the file again, for reading from a frame on; NULL: that frame cannot be decoded. */
+static SNDFILE *open_at(struct linnet_decoder *decoder, sf_count_t frame) {
+  SF_INFO again = {0};
+  float samples[MAX_CHANNELS];
+  decoder->bytes->position = 0;
+  SNDFILE *file = open_locked(decoder, &again);
+  if (file && again.channels == decoder->info.channels && sf_seek(file, frame, SEEK_SET) == frame &&
+      sf_readf_float(file, samples, 1) == 1 && sf_seek(file, frame, SEEK_SET) == frame)
+    return file;
+  if (file)
+    sf_close(file);
+  return NULL;
+}
+
+/* libFLAC stops at damage. Finds a later frame that it can decode, further and further on; silence takes the place of
+ * what lies between. False: there is none, or the audio has ended without damage. */
+static bool skip_damage(struct linnet_decoder *decoder) {
+  const int64_t bytes_position = decoder->bytes->position, end = decoder->info.frames, first = decoder->position;
+  if (container(decoder) != SF_FORMAT_FLAC || !has_length(decoder) || !has_error(decoder))
+    return false;
+  SNDFILE *file = NULL;
+  int64_t step = 1024;
+  for (; !file && step < end - first; step *= 2)
+    file = open_at(decoder, first + step);
+  if (!file) {
+    decoder->bytes->position = bytes_position;
+    return false;
+  }
+  char reason[256];
+  describe_error(decoder->file, reason, sizeof reason);
+  sf_close(decoder->file);
+  decoder->file = file;
+  decoder->damaged = step / 2;
+  const double rate = decoder->info.samplerate;
+  linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: damaged: silence from %.2f to %.2f seconds: %s",
+             decoder->bytes->name, (double)first / rate, (double)(first + decoder->damaged) / rate, reason);
+  return true;
+}
+
+/* Silence in place of damaged frames; returns the number of frames. */
+static size_t put_silence(struct linnet_decoder *decoder, float *interleaved, size_t frames) {
+  const size_t count = decoder->damaged < (int64_t)frames ? (size_t)decoder->damaged : frames;
+  memset(interleaved, 0, count * (size_t)decoder->info.channels * sizeof *interleaved);
+  decoder->damaged -= (int64_t)count;
+  return count;
+}
+
+static size_t decode_frames(struct linnet_decoder *decoder, float *interleaved, size_t frames) {
+  const sf_count_t n = sf_readf_float(decoder->file, interleaved, (sf_count_t)frames);
+  return n > 0 ? (size_t)n : 0;
+}
+
 static enum linnet_status sndfile_read(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got) {
+  const size_t channels = (size_t)decoder->info.channels;
   LINNET_TRY(check_memory(decoder->bytes));
   if (!decoder->file)
     return explain(decoder->bytes);
-  sf_count_t n = sf_readf_float(decoder->file, interleaved, (sf_count_t)frames);
-  *got = n > 0 ? (size_t)n : 0;
-  decoder->position += (int64_t)*got;
+  *got = 0;
+  for (bool more = true; more && *got < frames;) {
+    const bool silent = decoder->damaged > 0;
+    const size_t count = (silent ? put_silence : decode_frames)(decoder, interleaved + *got * channels, frames - *got);
+    *got += count;
+    decoder->position += (int64_t)count;
+    more = silent || *got == frames || skip_damage(decoder);
+  }
   if (*got < frames) {
     LINNET_TRY(find_ogg_end(decoder));
     LINNET_TRY(linnet_bytes_check(decoder->bytes));
     warn(decoder);
   }
-  for (size_t i = 0; i < *got * (size_t)decoder->info.channels; i++)
+  for (size_t i = 0; i < *got * channels; i++)
     interleaved[i] *= 32768;
   return LINNET_OK;
 }
@@ -388,7 +447,7 @@ static void reopen(struct linnet_decoder *decoder) {
   SF_INFO again = {0};
   if (decoder->file)
     sf_close(decoder->file);
-  decoder->bytes->position = decoder->position = decoder->sought = 0;
+  decoder->bytes->position = decoder->position = decoder->sought = decoder->damaged = 0;
   decoder->file = open_locked(decoder, &again);
   if (decoder->file && again.channels != decoder->info.channels) {
     sf_close(decoder->file);
@@ -432,6 +491,7 @@ static enum linnet_status sndfile_check_end(struct linnet_decoder *decoder) {
 /* In a damaged file a seek may fail and end anywhere: then decoding begins at the start. */
 static bool sndfile_seek(struct linnet_decoder *decoder, int64_t frame) {
   const bool good = decoder->file && sf_seek(decoder->file, frame, SEEK_SET) == frame;
+  decoder->damaged = 0;
   if (good)
     decoder->position = decoder->sought = frame;
   else

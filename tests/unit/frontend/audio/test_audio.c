@@ -338,6 +338,51 @@ static void test_early_ends(void) {
   free(signal);
 }
 
+/* A damaged file has as many samples as the whole one; all but those of a second are equal, and these are silence. */
+static void compare_with_whole(struct linnet_context *reader, const struct file *whole, const struct file *damaged) {
+  float *expected = NULL, *samples = NULL;
+  size_t count = 0, n = 0, equal = 0, zeros = 0;
+  struct linnet_audio *audio = NULL;
+  int saved = silence();
+  REQUIRE(linnet_audio_open_memory(context, whole->data, (size_t)whole->size, NULL, &audio) == LINNET_OK &&
+              linnet_audio_read_all(audio, &expected, &count) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  linnet_audio_destroy(audio);
+  REQUIRE(linnet_audio_open_memory(reader, damaged->data, (size_t)damaged->size, NULL, &audio) == LINNET_OK &&
+              linnet_audio_read_all(audio, &samples, &n) == LINNET_OK,
+          "%s", linnet_context_error(reader));
+  restore(saved);
+  REQUIRE(n == count, "%zu samples of %zu", n, count);
+  for (size_t i = 0; i < n; i++) {
+    equal += samples[i] == expected[i];
+    zeros += samples[i] == 0 && expected[i] != 0;
+  }
+  CHECK(equal > n - SECOND && equal + zeros == n, "%zu samples of %zu are equal, %zu are silence", equal, n, zeros);
+  linnet_audio_destroy(audio);
+  linnet_audio_release(context, expected);
+  linnet_audio_release(reader, samples);
+}
+
+/* Silence takes the place of damaged frames of FLAC; what follows keeps its time. */
+static void test_damage(void) {
+  const size_t frames = 10 * SECOND;
+  struct linnet_context *watched = watched_context();
+  struct test_random random = {5};
+  float *signal = make_signal(frames);
+  for (size_t i = 0; i < frames; i++)
+    signal[i] = (float)(0.25 * test_uniform(&random));
+  struct file whole = encode(SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 16000, 1, signal, frames);
+  struct file damaged = {.data = malloc((size_t)whole.size), .size = whole.size};
+  memcpy(damaged.data, whole.data, (size_t)whole.size);
+  memset(damaged.data + whole.size / 2, 0x5A, 50);
+  compare_with_whole(watched, &whole, &damaged);
+  CHECK(strstr(last_warning, "damaged: silence from "), "\"%s\"", last_warning);
+  free(damaged.data);
+  free(whole.data);
+  free(signal);
+  linnet_context_destroy(watched);
+}
+
 /* --- MP3 without a length ------------------------------------------------------------------------------------- */
 
 /* Where the second frame of an MP3 begins; the first holds only the length. */
@@ -1114,6 +1159,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof with_lengths / sizeof *with_lengths; i++)
     test_incomplete(signal, with_lengths[i]);
   test_early_ends();
+  test_damage();
   test_mp3_without_length();
   test_mp3_of_constant_rate(signal);
   test_entries();
