@@ -24,7 +24,7 @@ check 2 'REF HYP are missing' "$linnet" score
 check 2 'one argument too many' "$linnet" score a b c
 check 2 'must be phone or word' "$linnet" score --unit letter a b
 check 2 'need --utt2spk' "$linnet" score --by-speaker a b
-check 2 'must be 0 to' "$linnet" score --bootstrap -1 a b
+for count in -1 1 39; do check 2 'must be 0, or 40 to' "$linnet" score --bootstrap "$count" a b; done
 check 2 'only one of REF and HYP can be standard input' "$linnet" score - -
 check 1 'no-such-file: cannot be read: No such file' "$linnet" score no-such-file b
 

@@ -13,6 +13,7 @@
 #include "score_warnings.h"
 
 enum { MAX_BYTES = 1 << 28 };
+enum { MIN_RESAMPLES = 40 }; /* an interval of 95 % leaves one out at either end */
 
 static struct options {
   char *unit, *map, *ignore, *utt2spk, *compare, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols, *seed;
@@ -338,8 +339,8 @@ static int check_options(const char **files, size_t count) {
   (void)count;
   if (options.unit && strcmp(options.unit, "word") != 0 && strcmp(options.unit, "phone") != 0)
     return tool_usage("--unit %s: must be phone or word", options.unit);
-  if (options.bootstrap < 0 || options.bootstrap > 1000000)
-    return tool_usage("--bootstrap %ld: must be 0 to 1000000", options.bootstrap);
+  if (options.bootstrap != 0 && (options.bootstrap < MIN_RESAMPLES || options.bootstrap > 1000000))
+    return tool_usage("--bootstrap %ld: must be 0, or %d to 1000000", options.bootstrap, MIN_RESAMPLES);
   if ((options.per_speaker || options.by_speaker) && !options.utt2spk)
     return tool_usage("--per-speaker and --by-speaker need --utt2spk FILE");
   if (options.oracle && strcmp(options.oracle, "lattice") != 0 && strcmp(options.oracle, "nbest") != 0)
