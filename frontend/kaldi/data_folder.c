@@ -500,6 +500,11 @@ const char *linnet_data_folder_command(const struct linnet_data_folder *folder, 
   return recording ? recording->command : NULL;
 }
 
+const char *linnet_data_folder_recording(const struct linnet_data_folder *folder, size_t utterance) {
+  return recording_at(folder, utterance) ? folder->lists[WAV].entries[folder->utterances[utterance].recording].key
+                                         : NULL;
+}
+
 void linnet_data_folder_segment(const struct linnet_data_folder *folder, size_t utterance, double *start, double *end) {
   const struct utterance *u = utterance_at(folder, utterance);
   *start = u ? u->start : 0;

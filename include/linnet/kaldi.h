@@ -210,6 +210,9 @@ LINNET_API const char *linnet_data_folder_phones(const struct linnet_data_folder
 LINNET_API const char *linnet_data_folder_path(const struct linnet_data_folder *folder, size_t utterance);
 LINNET_API const char *linnet_data_folder_command(const struct linnet_data_folder *folder, size_t utterance);
 
+/* The recording that contains the utterance, as wav.scp names it; NULL without audio. */
+LINNET_API const char *linnet_data_folder_recording(const struct linnet_data_folder *folder, size_t utterance);
+
 /* The part of the recording that contains the utterance, in seconds: 0 and -1 (the end) if it is the whole
  * recording. */
 LINNET_API void linnet_data_folder_segment(const struct linnet_data_folder *folder, size_t utterance, double *start,

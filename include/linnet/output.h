@@ -75,6 +75,8 @@ struct linnet_output {
                                  of an aligned text. Part i has the words (without words the phones) from
                                  segment_ends[i - 1], or 0, up to segment_ends[i]; each has some. NULL: none */
   size_t num_segments;
+  const char *recording; /* in JSON: the id of the longer recording that this is a part of; NULL: none */
+  double begins;         /* in JSON: where in it this part begins, in seconds; other times do not change */
 };
 
 /* Receives pieces of text. If it returns non-zero, the writing function stops with LINNET_ERROR_IO. */

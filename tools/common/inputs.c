@@ -385,6 +385,16 @@ static const char *speaker_of(const struct linnet_data_folder *folder, size_t ut
   return linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, utterance));
 }
 
+/* Where in a longer recording an utterance begins. */
+static void describe_segment(const struct linnet_data_folder *folder, size_t utterance, struct linnet_output *output) {
+  double start, end;
+  linnet_data_folder_segment(folder, utterance, &start, &end);
+  if (start == 0 && end < 0)
+    return;
+  output->recording = linnet_data_folder_recording(folder, utterance);
+  output->begins = start;
+}
+
 void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_recognizer_stream *stream,
                      struct linnet_output *output) {
   *output = (struct linnet_output){.size = sizeof *output,
@@ -394,4 +404,6 @@ void inputs_describe(const struct inputs *inputs, size_t item, const struct linn
   output->file = inputs->folder ? NULL : inputs->paths[item];
   output->speaker = inputs->folder ? speaker_of(inputs->folder, item) : NULL;
   output->bare = inputs_is_bare(inputs);
+  if (inputs->folder)
+    describe_segment(inputs->folder, item, output);
 }

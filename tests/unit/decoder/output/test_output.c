@@ -122,7 +122,9 @@ static void test_golden(void) {
                                         .phones = phones,
                                         .num_phones = 2,
                                         .segment_ends = segment_ends,
-                                        .num_segments = 3};
+                                        .num_segments = 3,
+                                        .recording = "tape 1",
+                                        .begins = 59.5};
   const struct linnet_output_format *format;
   for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
     const char *extension = linnet_output_format_extension(format);

@@ -149,6 +149,7 @@ static void test_segments(void) {
           "u%zu: %zu samples: %s", i + 1, n, linnet_context_error(context));
     linnet_audio_release(context, samples);
     SAME(linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, i)), i < 2 ? "s1" : "s2");
+    SAME(linnet_data_folder_recording(folder, i), i < 2 ? "rec1" : "rec2");
   }
   double start, end;
   linnet_data_folder_segment(folder, 2, &start, &end);
