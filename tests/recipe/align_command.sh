@@ -244,6 +244,11 @@ check 0 'not in the text' "${align[@]}" --jumps --jump-cost 20 --text "$sun $sun
 check 0 "the audio repeats words 1 to 13, 'The' ... 'trees.'" "${align[@]}" --jumps --jump-cost 20 \
   --text "$sun $birds" long.wav
 
+# What a frame outside the text costs: with 0 all of them are outside, and with 50 none.
+jumps() { "${align[@]}" --jumps --jump-cost 20 --frame-cost "$1" --format json --text "$sun $sun" long.wav 2> /dev/null | sed 's/.*"jumps"//'; }
+[[ $(jumps 0) == ':[{"kind":"skipped",'*'"word":0,'* ]] || fail "--frame-cost 0: $(jumps 0)"
+[[ $(jumps 50) == ':[]}' ]] || fail "--frame-cost 50: $(jumps 50)"
+
 # --- data folders -----------------------------------------------------------------------------------------------------
 
 mkdir data

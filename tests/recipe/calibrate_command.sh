@@ -32,6 +32,12 @@ check 0 'confidence  right   words' "$linnet" calibrate --words -m phones.safete
 cp plain.safetensors own.safetensors
 check 0 'confidence  right  phones' "$linnet" calibrate -m own.safetensors -o own.safetensors phones.ref phones.json
 cmp own.safetensors phones.safetensors || fail 'a model that is calibrated in place'
+sed 's/ A$/ A1/; s/ B$/ B0/' phones.ref > stress.ref
+"$linnet" calibrate -m plain.safetensors phones.ref phones.json > said
+"$linnet" calibrate -m plain.safetensors stress.ref phones.json | cmp - said || fail 'stress in the reference'
+check 0 'confidence  right  phones' "$linnet" calibrate -m plain.safetensors -o half.safetensors --half phones.ref phones.json
+sizes="$(wc -c < half.safetensors) $(wc -c < phones.safetensors)"
+[[ $((10 * ${sizes% *})) -lt $((6 * ${sizes#* })) ]] || fail "--half: sizes $sizes"
 check 1 'both.safetensors: has a calibration of words already' "$linnet" calibrate --words -m both.safetensors words.ref words.json
 check 1 'has a calibration of phones already' "$linnet" calibrate -m both.safetensors phones.ref phones.json
 mkdir folder
@@ -127,6 +133,17 @@ printf '{"model": "../plain.safetensors", "search": "words", "lexicon": "../lexi
 text=(--unit phone --text 'to sea a sea' --lexicon lexicon --text-rules none --format json a.wav)
 "$linnet" align -m recognizer "${text[@]}" > phones.json
 "$linnet" align -m phones.safetensors "${text[@]}" | cmp - phones.json || fail 'align: calibrations of the file'
+# Words of an alignment, by a calibration that is not that of phones.
+words=(--text 'to sea a sea' --text-rules none --format ctm a.wav)
+recognizer='{"model": "../plain.safetensors", "search": "words", "lexicon": "../lexicon"%s}'
+# shellcheck disable=SC2059 # a format
+printf "$recognizer" '' > recognizer/recognizer.json
+"$linnet" align -m recognizer "${words[@]}" > uncalibrated
+# shellcheck disable=SC2059
+printf "$recognizer" ', "word_confidence": {"slope": 2, "offset": -1}' > recognizer/recognizer.json
+"$linnet" align -m recognizer "${words[@]}" | paste -d ' ' uncalibrated - | awk '
+  $6 > 0.05 && $6 < 0.99 {d = $12 - 1 / (1 + exp(1 - 2 * log($6 / (1 - $6)))); n++; if (d * d > 1e-6) bad++}
+  END {exit bad > 0 || NR != 4 || n == 0}' || fail 'align: "word_confidence" of the file'
 
 echo "$failures failures"
 [[ $failures -eq 0 ]]

@@ -45,6 +45,11 @@ same 'n-best' expected hyp
 grep -qF '{"symbol":"B","start":0.075,"end":0.120,"confidence":0.6065}' hyp || fail "JSON: $(cat hyp)"
 "$linnet" decode --symbols symbols --insertion-bonus -9 post.txt > hyp 2> /dev/null
 grep -qx 'u1 ' hyp || fail "insertion bonus: $(cat hyp)"
+"$linnet" decode --symbols symbols --nbest 9 post.txt > hyp 2> /dev/null
+grep -q '^u1-[0-9] B A$' hyp || fail "n-best of all symbols: $(cat hyp)"
+"$linnet" decode --symbols symbols --top-symbols 1 --nbest 9 post.txt > hyp 2> /dev/null
+grep -q '^u1-[0-9] B' hyp || fail "n-best of --top-symbols 1: $(cat hyp)"
+! grep -q '^u1-[0-9] B A$' hyp || fail "--top-symbols 1: B comes before A: $(cat hyp)" # no row but the last appends B
 
 # Inputs named as for Kaldi's programs.
 printf 'u1 A B\nu2 \n' > expected
@@ -261,6 +266,16 @@ awk 'NR == FNR {prior[++n] = log($2); next}
   NF >= n {split(plain[FNR], x, " "); rows++
     for (i = 1; i <= n; i++) {d = x[i] - prior[i] - $i; if (d * d > 1e-8) bad++}}
   END {exit !(rows > 0 && !bad)}' priors plain.txt scaled.txt || fail 'priors'
+# What is estimated does not depend on the division.
+"$linnet" posteriors --model "$model" --data data --priors priors --out divided.ark \
+  --estimate-priors priors.again 2> /dev/null
+same '--estimate-priors with --priors' priors priors.again
+# A prior near 0 counts as 1e-8.
+awk '{print $1, (NR == 2 ? "1e-30" : 1)}' priors > tiny
+"$linnet" posteriors --model "$model" --data data --priors tiny --text --out tiny.txt 2> /dev/null
+awk 'NR == FNR {if (NF >= 40) plain[FNR] = $2; next}
+  NF >= 40 {d = plain[FNR] - log(1e-8) - $2; rows++; if (d * d > 1e-6) bad++}
+  END {exit !(rows > 0 && !bad)}' plain.txt tiny.txt || fail "a prior near 0: $(sed -n 2p plain.txt tiny.txt)"
 # A vector of Kaldi, and counts, say the same.
 awk 'BEGIN {printf " ["} {printf " %s", $2} END {print " ]"}' priors > vector
 "$linnet" posteriors --model "$model" --data data --priors vector --text --out vector.txt 2> /dev/null

@@ -84,6 +84,39 @@ paste <(head -3 global.txt) <(head -3 prior.txt) | awk 'NR > 1 { n = NF / 2; for
 check 0 '1 utterance' data/u1.wav -o memory.txt --text --cmvn running --cmvn-from global --cmvn-memory 110
 cmp <(head -9 running.txt) <(head -9 memory.txt) || fail 'frames before the limit differ'
 cmp -s running.txt memory.txt && fail 'the weight of all frames has no maximum'
+# Silence at the end changes running statistics, unless they count speech only: then all its frames have the same values.
+make_wav quiet.wav 20000
+head -c 20000 /dev/zero >> quiet.wav
+for frames in all speech; do
+  check 0 '1 utterance' quiet.wav -o $frames.txt --text --cmvn running --cmvn-frames $frames --cmvn-from global
+  tail -n 3 $frames.txt | head -n 2 | uniq > $frames.last
+done
+[[ $(wc -l < all.last) -eq 2 ]] || fail "running statistics do not count silence: $(cat all.last)"
+[[ $(wc -l < speech.last) -eq 1 ]] || fail "running statistics of speech count silence: $(cat speech.last)"
+
+# A command that fails the second time, when features are computed.
+mkdir twice
+cp data/u1.wav twice
+# shellcheck disable=SC2016 # $PWD is for the command
+printf 'u1 %s/twice/u1.wav\nu2 [ ! -e seen ] && touch seen && cat %s/twice/u1.wav |\n' "$PWD" "$PWD" > twice/wav.scp
+check 1 'u2' --run-commands twice -o twice.ark --cmvn global --num-frames twice.frames
+[[ $(cut -d ' ' -f 1 twice.frames) == u1 ]] || fail "--num-frames lists what the archive lacks: $(cat twice.frames)"
+
+# Noise differs between utterances of the same samples. A speaker without frames has no statistics.
+mkdir noisy
+cp data/u1.wav noisy
+make_wav noisy/short.wav 100
+printf 'd1 u1.wav\nd2 u1.wav\nd3 short.wav\n' > noisy/wav.scp
+printf 'd1 s1\nd2 s1\nd3 s3\n' > noisy/utt2spk
+for dither in 0 1; do
+  check 1 'd3: 50 samples are too few' noisy -o dither.txt --text --dither $dither --cmvn-stats noisy.stats --cmvn-scp noisy.scp
+  [[ $(cut -d ' ' -f 1 noisy.scp) == s1 ]] || fail "statistics of speakers: $(cat noisy.scp)"
+  sed '/^d2/Q' dither.txt | tail -n +2 > first
+  sed '1,/^d2/d' dither.txt > second
+  same=1
+  cmp -s first second || same=0
+  [[ -s second && $same -eq $((1 - dither)) ]] || fail "--dither $dither: the noise of two utterances of the same samples"
+done
 
 # The command reports failed utterances and writes the others.
 cp -r data some

@@ -63,6 +63,10 @@ prefix=()
 check 1 'File too large' bash -c 'ulimit -f 4 && trap "" XFSZ &&
   "$1" average --output average.safetensors "$2"' - "$linnet" "$here/../../models/english/phones.safetensors"
 [[ ! -e average.safetensors ]] || fail 'an incomplete model exists'
+for i in {1..200}; do echo "u$i a b"; done > many
+# shellcheck disable=SC2016
+check 1 'full.utt: cannot write: File too large' bash -c 'ulimit -f 1 && trap "" XFSZ && "$@"' - "$linnet" score --per-utt full.utt many many
+[[ -z $(find . -name '*.tmp.*') && ! -e full.utt ]] || fail "failed writes leave $(ls)"
 
 # Once the output of all inputs is full, the others are not recognised for nothing.
 for i in {1..40}; do ln speech.wav "copy$i.wav"; done
@@ -125,6 +129,11 @@ check 0 'warning: none: has no utterances' transcribe --data none
 check 0 'cancel each other out, so that their mean is silent: choose one channel' transcribe cancelled.wav
 check 0 '' transcribe --channel 1 cancelled.wav
 ! grep -q warning out || fail "a warning with --channel: $(cat out)"
+# CTM counts channels from 1.
+for channel in 0 1; do
+  "$linnet" align --channel $channel --phones AH --format ctm cancelled.wav > channels 2> out || fail "--channel $channel: $(cat out)"
+  [[ $(cut -d ' ' -f 1,2 channels) == "cancelled $((channel + 1))" ]] || fail "CTM with --channel $channel: $(cat channels)"
+done
 check 0 "warning: cancelled.wav: begins with 'RIFF', the header of an audio file" transcribe --raw s16le cancelled.wav
 grep -qF 'read it as a file: omit --raw' out || fail "the remedy: $(cat out)"
 

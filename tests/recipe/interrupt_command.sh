@@ -96,6 +96,17 @@ kill -INT $process && status=0 && { wait $process || status=$?; }
 kill $sleeper
 rm -f one*
 
+# Two signals at once count as one: wrappers send them so. Both arrive when the process continues.
+long
+"$linnet" transcribe "${raw[@]}" --output one long.raw > out 2>&1 < /dev/null &
+process=$!
+until { [[ -e one.partial ]] && handles $process; } || ! kill -0 $process 2> /dev/null; do sleep 0.05; done
+kill -STOP $process && kill -INT $process && kill -TERM $process && kill -CONT $process
+status=0 && { wait $process || status=$?; }
+[[ $status -eq 130 ]] || fail "status $status after two signals at once: $(cat out)"
+grep -qF 'interrupted: 0 of 1' out || fail "two signals at once: $(cat out)"
+rm -f one*
+
 # --- several files: finished results are saved in the order of arrival; the final file has the order of the inputs
 
 short

@@ -122,6 +122,14 @@ same lines live '--phones'
 "$linnet" transcribe --model folder wav/0.wav > lines || fail 'a file as a whole'
 [[ $(cat lines) == 'AB CD' ]] || fail "a file as a whole: $(cat lines)"
 
+# Partial results are as far apart as the folder says.
+for interval in 0.06 2; do
+  sed "s/\"partial_interval\": [0-9.]*/\"partial_interval\": $interval/" folder/recognizer.json > folder/interval.json
+  "$linnet" transcribe --live --live-speed 0 --format json --model folder/interval.json --raw s16le long.raw > events || fail "interval $interval"
+  grep -c '"partial"' events > "partials$interval" || true
+done
+[[ $((2 * $(cat partials2))) -lt $(cat partials0.06) ]] || fail "partial results: $(cat partials0.06), $(cat partials2)"
+
 # --- a second pass: each segment is recognised again, by a model that sees all of it
 
 mkdir second

@@ -196,9 +196,20 @@ check 0 "guessed pronunciations of 1 word: 'BLARK'" align --model renamed --text
 
 # --- the emission delay of the folder: this one is longer than the recording, so phones begin at 0, one row after another
 sed -i 's/"blank_penalty": 50/"emission_delay": 9/' penalty/recognizer.json
-transcribed again --model penalty --phones --format ctm
+transcribed again --model penalty --phones --blank-penalty 50 --format ctm # noise has no phones without it
+[[ $(wc -l < again) -ge 5 ]] || fail "no phones: $(cat again)"
 "$linnet" align --model penalty --phones 'IH N' --format ctm sound.wav >> again 2> err || fail "align: $(cat err)"
 awk '$3 == 0 {row = 0} $3 > 0.03 * row++ + 0.001 || $4 < 0.029 {bad = 1} END {exit bad || NR < 2}' again || fail "the emission delay: $(cat again)"
+
+# --- only the first model of an ensemble: without the calibration, which is of both together
+mkdir ensemble
+for keys in '' ', "ensemble_model": "../folder/phones.safetensors", "confidence": {"slope": 0.5, "offset": 1}'; do
+  echo '{"model": "../folder/phones.safetensors"'"$keys}" > ensemble/recognizer.json
+  transcribed "${keys:+both}.models" --model ensemble --blank-penalty 50 --format json
+done
+! cmp -s both.models .models || fail 'the calibration of an ensemble changes nothing'
+transcribed again --model ensemble --ensemble-weight 0 --blank-penalty 50 --format json
+same again .models '--ensemble-weight 0'
 
 # --- an option changes its setting in the file, and no other
 transcribed again --model folder --lm others.bin --word-bonus 2
@@ -210,7 +221,46 @@ same again expected 'another weight'
 printf 'OTHER OTHER\n' > phrases
 transcribed again --model folder --grammar phrases
 [[ $(cat again) == 'OTHER OTHER' ]] || fail "a grammar: $(cat again)"
+# Only the second model of an ensemble normalises by speaker: it gets statistics of both utterances.
+mkdir speakers
+LC_ALL=C sed 's/\\"cmvn\\": \\"utterance\\"/\\"cmvn\\": \\"speaker\\"  /' "$phones" > speakers/speaker.safetensors
+check 0 'per speaker' info speakers/speaker.safetensors
+{
+  head -c 44 sound.wav
+  dd if="$linnet" bs=1 skip=20000 count=32000 2> /dev/null
+} > speakers/other.wav
+printf 'a sound.wav\nb other.wav\n' > speakers/wav.scp
+ln -s ../sound.wav speakers
+printf 'a s\nb s\n' > speakers/utt2spk
+for second in speaker ../folder/phones; do
+  echo '{"model": "../folder/phones.safetensors", "ensemble_weight": 0.9, "ensemble_model": "'$second.safetensors'"}' \
+    > speakers/recognizer.json
+  "$linnet" transcribe --model speakers --blank-penalty 50 --format json --data speakers > "${second##*/}.json" 2> err ||
+    fail "$second: $(cat err)"
+done
+! cmp -s speaker.json phones.json || fail 'statistics of speakers do not reach the second model of an ensemble'
+
+# A grammar of the folder, which --lm replaces.
+sed 's/"language_model": [^,]*,//; s/"language_model_weight": 0.8,//' elsewhere/recognizer.json > elsewhere/without.json
+sed 's|"search"|"grammar": "../phrases", "search"|' elsewhere/without.json > elsewhere/grammar.json
+transcribed expected --model elsewhere/without.json --lm others.bin --format json
+transcribed again --model elsewhere/grammar.json --lm others.bin --format json
+same again expected '--lm instead of a grammar'
+transcribed again --model elsewhere/grammar.json
+[[ $(cat again) == 'OTHER OTHER' ]] || fail "a grammar of the folder: $(cat again)"
 check 0 '"hypotheses"' transcribe --model folder --nbest 2 --format json sound.wav
+# Silence: no word in the first pass, so no second pass, whose symbols a lattice has; advice about long recordings, once.
+head -c 2408000 /dev/zero | tr '\0' '\200' > minutes.raw # 301 s
+ln minutes.raw again.raw
+head -c 8000 minutes.raw > quiet.raw
+raw=(--raw u8 --raw-rate 8000)
+check 0 'quiet: has no lattice, because the first pass recognised nothing' transcribe --model folder --second-pass elsewhere \
+  --lattice lattice "${raw[@]}" quiet.raw
+[[ ! -s lattice ]] || fail "a lattice of the first pass: $(cat lattice)"
+check 0 'minutes are one segment: with --endpoints' transcribe --model folder "${raw[@]}" minutes.raw again.raw
+[[ $(grep -c 'are one segment' out) -eq 1 ]] || fail "one warning: $(cat out)"
+check 0 '' transcribe --model folder "${raw[@]}" quiet.raw --format json
+! grep -q 'one segment' out || fail "a warning about a short recording: $(cat out)"
 mkdir narrow # also an option that says what the library has by default
 sed 's|: "\([a-z]*\.[a-z]*\)"|: "../folder/\1"|g; s/"beam"/"top_symbols": 1, "score_threshold": 0, "beam"/' \
   folder/recognizer.json > narrow/recognizer.json

@@ -29,6 +29,10 @@ check 2 'only one of REF and HYP can be standard input' "$linnet" score - -
 check 1 'no-such-file: cannot be read: No such file' "$linnet" score no-such-file b
 
 printf 'u1 AH0 B IH1\nu2 c "d\nu3 e\n' > ref
+for i in {10..35}; do echo "u$i a"; done > many
+check 0 ' u29 u30 and 5 more (--per-utt lists all)' "$linnet" score many <(head -n 1 many)
+check 0 ' u29 u30' "$linnet" score <(sed 21q many) <(head -n 1 many)
+! grep more out || fail "all are listed: $(cat out)"
 printf 'u3 e x\nu1 AH B IX\n' > hyp
 printf 'u1 s1\nu2 s-2\nu3 s1\n' > utt2spk
 printf 'IH IX\n' > map

@@ -27,6 +27,25 @@ train 1 'products of 8-bit integers are for recognition only' int8 --precision i
 train 0 'epoch   2' plain
 grep -q '"kernels": "[^"]*", "precision": "float32"' plain/log.jsonl || fail "$(cat plain/log.jsonl)"
 
+# --- a log of batches that another training left; the time of a whole training
+
+mkdir left && echo 1 > left/batches.txt
+train 0 'epoch   2' left
+[[ ! -e left/batches.txt ]] || fail "an old batches.txt stays: $(cat left/batches.txt)"
+mkdir long
+cd long
+# shellcheck disable=SC2034 # for the file
+frames=4000 # so that validation takes some time
+# shellcheck source=tests/recipe/forty_utterances.sh
+. "$here/forty_utterances.sh"
+cd ..
+train 0 'epoch   2' timed --dev long/data
+# Times have two decimals.
+tr -d ',"' < timed/log.jsonl | awk '
+  {for (i = 1; i < NF; i++) {if ($i ~ /^(train|dev)_seconds:/) {sum += $(i + 1); n++}; if ($i == "total_seconds:") total = $(i + 1)}}
+  sum - total > 0.031 || total - sum > 0.031 {bad = 1}
+  END {exit bad || n != 4}' || fail "times: $(cat timed/log.jsonl)"
+
 # --- what is wrong with settings and files is said before the data are read
 
 cp -r data unread

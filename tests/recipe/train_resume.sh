@@ -49,6 +49,15 @@ done
 echo "killed $kills times"
 compare killed
 
+# --- checkpoints inside an epoch, or at its end only: then there is no previous one
+
+for seconds in 0 1000000; do
+  train "every$seconds" --set epochs=1 --set "checkpoint_seconds=$seconds" || fail "$(cat "every$seconds.log")"
+  [[ -e every$seconds/checkpoint.safetensors ]] || fail "no checkpoint: $(ls "every$seconds")"
+done
+[[ -e every0/checkpoint-previous.safetensors ]] || fail "no checkpoint inside an epoch: $(ls every0)"
+[[ ! -e every1000000/checkpoint-previous.safetensors ]] || fail "a checkpoint too early: $(ls every1000000)"
+
 # --- a damaged checkpoint
 
 start damaged

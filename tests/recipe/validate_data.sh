@@ -109,6 +109,10 @@ if command -v sox > /dev/null; then
   sox -R -n -r 16000 -b 16 whole.flac synth 5 noise
   head -c 100000 whole.flac > bad/b-1.wav
   fault 'wav.scp:3: b-1 bad/b-1.wav: no audio after 3.' 3
+  make_folder bad
+  sox -R -n -r 16000 -b 16 none.flac trim 0 0 2> out
+  cp none.flac bad/b-1.wav # its header does not say its length
+  fault 'bad/wav.scp:3: b-1 b-1.wav: has no samples; replace the file' 3
   cp whole.flac bad/b-1.wav
   validate 0 'good: 4 utterances' bad
 fi

@@ -107,6 +107,20 @@ printf 'F  F\n' > only
 LINNET_LEXICON=only "$linnet" decode --symbols symbols --words --unknown-penalty 0.5 --silence SIL ark:post.txt > hyp \
   2> /dev/null
 grep -qx 'u1 <unk> <unk>' hyp || grep -qx 'u1 <unk> F <unk>' hyp || fail "unknown words: $(cat hyp)"
+# Unknown words are not guessed ones; each of them has the bonus.
+unknown=("$linnet" decode --symbols symbols --words --lexicon only --unknown-penalty 0.5 --silence SIL --frame-shift 30 ark:post.txt)
+"${unknown[@]}" --format json > hyp 2> /dev/null
+grep -q '"word":"<unk>"' hyp || fail "unknown words in JSON: $(cat hyp)"
+! grep -q guessed hyp || fail "an unknown word is marked as guessed: $(cat hyp)"
+"${unknown[@]}" --unknown-bonus -20 > hyp 2> /dev/null
+grep -qx 'u1 F F' hyp || fail "--unknown-bonus -20: $(cat hyp)"
+"${unknown[@]}" --unknown-bonus 20 > hyp 2> /dev/null
+grep -qx 'u1\( <unk>\)\{9\}' hyp || fail "--unknown-bonus 20: $(cat hyp)" # one for each row
+# Probabilities of pronunciations, and without their weight the order of the lexicon.
+printf 'FOR 0.1 F AO\nFOUR 1 F AO\n' > lexicon
+decoded 'probabilities of pronunciations' 'u1 FOUR FOUR'
+decoded '--pronunciation-weight 0' 'u1 FOR FOR' --pronunciation-weight 0
+cp plain lexicon
 
 # --- formats: words with times, and phones
 decoded 'CTM' "$(printf 'u1 1 0.000 0.120 TO 0.9512\nu1 1 0.165 0.105 FOR 0.9512')" --silence SIL --format ctm
