@@ -9,6 +9,7 @@ static bool write_features_model(const char *path, bool causal, size_t lookahead
   struct linnet_context *context = test_context();
   struct linnet_config config;
   linnet_config_default(&config);
+  config.input_dim = features.fbank.num_mel;
   config.width = 32;
   config.heads = 2;
   config.layers = 2;
@@ -48,6 +49,14 @@ bool write_other_model(const char *path, size_t stack, double high_frequency) {
   features.cmvn = LINNET_CMVN_UTTERANCE;
   features.fbank.high_frequency = high_frequency;
   return write_features_model(path, false, 0, stack, features);
+}
+
+bool write_filterbank_model(const char *path, const struct linnet_fbank_settings *fbank) {
+  struct linnet_feature_config features;
+  linnet_feature_config_default(&features);
+  features.cmvn = LINNET_CMVN_UTTERANCE;
+  features.fbank = *fbank;
+  return write_features_model(path, false, 0, 3, features);
 }
 
 bool write_silence_model(const char *path) {

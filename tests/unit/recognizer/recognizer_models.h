@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <linnet/features.h>
+
 /* A small model with random weights and the symbols A to D, causal with global CMVN or not causal. False on failure. */
 bool write_recognizer_model(const char *path, bool causal);
 
@@ -14,6 +16,9 @@ bool write_prompt_model(const char *path);
 
 /* One that is not causal and stacks `stack` frames of a filterbank that ends at `high_frequency` (0: the default). */
 bool write_other_model(const char *path, size_t stack, double high_frequency);
+
+/* One that is not causal and has this filterbank. */
+bool write_filterbank_model(const char *path, const struct linnet_fbank_settings *fbank);
 
 /* One that is not causal and keeps 0.5 s of silence in its middle, and 0.2 s at either end. */
 bool write_silence_model(const char *path);

@@ -43,13 +43,18 @@ static bool ends_word(void *user) {
   return ++word->asked > word->complete;
 }
 
-static struct linnet_endpoint *create(const struct linnet_endpoint_rules *rules, size_t lookahead) {
+static struct linnet_endpoint *create_with(const struct linnet_endpoint_rules *rules, size_t lookahead,
+                                           double feature_seconds) {
   static const int silences[] = {3};
-  const struct linnet_endpoint_frames frames = {DIM, STRIDE, lookahead, 0.01};
+  const struct linnet_endpoint_frames frames = {DIM, STRIDE, lookahead, feature_seconds};
   struct linnet_endpoint *endpoint = NULL;
   REQUIRE(linnet_endpoint_create(context, rules, &frames, silences, 1, &endpoint) == LINNET_OK, "%s",
           linnet_context_error(context));
   return endpoint;
+}
+
+static struct linnet_endpoint *create(const struct linnet_endpoint_rules *rules, size_t lookahead) {
+  return create_with(rules, lookahead, 0.01);
 }
 
 static struct linnet_endpoint_rules read_rules(const struct linnet_endpoint_rule *rules, size_t count) {
@@ -126,6 +131,25 @@ static void test_rules(void) {
   expect(NULL, 0, "s500_", 0, 0, "");
 }
 
+/* In binary numbers, 9 frames of 0.009 s are a little shorter than 0.081 s, and so are 3 rows of 0.027 s. */
+static void test_rounding(void) {
+  static const struct linnet_endpoint_rule rules[] = {{.quiet = 0.081}, {.silence = 0.081}, {.length = 0.081}};
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+    const struct linnet_endpoint_rules read = read_rules(&rules[i], 1);
+    struct linnet_endpoint_rules own = read;
+    own.settings.rules = own.rules;
+    struct linnet_endpoint *endpoint = create_with(&own, 0, 0.009);
+    float row[SYMBOLS];
+    hear(endpoint, "s___", 0, 4 * STRIDE, 4);
+    for (size_t t = 0; t < 4; t++) {
+      make_row(t == 0 ? 's' : '_', row);
+      CHECK(linnet_endpoint_step(endpoint, row, UINT64_MAX, ends_word, NULL) == (t == (i < 2 ? 3 : 2)),
+            "rule %zu, row %zu", i, t);
+    }
+    linnet_endpoint_destroy(endpoint);
+  }
+}
+
 /* What was heard, but not taken by the network, does not count. */
 static void test_taken(void) {
   const struct linnet_endpoint_rule quiet = {.quiet = 0.3};
@@ -189,6 +213,24 @@ static void test_reset(void) {
   }
   linnet_endpoint_destroy(endpoint);
   linnet_endpoint_destroy(NULL);
+}
+
+/* A second stream that begins with soft speech: its level is not compared with that of the first. */
+static void test_reset_of_level(void) {
+  const struct linnet_endpoint_rule rule = {.quiet = 0.3};
+  const struct linnet_endpoint_rules read = read_rules(&rule, 1);
+  struct linnet_endpoint_rules own = read;
+  struct linnet_endpoint *endpoint = create(&own, 0);
+  char rows[MAX_ROWS];
+  float row[SYMBOLS];
+  own.settings.rules = own.rules;
+  hear(endpoint, rows, 0, 40 * STRIDE, expand("10_30s", rows));
+  linnet_endpoint_reset(endpoint);
+  hear(endpoint, rows, 0, 15 * STRIDE, expand("15_", rows));
+  make_row('s', row);
+  for (size_t t = 0; t < 15; t++)
+    CHECK(!linnet_endpoint_step(endpoint, row, UINT64_MAX, ends_word, NULL), "row %zu of soft speech is quiet", t);
+  linnet_endpoint_destroy(endpoint);
 }
 
 /* --- level -------------------------------------------------------------------------------------------------------- */
@@ -274,9 +316,11 @@ int main(void) {
   context = test_context();
   test_rules();
   test_lookahead();
+  test_rounding();
   test_taken();
   test_defaults();
   test_reset();
+  test_reset_of_level();
   test_level();
   test_level_not_finite();
   test_refused();

@@ -105,6 +105,9 @@ static void test_averages(void) {
   recognise(PAIR("causal", "0.8", "0.06"), 0, 997, NULL, &both);
   average(0.8, 2);
   compare(&wanted, &both, 1e-4, "weight 0.8, delay 0.06 s, chunks");
+  recognise(PAIR("causal", "0.3", "0.05"), 0, SAMPLES, NULL, &both);
+  average(0.3, 2);
+  compare(&wanted, &both, 1e-4, "weight 0.3, a delay of almost two rows");
   recognise(PAIR("causal", "0.5", "10"), 0, SAMPLES, NULL, &both);
   compare(&first, &both, 0, "a delay longer than the utterance");
   recognise(PAIR("missing", "0", "0"), 0, SAMPLES, NULL, &both);
@@ -149,9 +152,18 @@ static void test_level(void) {
     samples[i] *= 4096;
 }
 
+/* Recordings of a usual level: the running statistics begin with those of the model. */
+static void test_usual_level(void) {
+  recognise("{\"model\": \"model.safetensors\"}", 0, SAMPLES, NULL, &first);
+  recognise("{\"model\": \"running.safetensors\"}", 0, SAMPLES, NULL, &second);
+  recognise(PAIR("running", "0.5", "0"), 0, SAMPLES, NULL, &both);
+  average(0.5, 0);
+  compare(&wanted, &both, 1e-4, "a usual level");
+}
+
 /* A stream forgets an utterance. */
-static void test_reset(void) {
-  struct linnet_recognizer *recognizer = open_recognizer(PAIR("causal", "0.5", "0.06"));
+static void test_reset(const char *pair) {
+  struct linnet_recognizer *recognizer = open_recognizer(pair);
   struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   CHECK(feed_stream(stream, samples, SAMPLES, SAMPLES) == LINNET_OK, "%s", linnet_context_error(context));
   linnet_recognizer_stream_reset(stream);
@@ -159,7 +171,7 @@ static void test_reset(void) {
   CHECK(linnet_recognizer_stream_set_sink(stream, keep_rows, &both) == LINNET_OK &&
             feed_stream(stream, samples + 20000, SAMPLES - 20000, 5000) == LINNET_OK,
         "%s", linnet_context_error(context));
-  recognise(PAIR("causal", "0.5", "0.06"), 20000, SAMPLES, NULL, &wanted);
+  recognise(pair, 20000, SAMPLES, NULL, &wanted);
   compare(&wanted, &both, 0, "after another utterance");
   linnet_recognizer_stream_reset(stream);
   CHECK(feed_stream(stream, samples, 0, 1) == LINNET_OK, "nothing: %s", linnet_context_error(context));
@@ -220,7 +232,9 @@ int main(void) {
   test_averages();
   test_itself();
   test_level();
-  test_reset();
+  test_usual_level();
+  test_reset(PAIR("causal", "0.5", "0.06"));
+  test_reset(PAIR("running", "0.5", "0"));
   test_refused();
   test_ranges();
   linnet_context_destroy(context);

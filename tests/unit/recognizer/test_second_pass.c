@@ -2,6 +2,7 @@
  * and for those before it that the network of the first pass knows; partial results are those of the first pass; also
  * without endpoints, for phones, and with a lattice; hotwords and grammar of the first pass count in the second; pairs
  * that do not fit are refused. */
+#include <linnet/fbank.h>
 #include <linnet/lattice.h>
 #include <linnet/recognizer.h>
 #include <linnet/stream.h>
@@ -14,11 +15,12 @@
 #include "recognizer_streams.h"
 #include "test.h"
 
-enum { SAMPLES = 96000 };
+enum { SAMPLES = 96000, LONG = 240000 };
 
 #define FOLDER TEST_BINARY_DIR "/second_pass_files"
 static struct linnet_context *context;
-static float samples[SAMPLES];
+static float samples[LONG];
+static size_t num_samples = SAMPLES; /* that a stream hears */
 
 #define WORDS(model)                                                                                                   \
   "\"model\": \"" model ".safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"beam\": 20"
@@ -28,12 +30,29 @@ static float samples[SAMPLES];
 #define RULES RULES_AFTER("0")
 #define SYMBOLS "\"search\": \"symbols\", \"beam\": 7, \"insertion_bonus\": 0.5"
 #define LIVE WORDS("causal") ", \"partial_interval\": 0.1, " RULES
+#define CALIBRATED                                                                                                     \
+  "\"confidence\": {\"slope\": 2, \"offset\": 1}, \"word_confidence\": {\"slope\": 0.5, \"offset\": -1}"
+#define ADAPTED CALIBRATED ", \"blank_penalty\": 0.7, \"emission_delay\": 0.05"
+
+static void prepare_more(void) {
+  save_text(FOLDER, "late_adapted.json", "{" WORDS("model") ", " ADAPTED "}");
+  save_text(FOLDER, "late_adapted_phones.json", "{\"model\": \"model.safetensors\", " ADAPTED "}");
+  save_text(FOLDER, "adapted.json",
+            "{\"model\": \"causal.safetensors\", " RULES ", \"second_pass\": \"late_adapted.json\"}");
+  save_text(FOLDER, "long.json", "{" WORDS("causal") ", \"second_pass\": \"late.json\", " RULES_AFTER("100") "}");
+  save_text(FOLDER, "late_speaker.json", "{" WORDS("speaker") "}");
+  save_text(FOLDER, "speaker.json", "{" WORDS("causal") ", \"second_pass\": \"late_speaker.json\"}");
+  save_text(FOLDER, "steady.json", "{" WORDS("causal") ", \"partial_interval\": 0.1}");
+  save_text(FOLDER, "steady_twice.json",
+            "{" WORDS("causal") ", \"partial_interval\": 0.1, \"second_pass\": \"late.json\"}");
+}
 
 static void prepare(void) {
   REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
-  make_bursts(samples, SAMPLES);
+  make_bursts(samples, LONG);
   REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
   REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
+  REQUIRE(write_speaker_model(FOLDER "/speaker.safetensors"), "no model with statistics of speakers");
   REQUIRE(write_other_model(FOLDER "/stack.safetensors", 2, 0), "no model that stacks two frames");
   REQUIRE(write_other_model(FOLDER "/band.safetensors", 3, 4000), "no model with another filterbank");
   REQUIRE(write_other_model(FOLDER "/same.safetensors", 3, 8000), "no model with the whole band");
@@ -64,6 +83,7 @@ static void prepare(void) {
   save_text(FOLDER, "symbols.json",
             "{\"model\": \"causal.safetensors\", \"priors\": \"first_priors\", \"prior_scale\": 2, " SYMBOLS ", " RULES
             ", \"second_pass\": \"late_weighed.json\"}");
+  prepare_more();
 }
 
 static struct linnet_recognizer *load(const char *name) {
@@ -77,7 +97,7 @@ static void watch(const char *name, size_t chunk, struct events *e) {
   struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   *e = (struct events){.partials = 0};
   CHECK(linnet_recognizer_stream_set_hook(stream, see, e) == LINNET_OK, "hook");
-  CHECK(feed_stream(stream, samples, SAMPLES, chunk) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(feed_stream(stream, samples, num_samples, chunk) == LINNET_OK, "%s", linnet_context_error(context));
   linnet_recognizer_stream_destroy(stream);
   linnet_recognizer_destroy(recognizer);
 }
@@ -164,7 +184,7 @@ static void search_alone(const struct linnet_recognizer *late, const float *feat
 }
 
 /* The network of the first pass restarts `restart` seconds or more after its last start; the second pass knows the
- * same features. */
+ * same features, but at most those of 10 seconds before a segment. */
 static void test_alone(const char *name, const char *late_name, double restart) {
   struct linnet_recognizer *late = load(late_name);
   const struct linnet_model *model = linnet_recognizer_model(late);
@@ -172,7 +192,8 @@ static void test_alone(const char *name, const char *late_name, double restart) 
   const double seconds = linnet_model_frame_seconds(model);
   struct linnet_feature_config config;
   float *features;
-  const size_t frames = make_features(context, model, samples, SAMPLES, &features);
+  const size_t frames = make_features(context, model, samples, num_samples, &features);
+  const size_t most = (size_t)(10 / seconds);
   size_t known = 0, num_known = 0;
   linnet_model_features(model, &config);
   watch(name, SAMPLES, &first);
@@ -180,11 +201,12 @@ static void test_alone(const char *name, const char *late_name, double restart) 
   for (size_t i = 0; i < first.finals; i++) {
     const size_t from = (size_t)lround(first.starts[i] / seconds), end = (size_t)lround(first.ends[i] / seconds);
     const size_t to = end * stride < frames ? end * stride : frames, dim = config.fbank.num_mel;
+    const size_t begin = from - known > most ? from - most : known;
     char alone[2048];
-    num_known += from > known;
+    num_known += from > begin;
     if (from * stride >= to)
       continue;
-    search_alone(late, features + known * stride * dim, to - known * stride, dim, from - known, alone, sizeof alone);
+    search_alone(late, features + begin * stride * dim, to - begin * stride, dim, from - begin, alone, sizeof alone);
     CHECK(strcmp(alone, first.finals_text[i]) == 0, "%s, segment %zu alone:\n%s\nin the stream:\n%s", name, i, alone,
           first.finals_text[i]);
     if ((double)(end - known) * seconds >= restart)
@@ -195,11 +217,21 @@ static void test_alone(const char *name, const char *late_name, double restart) 
   linnet_recognizer_destroy(late);
 }
 
+/* The network of the first pass does not restart within 15 seconds. */
+static void test_long_context(void) {
+  num_samples = LONG;
+  test_alone("long.json", "late.json", 100);
+  CHECK(first.starts[first.finals - 1] > 11, "the last segment begins at %g s", first.starts[first.finals - 1]);
+  num_samples = SAMPLES;
+}
+
 /* --- the first pass, results -------------------------------------------------------------------------------------- */
 
-/* Counts the final results that differ, and checks that partial results do not, but for the stable words. */
-static size_t compare_events(const char *a, const char *b) {
+/* Counts the final results that differ, and checks that partial results do not, but for the stable words. Those of `a`
+ * have none; counts those of `b` that have some. */
+static size_t compare_events(const char *a, const char *b, size_t *num_stable) {
   size_t finals = 0;
+  *num_stable = 0;
   for (; *a && *b; a += strcspn(a, "\n"), b += strcspn(b, "\n")) {
     const size_t length = strcspn(++a, "\n");
     const bool same = length == strcspn(++b, "\n") && memcmp(a, b, length) == 0;
@@ -210,6 +242,7 @@ static size_t compare_events(const char *a, const char *b) {
                 sscanf(b, "%*d %*f %*f %lf %zu", &score[1], &stable[1]) == 2,
             "an event");
     finals += final && !same;
+    *num_stable += !final && stable[1] > 0;
     CHECK(final || (score[0] == score[1] && stable[0] == 0), "a partial result at %g: %g and %g", seconds, score[0],
           score[1]);
   }
@@ -222,8 +255,13 @@ static void test_first_pass(void) {
   watch("live.json", SAMPLES, &other);
   CHECK(first.partials == other.partials && first.finals == other.finals, "%zu and %zu partial, %zu and %zu final",
         first.partials, other.partials, first.finals, other.finals);
-  const size_t differ = compare_events(first.text, other.text);
+  size_t num_stable;
+  const size_t differ = compare_events(first.text, other.text, &num_stable);
   CHECK(differ > first.finals / 2, "only %zu of %zu final results are others", differ, first.finals);
+  watch("steady_twice.json", SAMPLES, &first);
+  watch("steady.json", SAMPLES, &other);
+  compare_events(first.text, other.text, &num_stable);
+  CHECK(num_stable > 0, "no partial result of %zu has stable words", other.partials);
 }
 
 /* Feeds the first part of the samples without a second pass, and the rest with it. */
@@ -262,16 +300,18 @@ static void test_off(void) {
         finals[1]);
 }
 
-/* Without endpoints the second pass sees the whole utterance; a reset stream starts anew. */
-static void test_whole(void) {
-  struct linnet_recognizer *twice = load("whole.json"), *late = load("late.json");
+/* Without endpoints the second pass sees the whole utterance; a reset stream starts anew. Statistics of a speaker are
+ * those of both passes. */
+static void test_whole(const char *name, const char *late_name, const struct linnet_cmvn *speaker) {
+  struct linnet_recognizer *twice = load(name), *late = load(late_name);
   struct linnet_recognizer_stream *streams[2] = {open_stream(context, twice), open_stream(context, late)};
   const struct linnet_result *result = NULL;
   char text[2][8192];
   for (int repeat = 0; repeat < 2; repeat++)
     for (int i = 0; i < 2; i++) {
       linnet_recognizer_stream_reset(streams[i]);
-      CHECK(feed_stream(streams[i], samples, SAMPLES / 2, 1000) == LINNET_OK &&
+      CHECK(linnet_recognizer_stream_set_speaker(streams[i], repeat > 0 ? speaker : NULL) == LINNET_OK &&
+                feed_stream(streams[i], samples, SAMPLES / 2, 1000) == LINNET_OK &&
                 linnet_recognizer_stream_result(streams[i], &result) == LINNET_OK,
             "%s", linnet_context_error(context));
       describe(result, 0, text[i], sizeof text[i]);
@@ -282,6 +322,35 @@ static void test_whole(void) {
   linnet_recognizer_stream_destroy(streams[1]);
   linnet_recognizer_destroy(twice);
   linnet_recognizer_destroy(late);
+}
+
+static void test_speaker(void) {
+  struct linnet_cmvn speaker = {.dim = 40, .count = 1};
+  for (size_t d = 0; d < 40; d++)
+    speaker.sum[d] = 9, speaker.square[d] = 100;
+  test_whole("speaker.json", "late_speaker.json", &speaker);
+}
+
+/* Audio that ends within its last row: no word or phone reaches beyond it. */
+static void test_clipped(void) {
+  struct linnet_recognizer *recognizer = load("whole.json");
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  const struct linnet_result *result = NULL;
+  for (size_t count = 8000; count < 32000; count += 470) {
+    linnet_recognizer_stream_reset(stream);
+    CHECK(feed_stream(stream, samples, count, count) == LINNET_OK &&
+              linnet_recognizer_stream_result(stream, &result) == LINNET_OK,
+          "%s", linnet_context_error(context));
+    const struct linnet_alternative *best = result->alternatives;
+    for (size_t i = 0; i < best->num_words; i++)
+      CHECK(best->words[i].end <= result->seconds, "%zu samples: '%s' ends at %.17g, the audio at %.17g", count,
+            best->words[i].text, best->words[i].end, result->seconds);
+    for (size_t i = 0; i < best->num_phones; i++)
+      CHECK(best->phones[i].end <= result->seconds, "%zu samples: '%s' ends at %.17g, the audio at %.17g", count,
+            best->phones[i].text, best->phones[i].end, result->seconds);
+  }
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
 }
 
 /* Alternatives and lattices come from the second pass, in the number that the first is asked for. */
@@ -335,10 +404,12 @@ static void test_edges(void) {
   CHECK(first.finals >= 5, "%zu segments", first.finals);
 }
 
-/* The second pass has an ensemble whose second model is missing. */
+/* The second pass has an ensemble whose second model is missing. Its calibrations are those of the ensemble: the second
+ * pass without it has none. */
 static void test_ensemble_left_out(void) {
   struct linnet_recognizer *recognizer = NULL;
-  save_text(FOLDER, "ensemble.json", "{" WORDS("model") ", \"ensemble_model\": \"missing.safetensors\"}");
+  save_text(FOLDER, "ensemble.json",
+            "{" WORDS("model") ", \"ensemble_model\": \"missing.safetensors\", " CALIBRATED "}");
   save_text(FOLDER, "both.json", "{" LIVE ", \"second_pass\": \"ensemble.json\"}");
   CHECK(linnet_recognizer_load(context, FOLDER "/both.json", &recognizer) != LINNET_OK && !recognizer, "it loads");
   save_text(FOLDER, "both.json", "{" LIVE ", \"second_pass\": \"ensemble.json\", \"ensemble_weight\": 0}");
@@ -383,6 +454,40 @@ static void test_same_band(void) {
   linnet_recognizer_destroy(load("same.json"));
 }
 
+static void refuse_filterbank(const char *what, const struct linnet_fbank_settings *fbank) {
+  struct linnet_recognizer *recognizer = NULL;
+  REQUIRE(write_filterbank_model(FOLDER "/bank.safetensors", fbank), "no model with another %s", what);
+  CHECK(linnet_recognizer_load(context, FOLDER "/bank.json", &recognizer) != LINNET_OK && !recognizer &&
+            strstr(linnet_context_error(context), "another filterbank"),
+        "another %s: %s", what, linnet_context_error(context));
+}
+
+/* Each setting of the filterbank counts. */
+static void test_filterbanks(void) {
+  struct linnet_fbank_settings same, other_rate, length, shift, bands, low, high, preemphasis;
+  save_text(FOLDER, "late_bank.json", "{" WORDS("bank") "}");
+  save_text(FOLDER, "bank.json", "{" LIVE ", \"second_pass\": \"late_bank.json\"}");
+  linnet_fbank_settings_default(&same);
+  REQUIRE(write_filterbank_model(FOLDER "/bank.safetensors", &same), "no model with the same filterbank");
+  linnet_recognizer_destroy(load("bank.json"));
+  other_rate = length = shift = bands = low = high = preemphasis = same;
+  other_rate.sample_rate = 22050;
+  other_rate.high_frequency = 8000;
+  refuse_filterbank("sample rate", &other_rate);
+  length.frame_length = 20;
+  refuse_filterbank("length of frames", &length);
+  shift.frame_shift = 12;
+  refuse_filterbank("shift of frames", &shift);
+  bands.num_mel = 36;
+  refuse_filterbank("number of bands", &bands);
+  low.low_frequency = 60;
+  refuse_filterbank("low frequency", &low);
+  high.high_frequency = -400;
+  refuse_filterbank("high frequency", &high);
+  preemphasis.preemphasis = 0.9;
+  refuse_filterbank("pre-emphasis", &preemphasis);
+}
+
 static void test_refused(void) {
   static const struct {
     const char *late, *message;
@@ -418,14 +523,19 @@ int main(void) {
   test_alone("context.json", "late.json", 2);
   test_alone("not_causal.json", "late.json", INFINITY);
   test_alone("symbols.json", "late_symbols.json", 0);
+  test_alone("adapted.json", "late_adapted_phones.json", 0);
+  test_long_context();
   test_same_band();
   test_first_pass();
   test_off();
-  test_whole();
+  test_whole("whole.json", "late.json", NULL);
+  test_speaker();
+  test_clipped();
   test_lattice();
   test_edges();
   test_ensemble_left_out();
   test_shared_model();
+  test_filterbanks();
   test_refused();
   linnet_context_destroy(context);
   return test_result();

@@ -28,6 +28,8 @@ static const struct linnet_source names = {NULL, "DAB C 9\nCA 4\n", 13}, others 
 static const struct linnet_source guessed = {NULL, "ADB 9\nCA AB 4\nADB CDA 6\n", 24};
 #define GUESSING WORDS_OF("causal", "2000") ", " RULES ", \"g2p\": \"g2p\", \"language_model\": \"words.arpa\""
 
+#define BONUS "\"unknown_bonus\": 2"
+
 static void prepare_guesses(void) {
   write_small_g2p(context, FOLDER "/g2p");
   save_text(FOLDER, "guessed", guessed.data);
@@ -40,6 +42,8 @@ static void prepare_guesses(void) {
   save_text(FOLDER, "guess_grammar.json", "{" WORDS("causal") ", \"g2p\": \"g2p\", \"grammar\": \"grammar\"}");
   save_text(FOLDER, "grammar", "BA DAB\nCA AB C\n");
   save_text(FOLDER, "guess_named.json", "{" GUESSING ", \"hotwords\": \"guessed\"}");
+  save_text(FOLDER, "bonus.json", "{" GUESSING ", " BONUS "}");
+  save_text(FOLDER, "bonus_named.json", "{" GUESSING ", " BONUS ", \"hotwords\": \"guessed\"}");
   save_text(FOLDER, "guess_twice.json", "{" GUESSING ", \"second_pass\": \"late_guess.json\"}");
   save_text(FOLDER, "guess_twice_named.json",
             "{" GUESSING ", \"hotwords\": \"guessed\", \"second_pass\": \"late_guess.json\"}");
@@ -401,6 +405,7 @@ int main(void) {
   prepare_guesses();
   test_stream("guess.json", "guess_named.json", &guessed);
   test_stream("guess_twice.json", "guess_twice_named.json", &guessed);
+  test_stream("bonus.json", "bonus_named.json", &guessed); /* guessed words are known */
   test_tokens();
   test_threads();
   test_grammar();

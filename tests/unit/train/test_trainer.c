@@ -45,6 +45,24 @@ static void test_cancel(const char *config) {
   CHECK(parts > 6, "only %u interruptions", parts - 1);
 }
 
+/* The last poll of an epoch is in its validation. If that is cancelled, the training continues with it: no step is
+ * repeated. */
+static void test_cancelled_validation(void) {
+  char folder[64];
+  struct run whole = make_run(transformer, 1, 1), cut = whole, rest = whole;
+  whole.cancel_at = SIZE_MAX; /* counts polls */
+  train(&whole, make_folder(folder));
+  remove_folder(folder);
+  cut.cancel_at = whole.polls;
+  train(&cut, make_folder(folder));
+  CHECK(whole.status == LINNET_OK && cut.status == LINNET_ERROR_CANCELLED && cut.steps == whole.steps,
+        "%zu steps before the cancelled validation, of %zu: %s", (size_t)cut.steps, (size_t)whole.steps, cut.error);
+  train(&rest, folder);
+  CHECK(rest.status == LINNET_OK && rest.steps == 0 && rest.last_loss == whole.last_loss,
+        "%zu steps again, loss %g, not %g: %s", (size_t)rest.steps, rest.last_loss, whole.last_loss, rest.error);
+  remove_folder(folder);
+}
+
 /* Masks of the trainer give the same bytes as masked features, on any number of threads and in an interrupted run. */
 static void test_masks(const char *config) {
   char plain[64], features_masked[64], masked[64];
@@ -135,6 +153,19 @@ static void test_moving_average(void) {
   a.average_decay = 0.99;
   unsigned parts = train_in_parts(&a, stop_after_three_steps);
   CHECK(parts > 4, "only %u interruptions", parts - 1);
+}
+
+/* A long average, too, soon forgets the initial weights. */
+static void test_start_of_average(void) {
+  char folder[64];
+  struct run a = make_run(transformer, 1, 6), plain = a;
+  a.average_decay = 0.9999;
+  train(&a, make_folder(folder));
+  remove_folder(folder);
+  train(&plain, make_folder(folder));
+  remove_folder(folder);
+  CHECK(a.status == LINNET_OK && fabs(a.last_loss - plain.last_loss) < 0.2 * plain.last_loss,
+        "loss %g, of a long average %g: %s", plain.last_loss, a.last_loss, a.error);
 }
 
 /* Settings that are 0 unless a method is used: bad values are refused, and so is another value when a training
@@ -304,6 +335,24 @@ static void test_failed_step(void) {
         (int)trainer->state.step);
   CHECK(memcmp(before, trainer->weights, bytes) == 0, "the weights have changed");
   free(before);
+  linnet_trainer_destroy(trainer);
+  linnet_context_destroy(context);
+  remove_folder(folder);
+}
+
+/* Of epochs with the same result, the best one by its loss stays. */
+static void test_tie(void) {
+  char folder[64];
+  struct linnet_context *context = test_context();
+  struct run run = make_run(transformer, 1, 2);
+  struct linnet_trainer *trainer = create_trainer(context, make_folder(folder), &run, NULL, NULL);
+  REQUIRE(trainer && trainer->settings.num_kept_models == 5, "%s", linnet_context_error(context));
+  for (unsigned epoch = 1; epoch <= 7; epoch++)
+    CHECK(linnet_trainer_save_models(trainer, trainer->weights, epoch, 50, epoch == 1 || epoch == 7) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  const struct linnet_train_state *state = &trainer->state;
+  CHECK(state->num_kept == 5 && state->kept[0].epoch == 7 && state->kept[1].epoch == 1 && state->kept[4].epoch == 4,
+        "%u epochs stay, first %u and %u", state->num_kept, state->kept[0].epoch, state->kept[1].epoch);
   linnet_trainer_destroy(trainer);
   linnet_context_destroy(context);
   remove_folder(folder);
@@ -625,6 +674,7 @@ int main(void) {
     test_resume(networks[i].config);
   }
   test_cancel(transformer);
+  test_cancelled_validation();
   test_cancel(blstm);
   test_masks(transformer);
   test_masks(blstm);
@@ -633,9 +683,11 @@ int main(void) {
   test_equal_views();
   test_method_settings();
   test_moving_average();
+  test_start_of_average();
   test_other_settings();
   test_not_finite();
   test_failed_step();
+  test_tie();
   test_failed_epoch();
   test_other_methods();
   test_long_recipe();

@@ -427,6 +427,59 @@ static void test_gop(void) {
   }
 }
 
+/* Aligns A A: the first is in frame 1 and the second in frame 3 of 5. */
+static struct linnet_alignment *align_twice(struct linnet_context *context, const struct linnet_calibrations *own,
+                                            float rows[5][3]) {
+  static const int labels[] = {1, 1};
+  struct linnet_align_settings settings;
+  struct linnet_alignment *alignment = NULL;
+  for (size_t t = 0; t < 5; t++)
+    for (size_t k = 0; k < 3; k++)
+      rows[t][k] = logf(k == t % 2 ? 0.7f : k == 1 ? 0.2f : 0.1f);
+  linnet_align_settings_default(&settings);
+  settings.calibrations = own;
+  REQUIRE(linnet_alignment_create_labels(context, rows[0], 5, 3, labels, 2, &settings, &alignment) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  return alignment;
+}
+
+/* The GOP of a phone is that of the frames up to its neighbours, which a blank must keep apart from an equal one. */
+static void test_gop_of_neighbours(void) {
+  struct linnet_context *context = test_context();
+  float rows[5][3];
+  size_t count;
+  struct linnet_alignment *alignment = align_twice(context, NULL, rows);
+  const struct linnet_aligned_phone *phones = linnet_alignment_phones(alignment, &count);
+  REQUIRE(count == 2 && phones[0].end == 2 && phones[1].start == 3, "%zu phones", count);
+  const struct linnet_gop_window windows[] = {
+      {.log_posteriors = rows[0], .frames = 3, .symbols = 3, .symbol = 1, .after = 1},
+      {.log_posteriors = rows[2], .frames = 3, .symbols = 3, .symbol = 1, .before = 1}};
+  for (size_t i = 0; i < 2; i++)
+    CHECK(fabs((double)phones[i].gop - linnet_gop(&windows[i])) < 1e-6, "phone %zu: GOP %g, expected %g", i,
+          (double)phones[i].gop, linnet_gop(&windows[i]));
+  linnet_alignment_destroy(alignment);
+  linnet_context_destroy(context);
+}
+
+/* The confidences of words have the calibration of words, and those of phones that of phones. */
+static void test_calibrations(void) {
+  static const struct linnet_calibrations own = {{1, 0}, {2, 1}};
+  struct linnet_context *context = test_context();
+  float rows[5][3];
+  size_t count, num_words;
+  struct linnet_alignment *alignment = align_twice(context, &own, rows);
+  const struct linnet_aligned_phone *phones = linnet_alignment_phones(alignment, &count);
+  const struct linnet_aligned_word *words = linnet_alignment_words(alignment, &num_words);
+  REQUIRE(count == 2 && num_words == 2, "%zu phones, %zu words", count, num_words);
+  const double calibrated = 1 / (1 + exp(-(2 * log(0.7 / 0.3) + 1)));
+  for (size_t i = 0; i < 2; i++)
+    CHECK(fabs((double)phones[i].confidence - 0.7) < 1e-6 && fabs((double)words[i].confidence - calibrated) < 1e-6,
+          "phone %zu: %g, word: %g, expected 0.7 and %g", i, (double)phones[i].confidence, (double)words[i].confidence,
+          calibrated);
+  linnet_alignment_destroy(alignment);
+  linnet_context_destroy(context);
+}
+
 /* A word that is not in the audio is doubtful, the others are not. */
 static void test_doubt(void) {
   struct linnet_context *context = test_context();
@@ -520,6 +573,8 @@ int main(void) {
   test_hour();
   test_jumps();
   test_gop();
+  test_gop_of_neighbours();
+  test_calibrations();
   test_doubt();
   test_limits();
   torture("alignment", scenario);

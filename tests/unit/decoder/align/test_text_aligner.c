@@ -18,8 +18,10 @@ static int count_bytes(void *user, const char *text, size_t bytes) {
   return 0;
 }
 
-/* Aligns a text with IH in frame 5 and N in frame 6 of `frames`; checks that words have times, one after the other. */
-static void check_times(struct linnet_context *context, const char *text, float delay, size_t frames, size_t count) {
+/* Aligns a text with IH in frame 5 and N in frame 6 of `frames`, the last of which may reach beyond the recording.
+ * Checks that words have times within it, one after the other. */
+static void check_times_within(struct linnet_context *context, const char *text, float delay, size_t frames,
+                               double seconds, size_t count) {
   struct linnet_text_aligner_settings settings;
   struct linnet_text_aligner *aligner = NULL;
   struct linnet_aligned_text *aligned = NULL;
@@ -33,8 +35,7 @@ static void check_times(struct linnet_context *context, const char *text, float 
   }
   REQUIRE(linnet_text_aligner_create(context, names, SYMBOLS, &settings, &aligner) == LINNET_OK &&
               linnet_aligned_text_create(context, aligner, text, "TEXT", &aligned) == LINNET_OK &&
-              linnet_aligned_text_align(aligned, log_posteriors, frames, frame_seconds, (double)frames * frame_seconds,
-                                        NULL) == LINNET_OK,
+              linnet_aligned_text_align(aligned, log_posteriors, frames, frame_seconds, seconds, NULL) == LINNET_OK,
           "%s", linnet_context_error(context));
   struct linnet_output output = {.size = sizeof output, .id = "u"};
   REQUIRE(linnet_aligned_text_describe(aligned, &output) == LINNET_OK, "describe");
@@ -42,7 +43,7 @@ static void check_times(struct linnet_context *context, const char *text, float 
   double end = 0;
   for (size_t i = 0; i < output.num_words; i++) {
     const struct linnet_span *word = &output.words[i];
-    CHECK(word->start >= end && word->end > word->start && word->end <= (double)frames * frame_seconds,
+    CHECK(word->start >= end && word->end > word->start && word->end <= seconds,
           "'%s' with a delay of %g: '%s' from %g to %g after %g", text, (double)delay, word->text, word->start,
           word->end, end);
     end = word->end;
@@ -52,6 +53,16 @@ static void check_times(struct linnet_context *context, const char *text, float 
         "'%s' in %zu frames: no TextGrid", text, frames);
   linnet_aligned_text_destroy(aligned);
   linnet_text_aligner_destroy(aligner);
+}
+
+static void check_times(struct linnet_context *context, const char *text, float delay, size_t frames, size_t count) {
+  check_times_within(context, text, delay, frames, (double)frames * frame_seconds, count);
+}
+
+/* The last word is in the last frame, and ends with the recording. */
+static void test_last_frame(struct linnet_context *context) {
+  check_times_within(context, "in", 0, 7, 7 * frame_seconds - 0.02, 1);
+  check_times_within(context, "zz in", 0, 7, 7 * frame_seconds - 0.02, 2);
 }
 
 /* With a delay, times before the recording become its start. Words without a pronunciation keep some time there. */
@@ -101,6 +112,20 @@ static void random_text(struct test_random *random, char *text) {
   }
 }
 
+/* A jump ends where the next word begins, or before; interpolated words may stand in it. */
+static void check_jumps(const struct linnet_output *output, uint64_t seed, const char *text) {
+  for (size_t i = 0; i < output->num_jumps; i++) {
+    const struct linnet_output_jump *jump = &output->jumps[i];
+    size_t next = 0;
+    while (next < output->num_words && (output->words[next].interpolated || output->words[next].start < jump->start ||
+                                        output->words[next].end <= jump->start))
+      next++;
+    CHECK(jump->end >= jump->start && (next == output->num_words || jump->end <= output->words[next].start),
+          "seed %llu: '%s': jump %zu from %.17g to %.17g, before word %zu", (unsigned long long)seed, text, i,
+          jump->start, jump->end, next);
+  }
+}
+
 /* The times can be written as CTM; with `lengths`, each word lasts longer than 0. */
 static void check_spans(const struct linnet_aligned_text *aligned, uint64_t seed, const char *text, double seconds,
                         bool lengths) {
@@ -109,6 +134,7 @@ static void check_spans(const struct linnet_aligned_text *aligned, uint64_t seed
   REQUIRE(linnet_aligned_text_describe(aligned, &output) == LINNET_OK, "describe");
   CHECK(linnet_output_write(linnet_output_format_find("ctm"), &output, count_bytes, &bytes) == LINNET_OK,
         "seed %llu: '%s' has no CTM", (unsigned long long)seed, text);
+  check_jumps(&output, seed, text);
   for (size_t i = 0; lengths && i < output.num_words; i++)
     CHECK(output.words[i].end > output.words[i].start, "seed %llu: '%s': word %zu from %.17g to %.17g",
           (unsigned long long)seed, text, i, output.words[i].start, output.words[i].end);
@@ -197,6 +223,7 @@ int main(void) {
   struct linnet_context *context = NULL;
   REQUIRE(linnet_context_create(NULL, &context) == LINNET_OK, "context");
   test_delay(context);
+  test_last_frame(context);
   test_gaps(context);
   test_random_texts(context);
   test_one_frame(context);

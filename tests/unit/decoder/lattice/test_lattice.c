@@ -440,6 +440,30 @@ static void test_round_trip(void) {
   linnet_context_destroy(context);
 }
 
+/* Costs beyond those of fixed point keep their signs. */
+static void test_large_costs(void) {
+  static struct text text;
+  struct linnet_context *context = test_context();
+  struct linnet_lattice *lattice = NULL;
+  size_t count;
+  text.size = 0;
+  REQUIRE(linnet_lattice_create(context, &lattice) == LINNET_OK &&
+              linnet_lattice_add_state(lattice, 0, NULL) == LINNET_OK &&
+              linnet_lattice_add_state(lattice, 1, NULL) == LINNET_OK &&
+              linnet_lattice_add_arc(lattice, 0, 1, 3, -2e9, 3e9) == LINNET_OK &&
+              linnet_lattice_add_final(lattice, 1, 0, 0) == LINNET_OK &&
+              linnet_lattice_finish(lattice, NULL) == LINNET_OK &&
+              linnet_lattice_write(lattice, linnet_lattice_format_find("kaldi"), "u", NULL, write_text, &text) ==
+                  LINNET_OK,
+          "%s", linnet_context_error(context));
+  REQUIRE(read_one(context, text.bytes, text.size, NULL, lattice) == LINNET_OK, "read: %s",
+          linnet_context_error(context));
+  const struct linnet_lattice_arc *arcs = linnet_lattice_arcs(lattice, &count);
+  CHECK(count == 1 && arcs[0].acoustic == -2e9 && arcs[0].language == 3e9, "%zu arcs: %s", count, text.bytes);
+  linnet_lattice_destroy(lattice);
+  linnet_context_destroy(context);
+}
+
 static void test_kaldi_forms(void) {
   struct linnet_context *context = test_context();
   struct linnet_lattice *lattice = NULL;
@@ -556,6 +580,7 @@ int main(void) {
   test_refusals();
   test_beam();
   test_round_trip();
+  test_large_costs();
   test_kaldi_forms();
   test_many_paths();
   torture("lattice", scenario);

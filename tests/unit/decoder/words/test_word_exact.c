@@ -277,7 +277,7 @@ static void make_problem(struct problem *p, struct linnet_context *context, uint
   p->settings.num_silences = test_below(&r, 2);
   p->settings.unknown_penalty = test_below(&r, 2) ? 0.7f : INFINITY;
   p->settings.word_bonus = 0.4f;
-  p->settings.unknown_bonus = seed % 6 == 0 ? 3 : 0;
+  p->settings.unknown_bonus = seed % 6 == 0 ? (float)(seed / 6 % 26) - 5 : 0;
   p->settings.pronunciation_weight = seed % 16 == 1 ? 0 : 0.6f;
   for (size_t i = 0; i < p->tokens; i++)
     p->lookahead[i] = test_below(&r, 9) == 0 && i + 1 < p->tokens ? -INFINITY : (float)(4 * test_uniform(&r) - 4);

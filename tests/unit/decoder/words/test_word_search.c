@@ -275,12 +275,15 @@ struct expectation {
 
 /* A B C: as one word, as two, with homophones, unknown; the text of the best hypothesis. */
 static void test_by_hand(struct linnet_context *context) {
-  static const char text[] = "ONE A B C\nAB A B\nABE A B\nC C\nA SIL\n";
+  static const char text[] = "ONE A B C\nAB A B\nABE A B\nC C\nA SIL\nINFINITY C\n";
   static const int labels[] = {1, 2, 3};
   static const struct expectation expectations[] = {
-      {"one word", -1, INFINITY, 0, NULL, "ONE"},           {"two words", 2, INFINITY, 0, NULL, "AB C"},
-      {"hotword", 2, INFINITY, 0, "ABE 1", "ABE C"},        {"phrase", 2, INFINITY, 0, "abe c 3\nAB A 2", "ABE C"},
+      {"one word", -1, INFINITY, 0, NULL, "ONE"},
+      {"two words", 2, INFINITY, 0, NULL, "AB C"},
+      {"hotword", 2, INFINITY, 0, "ABE 1", "ABE C"},
+      {"phrase", 2, INFINITY, 0, "abe c 3\nAB A 2", "ABE C"},
       {"unknown words", 2, 0.1f, 0, NULL, "<unk> <unk> C"},
+      {"no weight", 2, INFINITY, 0, "ABE INFINITY", "ABE INFINITY"},
   };
   struct linnet_symbols *symbols = case_symbols(context);
   struct linnet_lexicon *lexicon;
@@ -315,6 +318,42 @@ static void test_by_hand(struct linnet_context *context) {
     linnet_word_search_destroy(search);
     linnet_hotwords_destroy(hotwords);
   }
+  linnet_lexicon_destroy(lexicon);
+  linnet_symbols_destroy(symbols);
+}
+
+/* The score of A B C as unknown words, whose bonus outweighs their penalty. */
+static double score_unknown(struct linnet_context *context, const struct linnet_lexicon *lexicon, float threshold) {
+  static const int labels[] = {1, 2, 3};
+  struct linnet_word_search *search = NULL;
+  struct linnet_word_search_settings settings;
+  struct linnet_word_hypothesis h;
+  float rows[16 * CASE_SYMBOLS];
+  const size_t frames = say(rows, labels, 3);
+  linnet_word_search_settings_default(&settings);
+  settings.score_threshold = threshold;
+  settings.unknown_penalty = 4;
+  settings.unknown_bonus = 6;
+  REQUIRE(linnet_word_search_create(context, lexicon, CASE_SYMBOLS, &settings, &search) == LINNET_OK &&
+              linnet_word_search_accept(search, rows, frames) == LINNET_OK &&
+              linnet_word_search_finish(search) == LINNET_OK &&
+              linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  CHECK(h.num_words == 3 && strcmp(linnet_word_search_text(search, h.words[0].token), LINNET_UNKNOWN_WORD) == 0,
+        "%zu words, the first is '%s'", h.num_words, linnet_word_search_text(search, h.words[0].token));
+  linnet_word_search_destroy(search);
+  return h.score;
+}
+
+/* Unknown words are followed by others as soon as their bonus lifts them above the threshold. */
+static void test_unknown_bonus(struct linnet_context *context) {
+  static const char text[] = "ONE A B C\n";
+  struct linnet_symbols *symbols = case_symbols(context);
+  struct linnet_lexicon *lexicon = NULL;
+  REQUIRE(linnet_lexicon_load_memory(context, text, sizeof text - 1, "text", NULL, symbols, &lexicon) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  const double score = score_unknown(context, lexicon, 8), all = score_unknown(context, lexicon, INFINITY);
+  CHECK(all - score < 0.01, "the score is %.9g, without a threshold %.9g", score, all);
   linnet_lexicon_destroy(lexicon);
   linnet_symbols_destroy(symbols);
 }
@@ -560,6 +599,7 @@ int main(void) {
   test_recombination(context);
   test_recombination_in_small_beam(context);
   test_by_hand(context);
+  test_unknown_bonus(context);
   test_stream_refusals(context);
   test_partial(context, -2, "X Z", false);
   test_partial(context, -3, "", true);

@@ -111,6 +111,25 @@ static void test_unknown_sizes_of_kinds(const float *signal) {
   }
 }
 
+/* A chunk of 3 bytes and the byte that fills it up, before the data of unknown size. */
+static void test_odd_chunk(const float *signal) {
+  enum { HEAD = 36, ODD = 12 };
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, signal, 4000);
+  struct file odd = {.data = malloc((size_t)file.size + ODD), .size = file.size + ODD};
+  float *samples;
+  size_t n;
+  memcpy(odd.data, file.data, HEAD);
+  memcpy(odd.data + HEAD, "junk\3\0\0\0abc", ODD);
+  memcpy(odd.data + HEAD + ODD, file.data + HEAD, (size_t)file.size - HEAD);
+  put32(odd.data + 4, 0);
+  put32(odd.data + HEAD + ODD + 4, 0);
+  CHECK(read_memory(&odd, NULL, &samples, &n) == LINNET_OK && n == 4000 && samples[1] == signal[1] * 32768,
+        "%zu samples of 4000: %s", n, linnet_context_error(context));
+  linnet_audio_release(context, samples);
+  free(odd.data);
+  free(file.data);
+}
+
 static const int with_lengths[] = {
     SF_FORMAT_WAV, SF_FORMAT_WAV | SF_ENDIAN_BIG, SF_FORMAT_RF64, SF_FORMAT_AIFF, SF_FORMAT_AU, SF_FORMAT_W64,
     SF_FORMAT_VOC};
@@ -605,6 +624,25 @@ static void test_raw_formats(void) {
             linnet_sample_format_find("mp3") == LINNET_SAMPLE_NONE &&
             linnet_sample_format_find(NULL) == LINNET_SAMPLE_NONE,
         "names of raw formats");
+}
+
+/* Half a sample at the end is no sample, and a warning. */
+static void test_half_sample(void) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  struct linnet_context *watched = watched_context();
+  float *samples = NULL;
+  size_t n = 0;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  REQUIRE(linnet_audio_open_memory(watched, "\1\0\xfe\xff\xff", 5, &settings, &audio) == LINNET_OK &&
+              linnet_audio_read_all(audio, &samples, &n) == LINNET_OK,
+          "%s", linnet_context_error(watched));
+  CHECK(n == 2 && strstr(last_warning, "ignores 1 byte after the last whole frame"), "%zu samples: \"%s\"", n,
+        last_warning);
+  linnet_audio_destroy(audio);
+  linnet_audio_release(watched, samples);
+  linnet_context_destroy(watched);
 }
 
 /* All 256 codes of G.711 as libsndfile decodes them. */
@@ -1156,6 +1194,7 @@ int main(void) {
   test_formats(signal);
   test_unknown_sizes(signal);
   test_unknown_sizes_of_kinds(signal);
+  test_odd_chunk(signal);
   for (size_t i = 0; i < sizeof with_lengths / sizeof *with_lengths; i++)
     test_incomplete(signal, with_lengths[i]);
   test_early_ends();
@@ -1166,6 +1205,7 @@ int main(void) {
   test_voc_blocks();
   test_entries_without_length(signal);
   test_raw_formats();
+  test_half_sample();
   test_g711();
   test_raw_is_not_held_back();
   test_descriptor_without_blocking();

@@ -300,6 +300,28 @@ static void test_noise(void) {
 
 /* --- Arguments ---------------------------------------------------------------------------------------------------- */
 
+/* The noise begins at any sample of a clip: here, one click tells where. */
+static void test_noise_starts(void) {
+  static const int16_t click[CLIP] = {1000};
+  static float noisy[SAMPLES];
+  const struct linnet_noise_clip clip = {click, CLIP};
+  size_t low = CLIP, high = 0;
+  struct linnet_noise_settings s;
+  linnet_noise_settings_default(&s);
+  s.probability = 1;
+  for (uint64_t i = 0; i < 200; i++) {
+    size_t first = 0;
+    for (size_t t = 0; t < SAMPLES; t++)
+      noisy[t] = 100;
+    CHECK(linnet_augment_noise(&s, key_of(1, 1, i), &clip, 1, noisy, SAMPLES) == LINNET_OK, "refused");
+    while (first < CLIP && noisy[first] == 100)
+      first++;
+    low = first < low ? first : low, high = first > high ? first : high;
+  }
+  CHECK(low < CLIP / 20 && high >= CLIP - CLIP / 20 && high < CLIP, "the click is at %zu to %zu of %d samples", low,
+        high, (int)CLIP);
+}
+
 static void test_arguments(void) {
   struct linnet_specaugment_settings masks, m;
   struct linnet_noise_settings noise, n;
@@ -348,6 +370,7 @@ int main(void) {
   test_speed(context);
   torture("speed", torture_speed);
   test_noise();
+  test_noise_starts();
   test_arguments();
   linnet_context_destroy(context);
   return test_result();

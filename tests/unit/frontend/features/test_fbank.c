@@ -244,6 +244,23 @@ static void test_chunks(struct linnet_context *context, const float *signal) {
   }
 }
 
+/* Frames that are further apart than they are long: a reset forgets the samples between them that are still to come. */
+static void test_reset_between_frames(struct linnet_context *context, const float *signal) {
+  struct linnet_fbank_settings settings;
+  float expected[40], again[40];
+  size_t frames = 0;
+  linnet_fbank_settings_default(&settings);
+  settings.frame_shift = 2 * settings.frame_length;
+  struct linnet_fbank *fbank = fbank_of(context, &settings);
+  for (int round = 0; round < 2; round++) {
+    CHECK(linnet_fbank_accept(fbank, signal, 400, round > 0 ? again : expected, 1, &frames) == LINNET_OK && frames == 1,
+          "round %d: %zu frames", round, frames);
+    linnet_fbank_reset(fbank);
+  }
+  CHECK(memcmp(expected, again, sizeof again) == 0, "a frame after a reset differs");
+  linnet_fbank_destroy(fbank);
+}
+
 /* A frame has the same bytes alone and together with others. */
 static void test_single_frames(struct linnet_context *context, const float *signal) {
   struct linnet_fbank *fbank = fbank_of(context, NULL);
@@ -408,6 +425,7 @@ int main(void) {
   test_definition(signal);
   test_log();
   test_chunks(context, signal);
+  test_reset_between_frames(context, signal);
   test_single_frames(context, signal);
   test_frame_counts(context);
   test_dither(context);

@@ -132,6 +132,22 @@ static void test_whole_folder(void) {
   linnet_data_folder_destroy(folder);
 }
 
+/* "FILE:OFFSET" is a file if there is one of the whole name, here above the folder, which has a file of the rest. */
+static void test_colon(void) {
+  float *samples = NULL;
+  size_t n = 0;
+  clear_folder();
+  save_wav("corpus/a.wav:1", 800, 5);
+  save("corpus/train/wav.scp", "u1 a.wav:1\nu2 a.wav:2\n");
+  struct linnet_data_folder *folder = open_folder();
+  SAME(linnet_data_folder_path(folder, 0), in_root("corpus/train/../a.wav:1"));
+  CHECK(linnet_data_folder_audio(folder, context, 0, NULL, &samples, &n) == LINNET_OK && n == 800 && samples[0] == 5,
+        "%zu samples: %s", n, linnet_context_error(context));
+  linnet_audio_release(context, samples);
+  linnet_data_folder_destroy(folder);
+  remove(in_root("corpus/a.wav:1"));
+}
+
 static void test_segments(void) {
   clear_folder();
   save("corpus/train/wav.scp", "rec2 ../WAVE/b.wav\nrec1 a.wav\n");
@@ -280,6 +296,9 @@ static void test_warnings(void) {
   save("corpus/train/spk2utt", "s1 u1\ns2 u2 u3\n");
   linnet_data_folder_destroy(open_folder());
   CHECK(strstr(last_warning, "spk2utt: 1 of 2 lines name utterances"), "\"%s\"", last_warning);
+  save("corpus/train/spk2utt", "s1 u1\n");
+  linnet_data_folder_destroy(open_folder());
+  CHECK(strstr(last_warning, "train: 1 of 2 utterances have no speaker"), "\"%s\"", last_warning);
   save("corpus/train/spk2utt", "s2 u2 u1\ns1 u1\n");
   struct linnet_data_folder *folder = open_folder();
   CHECK(
@@ -413,6 +432,7 @@ int main(void) {
   save_wav("corpus/WAVE/b.wav", 3200, 7);
   test_list();
   test_whole_folder();
+  test_colon();
   test_segments();
   test_features();
   test_num_frames();
