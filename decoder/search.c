@@ -110,10 +110,11 @@ static void judge_case(const struct linnet_search *s, const char *name, const ch
 static enum linnet_status judge_words(const struct linnet_search *s, const char *name, const char *lexicon,
                                       size_t missing, size_t words) {
   if (missing >= words)
-    return linnet_fail(s->context, LINNET_ERROR_FORMAT,
-                       "%s: has none of the words of %s: take a model of these words, in upper case, or none "
-                       "(--lm none)",
-                       name, lexicon);
+    return linnet_fail(
+        s->context, LINNET_ERROR_FORMAT,
+        "%s: has none of the words of %s: estimate it on a text in upper case, or leave the language model "
+        "out",
+        name, lexicon);
   if (missing > 0 && !has_unknown(s))
     linnet_log(s->context, LINNET_LOG_WARNING,
                "language model: %s: %zu of %zu words of %s are missing, and it has no %s: they cannot be recognised",

@@ -374,8 +374,7 @@ enum linnet_status linnet_result_describe(const struct linnet_result *result, in
   full.num_phones = result->alternatives[0].num_phones;
   full.alternatives = result->alternatives;
   full.num_alternatives = alternatives ? result->num_alternatives : 0;
-  if (full.seconds == 0)
-    full.seconds = result->seconds;
+  full.seconds = result->seconds;
   linnet_output_fill(output, &full);
   return LINNET_OK;
 }

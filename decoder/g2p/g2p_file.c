@@ -25,6 +25,7 @@
 #include "base/hash.h"
 #include "base/reader.h"
 #include "base/settings.h"
+#include "decoder/base/characters.h"
 #include "decoder/g2p/g2p.h"
 #include "decoder/ngram/ngram_builder.h"
 
@@ -249,15 +250,19 @@ static enum linnet_status read_header(struct source *s) {
   return sizes_are_possible(s) ? LINNET_OK : damaged(s, "the header's counts are out of range");
 }
 
-static enum linnet_status read_names(struct source *s, size_t count, struct linnet_names *names) {
+/* `letters`: as capitals, which older models do not have. */
+static enum linnet_status read_names(struct source *s, size_t count, bool letters, struct linnet_names *names) {
   for (size_t i = 0; i < count; i++) {
+    char name[MAX_NAME + 1];
     const char *text = (const char *)s->reader.data + s->reader.position;
     size_t left = linnet_reader_left(&s->reader), index;
     const char *end = memchr(text, '\0', left < MAX_NAME + 1 ? left : MAX_NAME + 1);
     bool fresh = false;
     if (!end || end == text || text[strcspn(text, " \t\r\n\v\f")] != '\0')
       return damaged(s, "the letters and phones are wrong");
-    LINNET_TRY(linnet_names_add(names, text, (size_t)(end - text), &index, &fresh));
+    memcpy(name, text, (size_t)(end - text) + 1);
+    const size_t length = letters ? linnet_utf8_capitals(name) : (size_t)(end - text);
+    LINNET_TRY(linnet_names_add(names, name, length, &index, &fresh));
     if (!fresh)
       return damaged(s, "a letter or phone appears twice");
     linnet_reader_take(&s->reader, (size_t)(end - text) + 1);
@@ -414,9 +419,9 @@ enum linnet_status linnet_g2p_load_memory(struct linnet_context *context, const 
   struct linnet_g2p *made;
   LINNET_TRY(read_header(&s));
   LINNET_TRY(linnet_g2p_create(context, &made));
-  enum linnet_status status = read_names(&s, s.letters, &made->letters);
+  enum linnet_status status = read_names(&s, s.letters, true, &made->letters);
   if (status == LINNET_OK)
-    status = read_names(&s, s.phones, &made->phones);
+    status = read_names(&s, s.phones, false, &made->phones);
   if (status == LINNET_OK)
     status = read_units(&s, made);
   if (status == LINNET_OK)

@@ -107,8 +107,9 @@ static bool are_segments(const struct linnet_output *output) {
 }
 
 static bool is_valid(const struct linnet_output *output) {
-  bool good = output->id && output->offset >= 0 && output->seconds >= 0 && is_tier(output->words, output->num_words) &&
-              is_tier(output->phones, output->num_phones) && are_segments(output);
+  bool good = output->id && output->offset >= 0 && output->begins >= 0 && output->seconds >= 0 &&
+              is_tier(output->words, output->num_words) && is_tier(output->phones, output->num_phones) &&
+              are_segments(output);
   for (size_t i = 0; good && i < output->num_alternatives; i++)
     good = is_tier(output->alternatives[i].words, output->alternatives[i].num_words) &&
            is_tier(output->alternatives[i].phones, output->alternatives[i].num_phones);

@@ -39,6 +39,7 @@ struct linnet_decoder {
   int64_t position; /* of the next frame */
   int64_t sought;   /* the frame that the last seek made the next one */
   int64_t damaged;  /* frames from `position` on that cannot be decoded: libsndfile continues behind them */
+  int64_t resumed;  /* the frame from which libsndfile continued behind damage; 0: it has not */
   enum linnet_ogg_end ogg_end;
   bool hides_length; /* the bytes have no end for libsndfile: see open_file */
   bool runs_on;      /* nothing tells where this entry of an archive ends */
@@ -367,16 +368,42 @@ static SNDFILE *open_at(struct linnet_decoder *decoder, sf_count_t frame) {
   return NULL;
 }
 
-/* libFLAC stops at damage. Finds a later frame that it can decode, further and further on; silence takes the place of
- * what lies between. False: there is none, or the audio has ended without damage. */
+enum { DAMAGE_PRECISION = 1024 }; /* frames */
+
+/* The file, open at the first frame from `position` on that can be decoded, to about DAMAGE_PRECISION; NULL: none can.
+ * *frame is its number. Steps become longer until one works, then the last one is divided. The first step is 0, as
+ * libFLAC may report damage too late: it decodes a little before the frame that it is sent to. */
+static SNDFILE *find_decodable(struct linnet_decoder *decoder, int64_t *frame) {
+  const int64_t last = decoder->info.frames - 1;
+  int64_t damaged = decoder->position, next = damaged;
+  int64_t step = next - decoder->resumed < DAMAGE_PRECISION ? DAMAGE_PRECISION : 0;
+  SNDFILE *found = NULL;
+  do {
+    next = last - decoder->position > step ? decoder->position + step : last;
+    found = open_at(decoder, next);
+    damaged = found ? damaged : next;
+    step = step > 0 ? 2 * step : DAMAGE_PRECISION;
+  } while (!found && next < last);
+  *frame = next;
+  while (found && *frame - damaged > DAMAGE_PRECISION) {
+    const int64_t middle = damaged + (*frame - damaged) / 2;
+    SNDFILE *earlier = open_at(decoder, middle);
+    if (earlier)
+      sf_close(found), found = earlier, *frame = middle;
+    else
+      damaged = middle;
+  }
+  return found;
+}
+
+/* libFLAC stops at damage. Continues behind it; silence takes the place of what lies between. False: nothing can be
+ * decoded there, or the audio has ended without damage. */
 static bool skip_damage(struct linnet_decoder *decoder) {
-  const int64_t bytes_position = decoder->bytes->position, end = decoder->info.frames, first = decoder->position;
   if (container(decoder) != SF_FORMAT_FLAC || !has_length(decoder) || !has_error(decoder))
     return false;
-  SNDFILE *file = NULL;
-  int64_t step = 1024;
-  for (; !file && step < end - first; step *= 2)
-    file = open_at(decoder, first + step);
+  const int64_t bytes_position = decoder->bytes->position, first = decoder->position;
+  int64_t next = first;
+  SNDFILE *file = find_decodable(decoder, &next);
   if (!file) {
     decoder->bytes->position = bytes_position;
     return false;
@@ -385,10 +412,12 @@ static bool skip_damage(struct linnet_decoder *decoder) {
   describe_error(decoder->file, reason, sizeof reason);
   sf_close(decoder->file);
   decoder->file = file;
-  decoder->damaged = step / 2;
+  decoder->damaged = next - first;
+  decoder->resumed = next;
   const double rate = decoder->info.samplerate;
-  linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: damaged: silence from %.2f to %.2f seconds: %s",
-             decoder->bytes->name, (double)first / rate, (double)(first + decoder->damaged) / rate, reason);
+  if (next > first)
+    linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: damaged: silence from %.2f to %.2f seconds: %s",
+               decoder->bytes->name, (double)first / rate, (double)next / rate, reason);
   return true;
 }
 
@@ -447,7 +476,7 @@ static void reopen(struct linnet_decoder *decoder) {
   SF_INFO again = {0};
   if (decoder->file)
     sf_close(decoder->file);
-  decoder->bytes->position = decoder->position = decoder->sought = decoder->damaged = 0;
+  decoder->bytes->position = decoder->position = decoder->sought = decoder->damaged = decoder->resumed = 0;
   decoder->file = open_locked(decoder, &again);
   if (decoder->file && again.channels != decoder->info.channels) {
     sf_close(decoder->file);
@@ -491,7 +520,7 @@ static enum linnet_status sndfile_check_end(struct linnet_decoder *decoder) {
 /* In a damaged file a seek may fail and end anywhere: then decoding begins at the start. */
 static bool sndfile_seek(struct linnet_decoder *decoder, int64_t frame) {
   const bool good = decoder->file && sf_seek(decoder->file, frame, SEEK_SET) == frame;
-  decoder->damaged = 0;
+  decoder->damaged = decoder->resumed = 0;
   if (good)
     decoder->position = decoder->sought = frame;
   else

@@ -71,9 +71,10 @@ struct linnet_output {
   const struct linnet_output_jump *jumps;        /* in JSON, in order of time; NULL: the alignment did not allow
                                                     jumps */
   size_t num_jumps;
-  const size_t *segment_ends; /* in JSON and TextGrid: parts of the recording, such as those between pauses or the lines
-                                 of an aligned text. Part i has the words (without words the phones) from
-                                 segment_ends[i - 1], or 0, up to segment_ends[i]; each has some. NULL: none */
+  const size_t
+      *segment_ends; /* in JSON and TextGrid: parts of the recording, such as those between pauses or the lines
+                        of an aligned text. Part i has the words (without words the phones) from
+                        segment_ends[i - 1], or 0, up to segment_ends[i]; each has some. NULL: it is not divided */
   size_t num_segments;
   const char *recording; /* in JSON: the id of the longer recording that this is a part of; NULL: none */
   double begins;         /* in JSON: where in it this part begins, in seconds; other times do not change */
@@ -110,7 +111,7 @@ LINNET_API int linnet_output_format_has_times(const struct linnet_output_format 
 /* These write the beginning of a file, and one recording. Of the recording, `size` and `id` must be set in every
  * format; the other members may be NULL and 0. LINNET_ERROR_ARGUMENT, and nothing is written, if
  * - `id` or the `text` of a span is NULL,
- * - `seconds` or `offset` is negative or NaN,
+ * - `seconds`, `offset` or `begins` is negative or NaN,
  * - a span of `words`, `phones` or of those of an alternative has a time that is negative or not finite, ends before it
  *   starts, or starts before the end of the span in front of it,
  * - `segment_ends` does not rise, or goes beyond the spans.

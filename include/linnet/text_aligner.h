@@ -96,9 +96,10 @@ LINNET_API enum linnet_status linnet_aligned_text_align(struct linnet_aligned_te
 /* The alignment, with times in frames; NULL before linnet_aligned_text_align. */
 LINNET_API const struct linnet_alignment *linnet_aligned_text_alignment(const struct linnet_aligned_text *text);
 
-/* Sets members of `output`: phones, words (NULL for a text of phones), of a text of several lines these as segments,
- * and, if the settings of the alignment allowed jumps, jumps. `size` must be set; the other members stay. They are
- * valid as long as the text, but only until its next alignment. LINNET_ERROR_STATE before linnet_aligned_text_align. */
+/* Sets members of `output`: phones, words (NULL for a text of phones) and, if the settings of the alignment allowed
+ * jumps, jumps. The lines of a text of several lines are segments; a line without an aligned word is none. `size` must
+ * be set; the other members stay. They are valid as long as the text, but only until its next alignment.
+ * LINNET_ERROR_STATE before linnet_aligned_text_align. */
 LINNET_API enum linnet_status linnet_aligned_text_describe(const struct linnet_aligned_text *text,
                                                            struct linnet_output *output);
 

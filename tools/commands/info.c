@@ -13,8 +13,8 @@ static int option_json, option_symbols;
 static const struct poptOption table[] = {
     {"json", 0, POPT_ARG_NONE, &option_json, 0, "write one JSON object (default: text)", NULL},
     {"symbols", 0, POPT_ARG_NONE, &option_symbols, 0,
-     "write only the symbols of the model, without MODEL of the one that ships, lines 'name index' as in Kaldi "
-     "(default: describe the model)",
+     "write only the symbols, lines 'name index' as in Kaldi; without MODEL those of the model that ships (default: "
+     "describe the model)",
      NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, "Common options:", NULL},
     POPT_TABLEEND};

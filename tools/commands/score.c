@@ -45,7 +45,7 @@ static const struct poptOption table[] = {
     {"confusions", 0, TOOL_OUTPUT, &options.confusions, 0, "write all confusions, most frequent first (default: none)",
      "FILE"},
     {"bootstrap", 'b', POPT_ARG_LONG, &options.bootstrap, 0,
-     "number of bootstrap samples for the 95 % interval; 0: no interval (default 1000)", "N"},
+     "number of bootstrap samples for the 95 % interval, at least 40; 0: no interval (default 1000)", "N"},
     {"by-speaker", 0, POPT_ARG_NONE, &options.by_speaker, 0, "resample speakers; needs --utt2spk (default: utterances)",
      NULL},
     {"seed", 0, POPT_ARG_STRING, &options.seed, 0, "seed of the bootstrap (default 0)", "S"},

@@ -39,6 +39,7 @@ static void put_result(struct job *job, struct linnet_context *context, size_t i
     collected_describe(collected, &output);
   else
     linnet_result_describe(result, beam_options_nbest(), &output);
+  output.seconds = linnet_recognizer_stream_seconds(stream);
   good = lattices_put(&job->lattices, context, index, output.id, linnet_recognizer_stream_search(stream)) && good;
   results_put(&job->results, index, good ? &output : NULL);
 }

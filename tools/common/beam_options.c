@@ -82,7 +82,7 @@ static bool check_model(bool optional, bool recognizer, bool grammar) {
     tool_usage("--lm-weight %g: must be 0 to 100", options.lm_weight);
     return false;
   }
-  if (options.lm && optional && !beam_options_given()) {
+  if (options.lm && !leaves_model_out() && optional && !beam_options_given()) {
     tool_usage("--lm %s: greedy decoding has no language model: add --beam N, such as --beam 50", options.lm);
     return false;
   }
@@ -213,5 +213,5 @@ void beam_options_read(struct linnet_search_settings *settings) {
 }
 
 const char *beam_options_lm(void) {
-  return options.lm;
+  return leaves_model_out() ? NULL : options.lm;
 }

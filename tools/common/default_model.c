@@ -240,7 +240,7 @@ static bool load_settings(struct linnet_context *context, const char *path, stru
     return true;
   if (linnet_recognizer_file_load(context, path, file) != LINNET_OK) {
     if (is_experiment(path))
-      tool_fail("%s: has no recognizer.json: name the model of the training, %s/" TRAINED_MODEL, path, path);
+      tool_fail("%s: has no recognizer.json: name the model of the training, " TRAINED_MODEL " in it", path);
     else
       tool_fail_context(context);
     return false;

@@ -185,19 +185,26 @@ static double stream_seconds(const struct linnet_recognizer *recognizer) {
                                                         : TOOL_RAW_SECONDS;
 }
 
-/* The features of the first model, of both passes and their ensembles, that normalises by speaker. False: none does. */
+/* The features of the first model, of both passes and their ensembles, that normalises by speaker. False: none does.
+ * Models that count other frames have the same statistics, with a warning. */
 static bool find_speaker_features(const struct linnet_recognizer *recognizer, struct linnet_feature_config *config) {
   const struct linnet_recognizer *second = linnet_recognizer_second_pass(recognizer);
   const struct linnet_model *models[] = {
       linnet_recognizer_model(recognizer), linnet_recognizer_ensemble_model(recognizer),
       second ? linnet_recognizer_model(second) : NULL, second ? linnet_recognizer_ensemble_model(second) : NULL};
+  bool found = false;
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    struct linnet_feature_config own = {.cmvn = LINNET_CMVN_NONE};
     if (models[i])
-      linnet_model_features(models[i], config);
-    if (models[i] && config->cmvn == LINNET_CMVN_SPEAKER)
-      return true;
+      linnet_model_features(models[i], &own);
+    if (own.cmvn != LINNET_CMVN_SPEAKER)
+      continue;
+    if (found && own.cmvn_frames != config->cmvn_frames)
+      tool_warn("the models count other frames for the statistics of speakers: all get those of the first");
+    *config = found ? *config : own;
+    found = true;
   }
-  return false;
+  return found;
 }
 
 static bool open_folder(struct inputs *inputs, struct linnet_context *context,

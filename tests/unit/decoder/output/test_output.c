@@ -279,6 +279,8 @@ static void test_arguments(void) {
     divided.segment_ends = bad_ends[i], divided.num_segments = 2;
     CHECK(linnet_output_write(format, &divided, append, &text) == LINNET_ERROR_ARGUMENT, "ends of segments %zu", i);
   }
+  const struct linnet_output early = {.size = sizeof early, .id = "u", .recording = "r", .begins = -1};
+  CHECK(linnet_output_write(format, &early, append, &text) == LINNET_ERROR_ARGUMENT, "a negative beginning");
   CHECK(linnet_output_write(NULL, &full, append, &text) == LINNET_ERROR_ARGUMENT, "no format");
 }
 

@@ -19,7 +19,7 @@ static const char vocabulary[] =
     "degrees degree celsius meters megahertz gigabytes squared o'clock past number hash equals at dot underscore "
     "foot feet inches mister missus doctor drive saint street versus et cetera for example that is page pages company "
     "co no january "
-    "sixth may section square root double greater than equal "
+    "sixth may section sections square root double greater than equal "
     "a. b. c. d. e. f. g. h. i. j. k. l. m. n. o. p. q. r. s. t. u. v. w. x. y. z. u.s. i "
     "the it's similar process wood blocks nasa o'neil cafe naive word mid year old well known dogs' 'tis 'em rock "
     "example com path me foo bar mp inch smith either or other hello state of art strasse ";
@@ -131,7 +131,14 @@ static const struct spoken_case cases[] = {
     {"H₂O", "h. two o.", NULL},
     {"10⁶", "ten to the sixth", "ten to the six"},
     {"5²", "five squared", NULL},
-    {"inch²", "inch squared", NULL},
+    {"inch²", "inch", "inch squared"},
+    {"word¹", "word", "word one"},
+    {"word²³", "word", NULL},
+    {"10⁻³", "ten to the minus three", NULL},
+    {"2⁰", "two to the zero", NULL},
+    {"0.5", "zero point five", "a half"},
+    {"§5.2", "section five point two", NULL},
+    {"§§5", "sections five", NULL},
     {"1.5", "one point five", "one and a half"},
     {"≥5", "greater than or equal to five", NULL},
     {"√2", "square root of two", NULL},

@@ -357,34 +357,41 @@ static void test_early_ends(void) {
   free(signal);
 }
 
-/* A damaged file has as many samples as the whole one; all but those of a second are equal, and these are silence. */
-static void compare_with_whole(struct linnet_context *reader, const struct file *whole, const struct file *damaged) {
-  float *expected = NULL, *samples = NULL;
-  size_t count = 0, n = 0, equal = 0, zeros = 0;
+/* Reads a part of a file from second `start` on; release it with linnet_audio_release. */
+static float *read_from(struct linnet_context *reader, const struct file *file, double start, size_t *count) {
   struct linnet_audio *audio = NULL;
+  float *samples = NULL;
   int saved = silence();
-  REQUIRE(linnet_audio_open_memory(context, whole->data, (size_t)whole->size, NULL, &audio) == LINNET_OK &&
-              linnet_audio_read_all(audio, &expected, &count) == LINNET_OK,
-          "%s", linnet_context_error(context));
-  linnet_audio_destroy(audio);
-  REQUIRE(linnet_audio_open_memory(reader, damaged->data, (size_t)damaged->size, NULL, &audio) == LINNET_OK &&
-              linnet_audio_read_all(audio, &samples, &n) == LINNET_OK,
+  REQUIRE(linnet_audio_open_memory(reader, file->data, (size_t)file->size, NULL, &audio) == LINNET_OK &&
+              (start == 0 || linnet_audio_select(audio, start, -1) == LINNET_OK) &&
+              linnet_audio_read_all(audio, &samples, count) == LINNET_OK,
           "%s", linnet_context_error(reader));
   restore(saved);
-  REQUIRE(n == count, "%zu samples of %zu", n, count);
+  linnet_audio_destroy(audio);
+  return samples;
+}
+
+/* A damaged file has as many samples as the whole one from second `start` on; all but `most` are equal, and these are
+ * silence. */
+static void compare_with_whole(struct linnet_context *reader, const struct file *whole, const struct file *damaged,
+                               double start, size_t most) {
+  size_t count = 0, n = 0, equal = 0, zeros = 0;
+  float *expected = read_from(context, whole, start, &count), *samples = read_from(reader, damaged, start, &n);
+  REQUIRE(n == count, "from %g: %zu samples of %zu", start, n, count);
   for (size_t i = 0; i < n; i++) {
     equal += samples[i] == expected[i];
     zeros += samples[i] == 0 && expected[i] != 0;
   }
-  CHECK(equal > n - SECOND && equal + zeros == n, "%zu samples of %zu are equal, %zu are silence", equal, n, zeros);
-  linnet_audio_destroy(audio);
+  CHECK(equal + most >= n && equal + zeros == n, "from %g: %zu samples of %zu are equal, %zu are silence", start, equal,
+        n, zeros);
   linnet_audio_release(context, expected);
   linnet_audio_release(reader, samples);
 }
 
-/* Silence takes the place of damaged frames of FLAC; what follows keeps its time. */
+/* Silence takes the place of damaged frames of FLAC, up to 1024 samples too much; what follows keeps its time. */
 static void test_damage(void) {
-  const size_t frames = 10 * SECOND;
+  enum { BLOCK = 4096, MORE = 1024 }; /* frames of libsndfile */
+  const size_t frames = 20 * SECOND;
   struct linnet_context *watched = watched_context();
   struct test_random random = {5};
   float *signal = make_signal(frames);
@@ -393,9 +400,13 @@ static void test_damage(void) {
   struct file whole = encode(SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 16000, 1, signal, frames);
   struct file damaged = {.data = malloc((size_t)whole.size), .size = whole.size};
   memcpy(damaged.data, whole.data, (size_t)whole.size);
-  memset(damaged.data + whole.size / 2, 0x5A, 50);
-  compare_with_whole(watched, &whole, &damaged);
+  memset(damaged.data + whole.size / 4, 0x5A, 50);
+  compare_with_whole(watched, &whole, &damaged, 0, BLOCK + MORE);
   CHECK(strstr(last_warning, "damaged: silence from "), "\"%s\"", last_warning);
+  memset(damaged.data + whole.size / 2, 0x5A, (size_t)whole.size / 5);
+  compare_with_whole(watched, &whole, &damaged, 0, frames / 5 + 3 * BLOCK + 2 * MORE);
+  compare_with_whole(watched, &whole, &damaged, 9, frames / 5 + 2 * BLOCK + MORE);
+  compare_with_whole(watched, &whole, &damaged, 15, 0);
   free(damaged.data);
   free(whole.data);
   free(signal);
