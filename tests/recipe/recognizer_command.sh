@@ -108,7 +108,7 @@ check 2 '--blank-penalty 1: only greedy decoding has it' transcribe --model "$ph
 mkdir phones_only
 echo '{"model": "../folder/phones.safetensors"}' > phones_only/recognizer.json
 check 2 '--priors none: greedy decoding takes no priors' transcribe --model phones_only --priors none sound.wav
-check 2 '--lm none: greedy decoding has no language model' transcribe --model phones_only --lm none sound.wav
+check 2 '--lm some: greedy decoding has no language model' transcribe --model phones_only --lm some sound.wav
 check 2 '--top-symbols: greedy decoding drops no hypotheses' transcribe --model phones_only --top-symbols 3 sound.wav
 check 2 '--lm-weight 2: the language model is missing' transcribe --model phones_only --beam 5 --lm-weight 2 sound.wav
 check 1 '--ensemble-weight 0.5: folder has no second model' transcribe --model folder --ensemble-weight 0.5 sound.wav
