@@ -81,7 +81,7 @@ static enum linnet_status judge_symbols(const struct linnet_search *s, const cha
   return LINNET_OK;
 }
 
-/* Warns if more words of the model are in the lexicon as capitals than as they are. */
+/* Warns if the lexicon has most of the words that it shares with the model in capitals only. */
 static void judge_case(const struct linnet_search *s, const char *name, const char *lexicon_name) {
   const struct linnet_lexicon *lexicon = s->vocabulary.lexicon;
   const size_t words = linnet_ngram_num_ngrams(s->ngram, 1);
@@ -99,22 +99,19 @@ static void judge_case(const struct linnet_search *s, const char *name, const ch
       other = word;
   }
   if (others > known)
-    linnet_log(
-        s->context, LINNET_LOG_WARNING,
-        "language model: %s: %zu of its words, such as '%s', are in %s in capitals only, so they count as unknown: "
-        "make it of a text in upper case, without punctuation",
-        name, others, other, lexicon_name);
+    linnet_log(s->context, LINNET_LOG_WARNING,
+               "language model: %s: %zu of its words, such as '%s', count as unknown, because %s has them in capitals: "
+               "estimate the model on a text in upper case, without punctuation",
+               name, others, other, lexicon_name);
 }
 
 /* Words that the model does not have: it is an error if all are missing, and a warning if some are. */
 static enum linnet_status judge_words(const struct linnet_search *s, const char *name, const char *lexicon,
                                       size_t missing, size_t words) {
   if (missing >= words)
-    return linnet_fail(
-        s->context, LINNET_ERROR_FORMAT,
-        "%s: has none of the words of %s: estimate it on a text in upper case, or leave the language model "
-        "out",
-        name, lexicon);
+    return linnet_fail(s->context, LINNET_ERROR_FORMAT,
+                       "%s: has none of the words of %s: estimate it on a text in upper case, or use no language model",
+                       name, lexicon);
   if (missing > 0 && !has_unknown(s))
     linnet_log(s->context, LINNET_LOG_WARNING,
                "language model: %s: %zu of %zu words of %s are missing, and it has no %s: they cannot be recognised",

@@ -250,7 +250,7 @@ static enum linnet_status read_header(struct source *s) {
   return sizes_are_possible(s) ? LINNET_OK : damaged(s, "the header's counts are out of range");
 }
 
-/* `letters`: as capitals, which older models do not have. */
+/* Names of letters become capitals: models of older versions may have small letters. */
 static enum linnet_status read_names(struct source *s, size_t count, bool letters, struct linnet_names *names) {
   for (size_t i = 0; i < count; i++) {
     char name[MAX_NAME + 1];

@@ -203,10 +203,10 @@ static void put_jumps(struct linnet_sink *sink, const struct linnet_output *outp
   linnet_put(sink, "]");
 }
 
-/* {"utterance" (or "file"): ..., "recording": ..., "begins": ..., "seconds": ..., "words": [{"word", "start", "end",
- * "confidence"}, ...], "phones": [{"symbol", ...}], "hypotheses": [{"score", "acoustic", "language", "words",
- * "phones"},
- * ...], "segments": [{"text", ...}], "jumps": [{"kind", "start", "end", "word", "words"}, ...]} */
+/* {"utterance" (or "file"): ..., "recording": ..., "begins": ..., "seconds": ...,
+ *  "words": [{"word", "start", "end", "confidence"}, ...], "phones": [{"symbol", ...}, ...],
+ *  "hypotheses": [{"score", "acoustic", "language", "words", "phones"}, ...], "segments": [{"text", ...}, ...],
+ *  "jumps": [{"kind", "start", "end", "word", "words"}, ...]} */
 void linnet_output_json(const struct linnet_output *output, struct linnet_sink *sink) {
   linnet_put(sink, output->file ? "{\"file\":" : "{\"utterance\":");
   linnet_put_json_string(sink, output->file ? output->file : output->id);

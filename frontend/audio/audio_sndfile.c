@@ -354,14 +354,23 @@ static void warn(struct linnet_decoder *decoder) {
                end, reason);
 }
 
-/* Opens the file again, for reading from a frame on; NULL: that frame cannot be decoded. */
-static SNDFILE *open_at(struct linnet_decoder *decoder, sf_count_t frame) {
+/* The same file again, from its first frame on; NULL: it cannot be opened again. */
+static SNDFILE *open_again(struct linnet_decoder *decoder) {
   SF_INFO again = {0};
-  float samples[MAX_CHANNELS];
   decoder->bytes->position = 0;
   SNDFILE *file = open_locked(decoder, &again);
-  if (file && again.channels == decoder->info.channels && sf_seek(file, frame, SEEK_SET) == frame &&
-      sf_readf_float(file, samples, 1) == 1 && sf_seek(file, frame, SEEK_SET) == frame)
+  if (!file || again.channels == decoder->info.channels)
+    return file;
+  sf_close(file);
+  return NULL;
+}
+
+/* The same file again, from a frame on; NULL: that frame cannot be decoded. */
+static SNDFILE *open_at(struct linnet_decoder *decoder, sf_count_t frame) {
+  float samples[MAX_CHANNELS];
+  SNDFILE *file = open_again(decoder);
+  if (file && sf_seek(file, frame, SEEK_SET) == frame && sf_readf_float(file, samples, 1) == 1 &&
+      sf_seek(file, frame, SEEK_SET) == frame)
     return file;
   if (file)
     sf_close(file);
@@ -370,9 +379,10 @@ static SNDFILE *open_at(struct linnet_decoder *decoder, sf_count_t frame) {
 
 enum { DAMAGE_PRECISION = 1024 }; /* frames */
 
-/* The file, open at the first frame from `position` on that can be decoded, to about DAMAGE_PRECISION; NULL: none can.
- * *frame is its number. Steps become longer until one works, then the last one is divided. The first step is 0, as
- * libFLAC may report damage too late: it decodes a little before the frame that it is sent to. */
+/* Opens the file at the first frame from `position` on that can be decoded, or at most DAMAGE_PRECISION frames later.
+ * *frame is the number of that frame. NULL: there is none. The function tries longer and longer steps, and then divides
+ * the last one. It tries `position` itself, too: after a seek, libFLAC may report damage that lies before. Only close
+ * behind an earlier seek it does not, so that each call moves on. */
 static SNDFILE *find_decodable(struct linnet_decoder *decoder, int64_t *frame) {
   const int64_t last = decoder->info.frames - 1;
   int64_t damaged = decoder->position, next = damaged;
@@ -396,8 +406,8 @@ static SNDFILE *find_decodable(struct linnet_decoder *decoder, int64_t *frame) {
   return found;
 }
 
-/* libFLAC stops at damage. Continues behind it; silence takes the place of what lies between. False: nothing can be
- * decoded there, or the audio has ended without damage. */
+/* Continues after damaged frames of FLAC, where libFLAC stops. The next reads give silence in their place. False: no
+ * later frame can be decoded, or there is no damage. */
 static bool skip_damage(struct linnet_decoder *decoder) {
   if (container(decoder) != SF_FORMAT_FLAC || !has_length(decoder) || !has_error(decoder))
     return false;
@@ -473,15 +483,10 @@ static bool seems_complete(const struct linnet_decoder *decoder) {
 
 /* libFLAC decodes nothing after a seek that failed, so the file is opened again. Without a file, reading fails. */
 static void reopen(struct linnet_decoder *decoder) {
-  SF_INFO again = {0};
   if (decoder->file)
     sf_close(decoder->file);
-  decoder->bytes->position = decoder->position = decoder->sought = decoder->damaged = decoder->resumed = 0;
-  decoder->file = open_locked(decoder, &again);
-  if (decoder->file && again.channels != decoder->info.channels) {
-    sf_close(decoder->file);
-    decoder->file = NULL;
-  }
+  decoder->position = decoder->sought = decoder->damaged = decoder->resumed = 0;
+  decoder->file = open_again(decoder);
 }
 
 /* Decodes from the start up to where the audio ends. */

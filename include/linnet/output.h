@@ -71,10 +71,10 @@ struct linnet_output {
   const struct linnet_output_jump *jumps;        /* in JSON, in order of time; NULL: the alignment did not allow
                                                     jumps */
   size_t num_jumps;
-  const size_t
-      *segment_ends; /* in JSON and TextGrid: parts of the recording, such as those between pauses or the lines
-                        of an aligned text. Part i has the words (without words the phones) from
-                        segment_ends[i - 1], or 0, up to segment_ends[i]; each has some. NULL: it is not divided */
+  /* In JSON and TextGrid: parts of the recording, such as those between pauses or the lines of an aligned text. Part i
+   * has the words (without words the phones) from segment_ends[i - 1], or 0, up to segment_ends[i]; each has some.
+   * NULL: the recording is not divided. */
+  const size_t *segment_ends; /* (num_segments) */
   size_t num_segments;
   const char *recording; /* in JSON: the id of the longer recording that this is a part of; NULL: none */
   double begins;         /* in JSON: where in it this part begins, in seconds; other times do not change */
@@ -86,8 +86,8 @@ typedef int (*linnet_write_fn)(void *user, const char *text, size_t bytes);
 /*   text      ID TOKEN TOKEN ..., or of a file FILE<tab>TOKEN ...     Kaldi's text; of alternatives each has a line,
  *                                                                     with its rank behind ID or FILE: ID-1, ID-2;
  *                                                                     control characters in FILE are \n, \t, \xNN
- *   json      an object per line, "utterance" or "file" first, alternatives under "hypotheses", "segments", "jumps" of
- *                                                                     an alignment
+ *   json      an object per line, "utterance" or "file" first; "hypotheses" are alternatives, "segments" the parts of a
+ *             recording, "jumps" those of an alignment
  *   ctm       ID CHANNEL START DURATION TOKEN CONFIDENCE              sclite
  *   stm       ID CHANNEL SPEAKER START END TOKEN TOKEN ...            sclite
  *   textgrid  interval tiers "words", "phones", "segments"            Praat

@@ -180,7 +180,7 @@ printf 'a b c\n' > other
 check 1 'other.arpa: has none of the words of lexicon' "${decode[@]}" --lm other.arpa post.txt
 printf 'For two\ntoo two FOUR\n' > other
 "$linnet" ngram --order 1 --discount-fallback --text other --arpa other.arpa 2> /dev/null
-check 0 "other.arpa: 3 of its words, such as 'For', are in lexicon in capitals only" "${decode[@]}" --lm other.arpa post.txt
+check 0 "other.arpa: 3 of its words, such as 'For', count as unknown, because lexicon has them in capitals" "${decode[@]}" --lm other.arpa post.txt
 decoded 'no language model' 'u1 TO FOR' --lm none
 check 2 '--lm-weight 2: the language model is missing' "${decode[@]}" --lm none --lm-weight 2 post.txt
 

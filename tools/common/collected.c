@@ -20,7 +20,8 @@ static int add(struct collected_tier *tier, const struct linnet_span *spans, siz
   return 0;
 }
 
-/* What was added since the last segment, if anything, is one. */
+/* Ends a segment if words or phones were added since the last one. Allocates in either case, so that a recording
+ * without words has a list of no segments. */
 static int end_segment(struct collected *collected) {
   const size_t end = collected->words.spans ? collected->words.count : collected->phones.count;
   const size_t last = collected->num_segments > 0 ? collected->segment_ends[collected->num_segments - 1] : 0;

@@ -185,8 +185,8 @@ static double stream_seconds(const struct linnet_recognizer *recognizer) {
                                                         : TOOL_RAW_SECONDS;
 }
 
-/* The features of the first model, of both passes and their ensembles, that normalises by speaker. False: none does.
- * Models that count other frames have the same statistics, with a warning. */
+/* The features of the first model that normalises by speaker, among those of both passes and their ensembles. False:
+ * none does. A warning says if a later one counts different frames: it gets the statistics of the first. */
 static bool find_speaker_features(const struct linnet_recognizer *recognizer, struct linnet_feature_config *config) {
   const struct linnet_recognizer *second = linnet_recognizer_second_pass(recognizer);
   const struct linnet_model *models[] = {
@@ -200,7 +200,8 @@ static bool find_speaker_features(const struct linnet_recognizer *recognizer, st
     if (own.cmvn != LINNET_CMVN_SPEAKER)
       continue;
     if (found && own.cmvn_frames != config->cmvn_frames)
-      tool_warn("the models count other frames for the statistics of speakers: all get those of the first");
+      tool_warn(
+          "the models count different frames for the statistics of speakers (cmvn_frames): all use those of the first");
     *config = found ? *config : own;
     found = true;
   }

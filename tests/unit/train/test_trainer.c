@@ -112,18 +112,22 @@ static void test_consistency(const struct network *network) {
   CHECK(parts > 4, "only %u interruptions", parts - 1);
 }
 
+/* Trains in a folder that is removed. */
+static void train_and_remove(struct run *run) {
+  char folder[64];
+  train(run, make_folder(folder));
+  remove_folder(folder);
+}
+
 /* Views without masks and dropout are equal: their consistency is 0, and training is as without it, up to rounding. */
 static void test_equal_views(void) {
   static const char config[] =
       "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"norm\": \"pre\", "
       "\"stack\": 2, \"dropout\": 0, \"layers\": 2}";
-  char folder[64];
   struct run one = make_run(config, 1, 3), two = one;
   two.consistency = 0.2;
-  train(&one, make_folder(folder));
-  remove_folder(folder);
-  train(&two, make_folder(folder));
-  remove_folder(folder);
+  train_and_remove(&one);
+  train_and_remove(&two);
   CHECK(two.status == LINNET_OK && two.last_consistency == 0, "consistency %g: %s", two.last_consistency, two.error);
   CHECK(fabs(two.last_loss - one.last_loss) < 1e-3 * one.last_loss, "loss %g of one view, %g of two equal ones",
         one.last_loss, two.last_loss);
@@ -157,13 +161,10 @@ static void test_moving_average(void) {
 
 /* A long average, too, soon forgets the initial weights. */
 static void test_start_of_average(void) {
-  char folder[64];
   struct run a = make_run(transformer, 1, 6), plain = a;
   a.average_decay = 0.9999;
-  train(&a, make_folder(folder));
-  remove_folder(folder);
-  train(&plain, make_folder(folder));
-  remove_folder(folder);
+  train_and_remove(&a);
+  train_and_remove(&plain);
   CHECK(a.status == LINNET_OK && fabs(a.last_loss - plain.last_loss) < 0.2 * plain.last_loss,
         "loss %g, of a long average %g: %s", plain.last_loss, a.last_loss, a.error);
 }

@@ -68,6 +68,19 @@ static const struct linnet_span doubtful[] = {{"the", 0.03, 0.0625, 0.5f, 1, -5,
 
 static const size_t segment_ends[] = {2, 5, WORDS};
 
+static const struct linnet_output divided = {.size = sizeof divided,
+                                             .id = "u3",
+                                             .seconds = 5.25,
+                                             .offset = 10,
+                                             .words = words,
+                                             .num_words = WORDS,
+                                             .phones = phones,
+                                             .num_phones = 2,
+                                             .segment_ends = segment_ends,
+                                             .num_segments = 3,
+                                             .recording = "tape 1",
+                                             .begins = 59.5};
+
 static void write_whole(const struct linnet_output_format *format, const struct linnet_output *output,
                         struct text *text) {
   text->count = 0;
@@ -113,18 +126,6 @@ static void test_golden(void) {
                                         .num_words = 3,
                                         .jumps = jumps,
                                         .num_jumps = 2};
-  const struct linnet_output divided = {.size = sizeof divided,
-                                        .id = "u3",
-                                        .seconds = 5.25,
-                                        .offset = 10,
-                                        .words = words,
-                                        .num_words = WORDS,
-                                        .phones = phones,
-                                        .num_phones = 2,
-                                        .segment_ends = segment_ends,
-                                        .num_segments = 3,
-                                        .recording = "tape 1",
-                                        .begins = 59.5};
   const struct linnet_output_format *format;
   for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
     const char *extension = linnet_output_format_extension(format);
@@ -275,9 +276,9 @@ static void test_arguments(void) {
   CHECK(linnet_output_write(format, &mixed, append, &text) == LINNET_ERROR_ARGUMENT, "an alternative's spans");
   static const size_t bad_ends[][2] = {{0, 2}, {2, 2}, {2, WORDS + 1}};
   for (size_t i = 0; i < 3; i++) {
-    struct linnet_output divided = full;
-    divided.segment_ends = bad_ends[i], divided.num_segments = 2;
-    CHECK(linnet_output_write(format, &divided, append, &text) == LINNET_ERROR_ARGUMENT, "ends of segments %zu", i);
+    struct linnet_output wrong = full;
+    wrong.segment_ends = bad_ends[i], wrong.num_segments = 2;
+    CHECK(linnet_output_write(format, &wrong, append, &text) == LINNET_ERROR_ARGUMENT, "ends of segments %zu", i);
   }
   const struct linnet_output early = {.size = sizeof early, .id = "u", .recording = "r", .begins = -1};
   CHECK(linnet_output_write(format, &early, append, &text) == LINNET_ERROR_ARGUMENT, "a negative beginning");

@@ -225,6 +225,8 @@ static const struct spoken_case cases[] = {
     {"p.m.", "p. m.", NULL},
     {"12/25/2024", "twelve twenty five twenty twenty four", NULL},
     {"5/1/2024", "five one twenty twenty four", "may first twenty twenty four"},
+    {"05/01/2024", "may first twenty twenty four", NULL},
+    {"2024-05-20", "may twentieth twenty twenty four", "twenty twenty four may twentieth"},
     {"2024-05-01", "may first twenty twenty four", "the first of may twenty twenty four"},
     /* abbreviations */
     {"Mr.", "mister", NULL},
