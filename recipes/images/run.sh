@@ -35,6 +35,8 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
   --seconds S        stop each training after S seconds of the processor, so that all kinds have the same time
                      (default 0: only after --updates)
   --batch N          images of an update (default 10)
+  --initial DIR      begin with the weights of DIR/KIND.checkpoint, of an earlier training of the same network; its other
+                     settings may differ
   --rate R           learning rate (default 1e-4)
   --decay N          divide the rate by 10 over the last 1/N of the updates, linearly (default 1: never); not with
                      --seconds, which ends a training before its last updates
@@ -56,10 +58,10 @@ data_batch_5.bin and test_batch.bin, or cifar-10-binary.tar.gz).
 END
 }
 
-data='' kinds='linear softmax lsh-1 lsh-4' updates='' seconds=0 batch=10 rate=1e-4 decay=1 report=10 layers='' heads=''
+data='' kinds='linear softmax lsh-1 lsh-4' updates='' seconds=0 batch=10 initial='' rate=1e-4 decay=1 report=10 layers='' heads=''
 width='' feed_forward='' scale='' train_images=0 test_images='' speed='mnist cifar length' torch='' exp=exp/images seed=1
 jobs=$(nproc) kernels=auto stage=1 stop_stage=5
-take_options "data kinds updates seconds batch rate decay report layers heads width feed-forward scale train-images test-images speed
+take_options "data kinds updates seconds batch initial rate decay report layers heads width feed-forward scale train-images test-images speed
 	torch exp seed jobs kernels stage stop-stage quick!" "$@"
 check_stages 5
 if [ -n "$quick" ]; then
@@ -74,6 +76,7 @@ fi
 : "${updates:=10000}" "${layers:=8}" "${heads:=8}" "${width:=256}" "${feed_forward:=1024}" "${scale:=1}" "${test_images:=1000}"
 read -r -d '' -a kinds <<<"$kinds" || true
 for kind in "${kinds[@]}"; do one_of --kinds "$kind" linear softmax lsh-1 lsh-4; done
+[[ -z $initial || ! $initial -ef $exp ]] || die "--initial $initial: is --exp; more --updates continue a training"
 for name in $speed; do one_of --speed "$name" mnist cifar length; done
 [[ $exp != *,* ]] || die "--exp $exp: must have no comma, which separates files of images"
 
@@ -153,22 +156,33 @@ training_settings() {
 		"--feed-forward $feed_forward --scale $scale --train-images $train_images --test-images $test_images --seed $seed"
 }
 
-# The same with the images
-result_settings() { echo "$(training_settings); images with the checksum $images"; }
+# initial_weights KIND: the checkpoint that its training begins with
+initial_weights() { echo "$initial/$1.checkpoint"; }
+
+# result_settings KIND: the same with the images and the initial weights
+result_settings() {
+	echo "$(training_settings); images with the checksum $images${initial:+; initial weights with the checksum $(
+		cksum <"$(initial_weights "$1")" | cut -d ' ' -f 1
+	)}"
+}
 
 train() {
 	local attention settings
 	read -r -a attention <<<"$(attention_of "$1")"
 	read -r -a settings <<<"$(training_settings)"
-	into "$exp/$1.settings" result_settings
+	[ -z "$initial" ] || settings+=(--initial "$(initial_weights "$1")")
+	into "$exp/$1.settings" result_settings "$1"
 	"$trainer" --train "$(unpacked train)" --test "$(unpacked test)" --out "$exp/$1" "${attention[@]}" \
 		"${settings[@]}" --updates "$updates" --seconds "$seconds" --threads "$jobs" --kernels "$kernels" --checkpoint 5
 }
 
 # check_result KIND: refuses a result, or a training that was interrupted, of other settings or other images
 check_result() {
-	check_settings "$exp/$1.result" "$(result_settings)"
-	check_settings "$exp/$1.checkpoint" "$(result_settings)"
+	local settings
+	[ -z "$initial" ] || need_file "$(initial_weights "$1")" "--initial must name the folder of an earlier training"
+	settings=$(result_settings "$1")
+	check_settings "$exp/$1.result" "$settings"
+	check_settings "$exp/$1.checkpoint" "$settings"
 }
 
 trained() {

@@ -118,6 +118,19 @@ awk -F '\t' '$5 != 1 || !($3 > 0 && $3 < 12) {exit 1}' colours.result || fail "c
   --updates 1 --out oblong
 "$LINNET_EXPERIMENTS/linnet-images-generate" --model oblong.model --complete oblong --zoom 1 --count 2 --out oblong.png
 
+# Weights of an earlier training: with a learning rate that changes nothing they remain. A training that stops before its
+# last update goes on from its own checkpoint.
+mkdir rates
+run --updates 5 --kinds linear --exp rates/begun --stop-stage 2
+"$recipe" --quick --data data --exp rates/same --jobs 1 --scale 2 --updates 5 --kinds linear --initial rates/begun --rate 1e-30 \
+  --stop-stage 2
+cmp rates/begun/linear.model rates/same/linear.model || fail 'the initial weights are not those of --initial'
+run --updates 5 --kinds linear --exp rates/more --initial rates/begun --seed 2 --stop-stage 2
+run --updates 10 --kinds linear --exp rates/more --initial rates/begun --seed 2 --stop-stage 2
+run --updates 10 --kinds linear --exp rates/through --initial rates/begun --seed 2 --stop-stage 2
+cmp rates/more/linear.model rates/through/linear.model || fail 'a continued training with --initial ends with other weights'
+grep -q 'initial weights with the checksum [0-9]*$' rates/more/linear.settings || fail "$(cat rates/more/linear.settings)"
+
 # refused TEXT COMMAND...
 refused() {
   if "${@:2}" > /dev/null 2> refused; then fail "accepted: ${*:2}"; fi
@@ -135,6 +148,12 @@ refused 'made with other settings' run --updates 50 --kinds linear --seed 2 --st
 refused 'linear.result was made with other settings: --batch 10 --rate 1e-2 .* now they are: --batch 10 --rate 1e-3 ' \
   run --updates 40 --kinds linear --rate 1e-3 --stop-stage 2
 refused 'linear.result was made with other settings' run --kinds linear --batch 5 --stage 5
+refused 'made with other settings: .* now they are: .* initial weights' run --updates 40 --kinds linear --initial rates/begun \
+  --stop-stage 2
+refused 'rates/softmax.checkpoint is missing: --initial must name' run --kinds softmax --exp other-kind --initial rates
+refused '--initial exp: is --exp' run --kinds linear --initial exp
+refused 'is a checkpoint of another network' "${quick[@]}" --out x --attention causal-softmax --initial through.checkpoint
+refused 'nothing.checkpoint: No such file' "${quick[@]}" --out x --initial nothing.checkpoint
 
 # Another folder of the same form: neither its images nor results of the first ones are taken.
 mkdir other

@@ -13,7 +13,7 @@
 #include "ops/logistic_mixture.h"
 
 static struct options {
-  const char *train, *test, *out;
+  const char *train, *test, *out, *initial;
   int updates, batch, scale, train_images, test_images, seed, report, checkpoint, decay;
   double rate, seconds;
 } options = {.updates = 1000,
@@ -35,6 +35,8 @@ static const struct poptOption own_options[] = {
      "and "
      "OUT.bits (bits per dimension of each test image)",
      "OUT"},
+    {"initial", 0, POPT_ARG_STRING, &options.initial, 0,
+     "Begin with the weights of this checkpoint of an earlier training, unless OUT.checkpoint exists", "FILE"},
     {INT("updates", updates, "Optimiser steps")},
     {INT("batch", batch, "Images of a step")},
     {INT("scale", scale, "Divide height and width by N")},
@@ -186,10 +188,12 @@ static void release(struct training *t) {
 
 /* --- training ----------------------------------------------------------------------------------------------------- */
 
+enum { SETTINGS = 14, NETWORK_SETTINGS = 6 }; /* all, and those of the network, which come first */
+
 /* The position of a training in its checkpoint, and its settings. */
 struct progress {
   char attention[32];
-  double settings[14];
+  double settings[SETTINGS];
   long log_bytes;
   double seconds;
 };
@@ -199,23 +203,43 @@ static struct progress progress_of(long log_bytes, double seconds) {
   struct progress p;
   memset(&p, 0, sizeof p);
   snprintf(p.attention, sizeof p.attention, "%s", n->attention);
-  const double settings[14] = {n->layers,
-                               n->heads,
-                               n->width,
-                               n->feed_forward,
-                               n->components,
-                               n->rounds,
-                               options.batch,
-                               options.scale,
-                               options.train_images,
-                               options.seed,
-                               options.report,
-                               options.decay,
-                               options.rate,
-                               options.decay > 1 ? options.updates : 0};
+  const double settings[SETTINGS] = {n->layers,
+                                     n->heads,
+                                     n->width,
+                                     n->feed_forward,
+                                     n->components,
+                                     n->rounds,
+                                     options.batch,
+                                     options.scale,
+                                     options.train_images,
+                                     options.seed,
+                                     options.report,
+                                     options.decay,
+                                     options.rate,
+                                     options.decay > 1 ? options.updates : 0};
   memcpy(p.settings, settings, sizeof settings);
   p.log_bytes = log_bytes, p.seconds = seconds;
   return p;
+}
+
+/* Whether the attention and the first `count` settings are the same. */
+static bool are_equal(const struct progress *a, const struct progress *b, size_t count) {
+  return memcmp(a->attention, b->attention, sizeof a->attention) == 0 &&
+         memcmp(a->settings, b->settings, count * sizeof *a->settings) == 0; /* the same bits */
+}
+
+/* Weights of an earlier training of the same network; its other settings may differ. */
+static void read_initial_weights(struct training *t) {
+  const struct progress own = progress_of(0, 0);
+  struct experiment *e = &t->experiment;
+  struct progress saved;
+  if (!experiment_load(e, options.initial, &saved, sizeof saved))
+    experiment_die("%s: %s", options.initial, strerror(ENOENT));
+  if (!are_equal(&own, &saved, NETWORK_SETTINGS))
+    experiment_die("%s: is a checkpoint of another network", options.initial);
+  memset(e->moment1, 0, e->size * sizeof *e->moment1);
+  memset(e->moment2, 0, e->size * sizeof *e->moment2);
+  e->step = 0;
 }
 
 static void output_name(const char *suffix, char *name, size_t size) {
@@ -227,8 +251,9 @@ static FILE *open_log(struct training *t, const char *checkpoint, double *second
   struct progress own = progress_of(0, 0), saved = own;
   char name[4096];
   const bool again = experiment_load(&t->experiment, checkpoint, &saved, sizeof saved);
-  if (memcmp(own.attention, saved.attention, sizeof own.attention) != 0 ||
-      memcmp(own.settings, saved.settings, sizeof own.settings) != 0) /* NOLINT(*-memory-comparison): the same bits */
+  if (!again && options.initial)
+    read_initial_weights(t);
+  if (!are_equal(&own, &saved, SETTINGS))
     experiment_die("%s: is a checkpoint of other settings; remove it to start again", checkpoint);
   output_name("log", name, sizeof name);
   FILE *log = fopen(name, again ? "r+" : "w");
