@@ -294,7 +294,7 @@ bool results_skip(struct results *results, size_t item) {
   pthread_mutex_lock(&results->mutex);
   const bool there = results->there[item], skip = there || results->blocked;
   results->skipped += there;
-  results->failures += skip && !there;
+  results->untried += skip && !there;
   pthread_mutex_unlock(&results->mutex);
   if (skip)
     tool_progress_add(&results->progress, 1);
@@ -434,6 +434,14 @@ static int report_interrupt(const struct results *results, size_t kept) {
   return TOOL_INTERRUPTED;
 }
 
+static int report_failures(const struct results *results) {
+  const size_t count = results->inputs->count;
+  if (results->untried > 0)
+    return tool_fail("%zu of %zu file%s failed, %zu %s not tried", results->failures, count, linnet_plural(count),
+                     results->untried, results->untried == 1 ? "was" : "were");
+  return tool_fail("%zu of %zu file%s failed", results->failures, count, linnet_plural(count));
+}
+
 static int report(const struct results *results, int parallel) {
   size_t count = results->inputs->count;
   double seconds = tool_clock() - results->started;
@@ -450,8 +458,7 @@ static int report(const struct results *results, int parallel) {
   if (count > 1 && results->seconds > 0)
     fprintf(stderr, "%zu file%s, %.1f s of audio in %.2f s (real-time factor %.4f)\n", results->done,
             linnet_plural(results->done), results->seconds, seconds, seconds / results->seconds);
-  return results->failures > 0 ? tool_fail("%zu of %zu file%s failed", results->failures, count, linnet_plural(count))
-                               : TOOL_OK;
+  return results->failures + results->untried > 0 ? report_failures(results) : TOOL_OK;
 }
 
 /* Standard output has its own message at the end. */

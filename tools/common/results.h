@@ -27,6 +27,7 @@ struct results {
   pthread_mutex_t mutex; /* protects what follows */
   bool blocked;          /* no other result can be written, such as on a full disk */
   size_t failures, skipped, done;
+  size_t untried; /* after `blocked` */
   double seconds, started; /* of audio; on the clock */
   struct tool_progress progress;
 };
@@ -52,7 +53,7 @@ bool results_check_standard(void);
 bool results_are_lines(bool *json);
 
 /* Whether nothing remains to do for the input, because an earlier run wrote its result, or because no more
- * results can be written: then it counts as failed. Once per input, before results_put. */
+ * results can be written: then it counts as untried. Once per input, before results_put. */
 bool results_skip(struct results *results, size_t item);
 
 /* Writes the result of one input; NULL: the input failed, with a message. From any thread, once per input. */
