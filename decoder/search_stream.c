@@ -271,7 +271,8 @@ static enum linnet_status add_words(struct linnet_search_stream *s, const struct
                                                                               .acoustic = h->acoustic,
                                                                               .language = h->language,
                                                                               .num_words = h->num_words,
-                                                                              .num_phones = h->num_segments};
+                                                                              .num_phones = h->num_segments,
+                                                                              .incomplete = !h->complete};
   return LINNET_OK;
 }
 
@@ -375,6 +376,7 @@ enum linnet_status linnet_result_describe(const struct linnet_result *result, in
   full.alternatives = result->alternatives;
   full.num_alternatives = alternatives ? result->num_alternatives : 0;
   full.seconds = result->seconds;
+  full.incomplete = result->alternatives[0].incomplete;
   linnet_output_fill(output, &full);
   return LINNET_OK;
 }

@@ -1,8 +1,8 @@
 /* Trains a model on your own corpus: train LIST FOLDER
  * LIST has a line "AUDIO PHONE PHONE ..." for each recording. The program writes the best model to
- * FOLDER/model.safetensors. The network is small and causal, so it can recognise live audio. For a real training, use
- * more data, hold out a part of it for validation, and follow docs/training.md. The trainer gets the corpus through
- * functions of the program, so you can load it from anywhere. */
+ * FOLDER/model.safetensors; FOLDER must exist. The network is small and causal, so it can recognise live audio. For a
+ * real training, use more data, hold out a part of it for validation, and follow docs/training.md. The trainer gets the
+ * corpus through functions of the program, so you can load it from anywhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

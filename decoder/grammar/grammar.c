@@ -118,8 +118,10 @@ static enum linnet_status resolve_rule(struct linnet_grammar_source *source, str
                        "%s:%zu: rule <%.100s> refers to itself: recursion is not supported; repeat with * or +",
                        source->name, e->line, name);
   if (depth.rules == MAX_RULE_DEPTH)
-    return linnet_fail(source->context, LINNET_ERROR_LIMIT, "%s:%zu: rules refer to rules more than %d deep",
-                       source->name, e->line, MAX_RULE_DEPTH);
+    return linnet_fail(
+        source->context, LINNET_ERROR_LIMIT,
+        "%s:%zu: rules refer to rules more than %d deep: write some of them out where they are referred to",
+        source->name, e->line, MAX_RULE_DEPTH);
   if (!rule->resolved) {
     rule->open = true;
     LINNET_TRY(resolve(source, rule->body, (struct depth){depth.rules + 1, depth.expressions + 1}));

@@ -140,7 +140,7 @@ static void put_alternatives(struct linnet_sink *sink, const struct linnet_outpu
     put_score(sink, ",\"language\":", a->language);
     linnet_put(sink, ",");
     put_tiers(sink, output->offset, a->words, a->num_words, a->phones, a->num_phones);
-    linnet_put(sink, "}");
+    linnet_put(sink, a->incomplete ? ",\"incomplete\":true}" : "}");
   }
   linnet_put(sink, "]");
 }
@@ -206,7 +206,7 @@ static void put_jumps(struct linnet_sink *sink, const struct linnet_output *outp
 /* {"utterance" (or "file"): ..., "recording": ..., "begins": ..., "seconds": ...,
  *  "words": [{"word", "start", "end", "confidence"}, ...], "phones": [{"symbol", ...}, ...],
  *  "hypotheses": [{"score", "acoustic", "language", "words", "phones"}, ...], "segments": [{"text", ...}, ...],
- *  "jumps": [{"kind", "start", "end", "word", "words"}, ...]} */
+ *  "jumps": [{"kind", "start", "end", "word", "words"}, ...], "incomplete": true} */
 void linnet_output_json(const struct linnet_output *output, struct linnet_sink *sink) {
   linnet_put(sink, output->file ? "{\"file\":" : "{\"utterance\":");
   linnet_put_json_string(sink, output->file ? output->file : output->id);
@@ -226,7 +226,7 @@ void linnet_output_json(const struct linnet_output *output, struct linnet_sink *
     put_segments(sink, output);
   if (output->jumps)
     put_jumps(sink, output);
-  linnet_put(sink, "}\n");
+  linnet_put(sink, output->incomplete ? ",\"incomplete\":true}\n" : "}\n");
 }
 
 static void put_channel(struct linnet_sink *sink, const struct linnet_output *output) {

@@ -1,5 +1,6 @@
 /* Closed grammars: with a grammar, a search for words (word_search.h) finds only the sentences that the grammar
- * accepts.
+ * accepts, and beginnings of them: if no hypothesis completes a sentence, the result is the best beginning, and its
+ * alternatives are `incomplete` (output.h). Other speech is not rejected.
  *
  *   linnet_grammar_load(context, "commands.jsgf", lexicon, &grammar);
  *   linnet_grammar_lookahead(grammar, lookahead);          // excludes the words that the grammar lacks
@@ -31,8 +32,9 @@ struct linnet_grammar;
  *
  * Alternatives (|), groups ( ), options [ ], repetitions * and +, references <rule>, <NULL> and <VOID>, quoted words
  * and comments. Weights and tags are allowed and ignored. Imports, recursion and words that the lexicon does not have
- * are errors, which name file and line. Limits: 16 MiB, 2^20 words after all references are expanded, 2^20 states,
- * brackets 64 deep, and brackets and rules together 1024 deep. */
+ * are errors, which name file and line. Limits: 16 MiB, 2^20 words after all references are expanded, 2^20 states;
+ * references 64 deep, brackets 64 deep in a rule, and 1024 levels of both together, where ( ) counts as two levels and
+ * [ ] as three. */
 LINNET_API enum linnet_status linnet_grammar_load(struct linnet_context *context, const char *path,
                                                   const struct linnet_lexicon *lexicon,
                                                   struct linnet_grammar **grammar);

@@ -138,8 +138,8 @@ struct linnet_result {
                      (phones), or if the end of the stream ends it */
 };
 
-/* Sets members of `output` from a result: `seconds`, words and phones of the best alternative and, if `alternatives` is
- * not 0, all alternatives. The other members stay. `output` is valid as long as the result. */
+/* Sets members of `output` from a result: `seconds`, words, phones and `incomplete` of the best alternative and, if
+ * `alternatives` is not 0, all alternatives. The other members stay. `output` is valid as long as the result. */
 LINNET_API enum linnet_status linnet_result_describe(const struct linnet_result *result, int alternatives,
                                                      struct linnet_output *output);
 

@@ -51,9 +51,9 @@ LINNET_API enum linnet_status linnet_stream_create(struct linnet_context *contex
 
 /* Sets the rate in Hz of the samples that the stream takes, LINNET_AUDIO_MIN_RATE to LINNET_AUDIO_MAX_RATE (audio.h),
  * in this utterance and all later ones. Default: the model's rate (fbank.sample_rate of linnet_model_features). The
- * stream resamples other rates. This delays posteriors by up to 0.04 s from 44.1 or 48 kHz to 16 kHz, and by up to
- * 0.12 s from 8 kHz. LINNET_ERROR_STATE if the utterance already has samples, LINNET_ERROR_UNSUPPORTED in a build
- * without soxr. */
+ * stream resamples other rates. This delays posteriors by up to 0.04 s from 44.1 or 48 kHz to 16 kHz, by up to 0.12 s
+ * from 8 kHz, and by up to 1 s from 1 kHz. LINNET_ERROR_STATE if the utterance already has samples,
+ * LINNET_ERROR_UNSUPPORTED in a build without soxr. */
 LINNET_API enum linnet_status linnet_stream_set_sample_rate(struct linnet_stream *stream, double rate);
 
 /* Takes samples, mono, int16 scale.

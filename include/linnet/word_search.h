@@ -139,7 +139,8 @@ struct linnet_word_hypothesis {
   size_t num_words;
   const struct linnet_segment *segments; /* phones and silences; silences belong to no word */
   size_t num_segments;
-  int complete; /* 0: the last word was incomplete and is not in `words` */
+  int complete; /* 0: the last word was incomplete and is not in `words`; or, after linnet_word_search_finish, the model
+                   does not allow the sentence to end there, as grammars do (grammar.h) */
 };
 
 /* The number of hypotheses so far, 1 to `beam`; no two have the same words. After linnet_word_search_finish only

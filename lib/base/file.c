@@ -11,8 +11,9 @@
 #define TEMPORARY ".tmp." /* before the process id */
 
 enum linnet_status linnet_fail_errno(struct linnet_context *context, const char *name, int error) {
-  return error == ENOMEM ? linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", name)
-                         : linnet_fail(context, LINNET_ERROR_IO, "%s: %s", name, strerror(error));
+  return error == ENOMEM   ? linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", name)
+         : error == EISDIR ? linnet_fail(context, LINNET_ERROR_IO, "%s: is a folder: name a file in it", name)
+                           : linnet_fail(context, LINNET_ERROR_IO, "%s: %s", name, strerror(error));
 }
 
 /* Reads to the end, growing; works on pipes too. */

@@ -30,10 +30,11 @@ enum linnet_status linnet_settings_read(struct linnet_context *context, const ch
   size_t size;
   memcpy(&size, given, sizeof size);
   if (size < sizeof size || size > bytes + MAX_UNKNOWN)
-    return linnet_fail(
-        context, LINNET_ERROR_ARGUMENT,
-        "%s: its size is %zu, but this library's structure has %zu bytes: call its ..._default function first", name,
-        size, bytes);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "%s: its size is %zu, but this library's structure has %zu bytes: call its ..._default function "
+                       "first, or, if it "
+                       "has none, set its size to sizeof",
+                       name, size, bytes);
   memcpy(full, given, size < bytes ? size : bytes);
   memcpy(full, &bytes, sizeof bytes);
   if (size > bytes && !is_zero((const unsigned char *)given + bytes, size - bytes))

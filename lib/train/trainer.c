@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/c_locale.h"
 #include "base/settings.h"
@@ -296,6 +297,14 @@ static enum linnet_status create_gradient(struct linnet_trainer *t) {
   return linnet_gradient_join(&t->gradient, &t->ranks, s->wire_precision == LINNET_BFLOAT16);
 }
 
+/* A missing folder must not be noticed only after the first epoch. */
+static enum linnet_status open_folder(struct linnet_trainer *t, struct linnet_checkpoint_file *file) {
+  struct stat status;
+  if (stat(t->folder, &status) == 0 && S_ISDIR(status.st_mode))
+    return linnet_trainer_open_checkpoint(t, file);
+  return linnet_fail(t->context, LINNET_ERROR_IO, "%s: is not a folder: create it before the training", t->folder);
+}
+
 /* What a rank does alone. Rank 0 opens its checkpoint. */
 static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_train_model *model,
                                   struct linnet_checkpoint_file *file) {
@@ -312,7 +321,7 @@ static enum linnet_status prepare(struct linnet_trainer *t, const struct linnet_
   LINNET_TRY(linnet_trainer_create_state(t, model->initial));
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
   linnet_schedule_start(&t->settings, &t->state.schedule);
-  return linnet_trainer_is_first(t) ? linnet_trainer_open_checkpoint(t, file) : LINNET_OK;
+  return linnet_trainer_is_first(t) ? open_folder(t, file) : LINNET_OK;
 }
 
 static enum linnet_status prepare_together(struct linnet_trainer *t, const struct linnet_train_model *model,

@@ -73,12 +73,15 @@ printf 'two four\nfour two\n' > phrases
 decoded 'a list of phrases' 'u1 TWO FOUR' --grammar phrases
 printf '#JSGF V1.0;\npublic <s> = (too | two two) for+;\n' > grammar
 decoded 'JSGF' 'u1 TOO FOR' --grammar grammar
+"$linnet" decode --symbols symbols --words --lexicon lexicon --grammar grammar --frame-shift 30 --format json ark:post.txt > hyp
+! grep -q incomplete hyp || fail "a whole sentence is said to be incomplete: $(cat hyp)"
 # No sentence fits within the beam: the result is the beginning of one, without a word that the grammar forbids there.
 printf 'to to to\nfor to\n' > phrases
 for beam in 1 2 5; do
   "$linnet" decode --symbols symbols --words --lexicon lexicon --grammar phrases --beam $beam --frame-shift 30 \
     --format json ark:post.txt > hyp
   ! grep -q '"score":null' hyp || fail "beam $beam: a sentence that is not in the grammar: $(cat hyp)"
+  [[ $(grep -o '"incomplete":true}' hyp | wc -l) -eq 2 ]] || fail "beam $beam: not said to be incomplete: $(cat hyp)"
 done
 
 # --- words that the lexicon lacks are guessed

@@ -43,6 +43,7 @@ int collected_add(void *user, const struct linnet_result *result) {
   const struct linnet_alternative *best = result->alternatives;
   if (!result->is_final)
     return 0;
+  collected->incomplete |= best->incomplete;
   return (best->words && add(&collected->words, best->words, best->num_words) != 0) ||
          add(&collected->phones, best->phones, best->num_phones) != 0 || end_segment(collected) != 0;
 }
@@ -55,6 +56,7 @@ void collected_describe(const struct collected *collected, struct linnet_output 
   output->segment_ends = collected->segment_ends;
   output->num_segments = collected->num_segments;
   output->num_alternatives = 0;
+  output->incomplete = collected->incomplete;
 }
 
 void collected_release(struct collected *collected) {

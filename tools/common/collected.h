@@ -18,6 +18,7 @@ struct collected {
   struct collected_tier words, phones;
   size_t *segment_ends; /* (num_segments) */
   size_t num_segments, segment_capacity;
+  int incomplete; /* some segment is */
 };
 
 /* A linnet_result_fn whose user is a struct collected: adds the words and phones of final results, and each result as a

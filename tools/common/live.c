@@ -54,7 +54,7 @@ static void print_json(const struct live *live, const struct linnet_result *resu
     printf(",\"clock\":%.3f", tool_clock() - live->started);
   printf(",\"stable\":%zu", result->num_stable);
   print_spans(&tier);
-  puts("}");
+  puts(result->is_final && result->alternatives[0].incomplete ? ",\"incomplete\":true}" : "}");
 }
 
 static void print_line(const struct linnet_result *result) {

@@ -27,7 +27,7 @@ struct results {
   pthread_mutex_t mutex; /* protects what follows */
   bool blocked;          /* no other result can be written, such as on a full disk */
   size_t failures, skipped, done;
-  size_t untried; /* after `blocked` */
+  size_t untried;          /* after `blocked` */
   double seconds, started; /* of audio; on the clock */
   struct tool_progress progress;
 };

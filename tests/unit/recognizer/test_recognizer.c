@@ -516,6 +516,32 @@ static void check_stopped(struct linnet_context *own, struct linnet_recognizer_s
         "%s", linnet_context_error(own));
 }
 
+/* A hook that calls the stream, which is refused with a sentence that says so. */
+static int call_stream(void *user, const struct linnet_result *result) {
+  struct linnet_recognizer_stream *stream = user;
+  const struct linnet_result *other;
+  (void)result;
+  CHECK(linnet_recognizer_stream_accept(stream, samples, 400) == LINNET_ERROR_STATE &&
+            linnet_recognizer_stream_result(stream, &other) == LINNET_ERROR_STATE &&
+            strstr(linnet_context_error(context), "its hook must not call functions of the stream"),
+        "%s", linnet_context_error(context));
+  return 0;
+}
+
+static void test_calls_in_hook(const struct linnet_recognizer *recognizer) {
+  struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
+  char expected[TEXT_BYTES], text[TEXT_BYTES];
+  const struct linnet_result *result = NULL;
+  recognise(recognizer, 4000, expected);
+  CHECK(linnet_recognizer_stream_set_hook(stream, call_stream, stream) == LINNET_OK, "hook");
+  CHECK(feed(stream, 4000) == LINNET_OK && linnet_recognizer_stream_result(stream, &result) == LINNET_OK,
+        "refused calls in the hook stop the stream: %s", linnet_context_error(context));
+  if (result)
+    describe(result, text);
+  CHECK(result && strcmp(text, expected) == 0, "refused calls in the hook change the result");
+  linnet_recognizer_stream_destroy(stream);
+}
+
 static void test_hook(const struct linnet_recognizer *recognizer, bool incremental) {
   struct linnet_recognizer_stream *stream = open_stream(context, recognizer);
   struct seen seen = {0};
@@ -770,6 +796,7 @@ static void test_all_streams(const char *json, bool incremental) {
   struct linnet_recognizer *recognizer = load_recognizer(context, FOLDER "/stream.json");
   test_threads(recognizer);
   test_hook(recognizer, incremental);
+  test_calls_in_hook(recognizer);
   test_order(recognizer);
   test_file(recognizer);
   linnet_recognizer_destroy(recognizer);

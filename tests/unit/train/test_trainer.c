@@ -666,8 +666,20 @@ static void test_other_networks(void) {
   }
 }
 
+/* A folder that is missing is noticed before the first update. */
+static void test_missing_folder(void) {
+  char folder[64];
+  struct run run = make_run(networks[0].config, 1, 1);
+  make_folder(folder);
+  REQUIRE(rmdir(folder) == 0, "rmdir");
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_IO && strstr(run.error, "create it before the training"), "status %d: %s",
+        (int)run.status, run.error);
+}
+
 int main(void) {
   test_decay_on_gpu();
+  test_missing_folder();
   test_integers();
   test_other_networks();
   for (size_t i = 0; i < NETWORKS; i++) {

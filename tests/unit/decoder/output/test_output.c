@@ -45,9 +45,9 @@ static const struct linnet_output full = {.size = sizeof full,
                                           .phones = phones,
                                           .num_phones = 2};
 
-static const struct linnet_alternative alternatives[] = {{-1.23456, -2.5, -INFINITY, NULL, phones, 0, 2},
-                                                         {-30, -28, -4e-5, NULL, phones + 1, 0, 1},
-                                                         {-2e8, 0.5, 0, NULL, NULL, 0, 0}};
+static const struct linnet_alternative alternatives[] = {{-1.23456, -2.5, -INFINITY, NULL, phones, 0, 2, 0},
+                                                         {-30, -28, -4e-5, NULL, phones + 1, 0, 1, 1},
+                                                         {-2e8, 0.5, 0, NULL, NULL, 0, 0, 0}};
 
 static const struct linnet_output several = {.size = sizeof several,
                                              .id = "u 1",
@@ -79,7 +79,8 @@ static const struct linnet_output divided = {.size = sizeof divided,
                                              .segment_ends = segment_ends,
                                              .num_segments = 3,
                                              .recording = "tape 1",
-                                             .begins = 59.5};
+                                             .begins = 59.5,
+                                             .incomplete = 1};
 
 static void write_whole(const struct linnet_output_format *format, const struct linnet_output *output,
                         struct text *text) {
