@@ -62,8 +62,11 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
     right += correct[i] != 0;
   }
   if (right == 0 || right == count)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "calibration needs both right and wrong results: %zu of %zu are right", right, count);
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "calibration needs both right and wrong results: %zu of %zu are right; are the references of the same "
+        "units, words or phones?",
+        right, count);
   struct linnet_calibration c = {1, 0};
   for (int step = 0; step < MAX_STEPS && newton_step(confidence, correct, count, &c) > 1e-9;)
     step++;

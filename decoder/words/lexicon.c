@@ -282,6 +282,26 @@ static size_t base_length(const char *word) {
   return variant ? at - 1 : length;
 }
 
+/* Reads a number such as 0.25 or 1e-4. A whole number or a name is none, because it may be a phone. */
+static bool is_probability(const char *token, double *value) {
+  char rest;
+  return (linnet_is_digit(*token) || *token == '.') && strpbrk(token, ".e") &&
+         linnet_scan(token, "%lf%c", value, &rest) == 1;
+}
+
+static enum linnet_status fail_unknown_phone(const struct builder *b, const char *name) {
+  double number;
+  if (!b->probable && is_probability(name, &number))
+    return linnet_fail(
+        b->context, LINNET_ERROR_FORMAT,
+        "%s:%zu: '%.40s' is a probability, but the first word of the file has none: write one after each "
+        "word, or after none",
+        b->text.name, b->text.line, name);
+  return linnet_fail(b->context, LINNET_ERROR_FORMAT,
+                     "%s:%zu: phone '%.100s' is unknown: correct it or add it to the symbols", b->text.name,
+                     b->text.line, name);
+}
+
 static enum linnet_status check_phone(struct builder *b, const char *phone) {
   char name[MAX_WORD + 1];
   size_t length = strlen(phone);
@@ -296,9 +316,7 @@ static enum linnet_status check_phone(struct builder *b, const char *phone) {
     return linnet_fail(b->context, LINNET_ERROR_FORMAT, "%s:%zu: '" LINNET_BLANK "' is the blank and cannot be a phone",
                        b->text.name, b->text.line);
   if (b->allowed && linnet_symbols_find(b->allowed, name) == LINNET_NOT_FOUND)
-    return linnet_fail(b->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: phone '%.100s' is unknown: correct it or add it to the symbols", b->text.name,
-                       b->text.line, name);
+    return fail_unknown_phone(b, name);
   return LINNET_OK;
 }
 
@@ -315,13 +333,6 @@ static enum linnet_status add_phone(struct builder *b, const char *phone) {
   b->lexicon->labels = grown;
   b->lexicon->labels[b->lexicon->num_labels++] = (int)index;
   return LINNET_OK;
-}
-
-/* Reads a number such as 0.25 or 1e-4. A whole number or a name is none, because it may be a phone. */
-static bool is_probability(const char *token, double *value) {
-  char rest;
-  return (linnet_is_digit(*token) || *token == '.') && strpbrk(token, ".e") &&
-         linnet_scan(token, "%lf%c", value, &rest) == 1;
 }
 
 /* Reads the probability of an entry, if the first entry of the file has one. *token gets the token after it. */

@@ -32,8 +32,7 @@ enum linnet_status linnet_settings_read(struct linnet_context *context, const ch
   if (size < sizeof size || size > bytes + MAX_UNKNOWN)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "%s: its size is %zu, but this library's structure has %zu bytes: call its ..._default function "
-                       "first, or, if it "
-                       "has none, set its size to sizeof",
+                       "first, or, if it has none, set its size to sizeof",
                        name, size, bytes);
   memcpy(full, given, size < bytes ? size : bytes);
   memcpy(full, &bytes, sizeof bytes);

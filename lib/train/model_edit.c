@@ -125,12 +125,31 @@ static enum linnet_status add_model(struct linnet_context *context, const struct
   return status;
 }
 
+/* The entries that hold for a mean of `count` models: calibrations are of the first one's confidences. */
+static size_t copy_metadata(const struct linnet_model *first, size_t count, struct linnet_metadata *metadata) {
+  size_t kept = 0;
+  for (size_t i = 0; i < first->num_metadata; i++) {
+    const bool calibration =
+        strcmp(first->metadata[i].key, "confidence") == 0 || strcmp(first->metadata[i].key, "word_confidence") == 0;
+    if (count == 1 || !calibration)
+      metadata[kept++] = first->metadata[i];
+    else
+      linnet_log(first->context, LINNET_LOG_WARNING,
+                 "the mean has no \"%s\": the calibration is that of one model only", first->metadata[i].key);
+  }
+  return kept;
+}
+
 static enum linnet_status save_mean(struct linnet_context *context, const struct linnet_model *first, double *sums,
                                     size_t count, int half, const char *output) {
   size_t size = first->parameters->size;
   real *mean = linnet_alloc(context, size, sizeof *mean);
-  if (!mean)
+  struct linnet_metadata *metadata = linnet_alloc(context, first->num_metadata + 1, sizeof *metadata);
+  if (!mean || !metadata) {
+    linnet_free(context, mean);
+    linnet_free(context, metadata);
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the mean of models");
+  }
   for (size_t i = 0; i < size; i++)
     mean[i] = (real)(sums[i] / (double)count);
   struct linnet_model_contents contents = {.config = &first->config,
@@ -139,10 +158,11 @@ static enum linnet_status save_mean(struct linnet_context *context, const struct
                                            .symbols = (const char *const *)first->symbols,
                                            .features = &first->features,
                                            .cmvn = first->cmvn,
-                                           .metadata = first->metadata,
-                                           .num_metadata = first->num_metadata,
+                                           .metadata = metadata,
+                                           .num_metadata = copy_metadata(first, count, metadata),
                                            .dtype = half ? LINNET_F16 : LINNET_F32};
   enum linnet_status status = linnet_model_save(context, output, &contents);
+  linnet_free(context, metadata);
   linnet_free(context, mean);
   return status;
 }

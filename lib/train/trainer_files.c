@@ -128,7 +128,9 @@ enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t) {
       return status;
   }
   LINNET_TRY(fall_back(t, &path, why, &fell_back));
-  return fell_back || status == LINNET_OK ? LINNET_OK : linnet_fail(t->context, status, "%s", why);
+  return fell_back || status == LINNET_OK
+             ? LINNET_OK
+             : linnet_fail(t->context, status, "%s; to start anew, remove the checkpoint or use another folder", why);
 }
 
 enum linnet_status linnet_trainer_open_checkpoint(struct linnet_trainer *t, struct linnet_checkpoint_file *file) {

@@ -12,7 +12,9 @@ models=$here/../../models/english
 
 check 0 'Usage: linnet align' "$linnet" align --help
 check 2 'FILE is missing' "$linnet" align --text a
-check 1 'no-such-file.wav: has no text: there is neither no-such-file.txt nor no-such-file.lab' "$linnet" align no-such-file.wav
+check 1 'no-such-file.wav: No such file or directory' "$linnet" align no-such-file.wav
+: > textless.wav
+check 1 'textless.wav: has no text: there is neither textless.txt nor textless.lab' "$linnet" align textless.wav
 check 2 'standard input has no text beside it' "$linnet" align one.wav -
 check 2 'give only one of --text, --text-file and --phones' "$linnet" align --text a --phones AH no-such-file.wav
 check 2 '--text, --text-file and --phones are for one file: to align many files, write NAME.txt' "$linnet" align --text a one.wav two.wav

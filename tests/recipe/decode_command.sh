@@ -64,6 +64,8 @@ check 1 'ark:post.txt: u1: an utterance of this name came before: name each arch
   ark:post.txt
 check 1 'ark:cat post.txt; exit 3 |: the command failed' decode --symbols symbols --run-commands 'ark:cat post.txt; exit 3 |'
 printf 'u1 [\n-1 -2 -3\n-1 nan -2 ]\n' > nan.txt
+printf 'u1 [\n0.25 0.5 0.25\n0.98 0.01 0.01 ]\n' > probabilities.txt
+check 1 'u1: has probabilities: write their natural logarithms' decode --symbols symbols probabilities.txt
 check 1 "u1: row 1, column 1 ('A') is nan, which is no log-posterior" decode --symbols symbols nan.txt
 
 # Names of the blank in other systems, with and without indices.

@@ -191,9 +191,17 @@ for name in in/a.wav in/b/a.wav in/b/c/d.WAV in/.hidden/x.wav; do
   { printf 'RIFF\xe4\x5d\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x80\x3e\0\0\x80\x3e\0\0\1\0\x08\0data\xc0\x5d\0\0' && cat s1.raw; } > $name
 done
 echo text > in/notes.txt
-check 1 'is a folder: use --recursive for the audio files in it' "$linnet" transcribe in
+check 2 'is a folder: use --recursive for the audio files in it' "$linnet" transcribe in
 mkdir empty
 check 1 'this folder has no audio file' "$linnet" transcribe --recursive empty
+# A folder that fails does not keep the others from being recognised.
+check 1 'this folder has no audio file' "$linnet" transcribe --recursive --output rest empty in
+[[ $(wc -l < rest) -eq 3 ]] || fail "files beside an empty folder: $(cat rest)"
+if ((EUID != 0)); then
+  mkdir shut && chmod 0 shut
+  check 1 'shut: cannot read the folder: Permission denied' "$linnet" transcribe --recursive --output rest shut in
+  [[ $(wc -l < rest) -eq 3 ]] || fail "files beside a folder that cannot be read: $(cat rest)"
+fi
 mkdir others && : > others/x.webm
 check 1 'skipped 1 file whose format is not supported, such as others/x.webm' "$linnet" transcribe --recursive others
 : > in/x.m4a && : > in/b/y.MP4

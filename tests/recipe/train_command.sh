@@ -194,6 +194,9 @@ train 1 'conf.json with --set: input_dim is 4, but features have num_mel 5' wron
 sed 's/"input_dim": 4, //' conf.json > derived.json
 check 0 'epoch   2' "$linnet" train --train data --dev data --exp derived --config derived.json --threads 1
 cmp plain/model.safetensors derived/model.safetensors || fail 'the model with a derived input_dim differs'
+{ printf '\xef\xbb\xbf' && cat wrong.json; } > mark.json
+train 1 'mark.json: training.epochs is -2' wrong --config mark.json --set seed=2
+train 1 'no-such.json: No such file or directory' wrong --config no-such.json
 
 # --- a folder where the configuration is wanted, and networks without a chunk
 

@@ -43,6 +43,7 @@ for ((wait = 30; ; wait += 30)); do
   sleep "$((wait / 1000)).$(printf %03d $((wait % 1000)))"
   kill -KILL $process 2> /dev/null || true
   wait $process 2> /dev/null && break
+  [[ $? -eq 137 ]] || fail "the training failed: $(cat killed.log)"
   kills=$((kills + 1))
   touch killed/{checkpoint.safetensors,epoch-002.safetensors,config.json}.tmp.1
 done

@@ -137,6 +137,8 @@ grep -qx 'u1 ' hyp || fail "an empty result: $(cat hyp)"
 
 # --- wrong options and files
 decode=(decode --symbols symbols --words)
+(printf 'NEW F\n' && cat lexiconp) > mixed
+check 1 "mixed:2: '0.5' is a probability, but the first word of the file has none" "${decode[@]}" --lexicon mixed post.txt
 check 2 'name a lexicon with --lexicon FILE' "${decode[@]}" post.txt
 check 2 '--lexicon: needs --words' decode --symbols symbols --lexicon lexicon post.txt
 check 2 '--hotwords: needs --words' transcribe --phones --hotwords phrases post.txt

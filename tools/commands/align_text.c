@@ -1,6 +1,7 @@
 /* Reads the text of an alignment: applies text rules, looks up or guesses pronunciations, and names unknown words. */
 #include "align_text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -72,6 +73,8 @@ char *align_find_beside(const char *audio) {
     tool_fail("%s: out of memory", audio);
   else if (has_text && has_label)
     tool_fail("%s: has two texts, %s and %s: remove or rename one of them", audio, text, label);
+  else if (access(audio, F_OK) != 0)
+    tool_fail("%s: %s", audio, strerror(errno));
   else if (!has_text && !has_label)
     tool_fail("%s: has no text: there is neither %s nor %s: write one of them, or give --text, --text-file or --phones",
               audio, text, label);

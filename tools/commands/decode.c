@@ -101,9 +101,28 @@ static bool skip(struct worker *w) {
   return found;
 }
 
-/* Fails for a posterior that is no logarithm of a probability: NaN, or plus infinity. */
+/* Whether each row sums to 1, as probabilities do whose logarithms were not taken. */
+static bool are_probabilities(const struct linnet_matrix *matrix) {
+  for (size_t i = 0; i < matrix->rows; i++) {
+    double sum = 0;
+    for (size_t k = 0; k < matrix->cols; k++) {
+      const float value = matrix->values[i * matrix->cols + k];
+      if (!(value >= 0))
+        return false;
+      sum += (double)value;
+    }
+    if (!(fabs(sum - 1) < 0.01))
+      return false;
+  }
+  return matrix->rows > 0;
+}
+
+/* Fails for posteriors that are no logarithms: probabilities, NaN, or plus infinity. */
 static int check_posteriors(const struct worker *w) {
   const struct linnet_matrix *matrix = &w->matrix;
+  if (are_probabilities(matrix))
+    return tool_fail("%s: has probabilities: write their natural logarithms (Kaldi: copy-matrix --apply-log=true)",
+                     w->key);
   for (size_t i = 0; i < matrix->rows * matrix->cols; i++)
     if (!(matrix->values[i] < INFINITY))
       return tool_fail("%s: row %zu, column %zu ('%s') is %g, which is no log-posterior: make the archive again",
@@ -377,10 +396,11 @@ int tool_decode(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words (defaults as above):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  const struct tool_command command = {.options = table,
-                                       .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)",
-                                       .needed = "FILE",
-                                       .max_arguments = SIZE_MAX,
-                                       .run = run};
+  const struct tool_command command = {
+      .options = table,
+      .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...  (log-posteriors; 'ark:-': standard input)",
+      .needed = "FILE",
+      .max_arguments = SIZE_MAX,
+      .run = run};
   return tool_run(argc, argv, &command);
 }

@@ -6,6 +6,7 @@
 
 #include <linnet/ngram.h>
 
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "common/separate.h"
 #include "common/tool.h"
@@ -143,7 +144,9 @@ static bool next_sentence(struct text *text, bool *good) {
 struct coverage {
   const struct linnet_ngram *other; /* NULL: none */
   size_t words, missing;
-  char first[80]; /* that is missing */
+  char first[80];      /* that is missing */
+  size_t not_utf8;     /* sentences */
+  size_t first_number; /* the line of the first of these in its text */
 };
 
 static void cover(struct coverage *coverage, const struct text *text) {
@@ -154,9 +157,20 @@ static void cover(struct coverage *coverage, const struct text *text) {
     coverage->missing += missing;
   }
   coverage->words += text->count;
+  for (size_t i = 0; i < text->count; i++)
+    if (!linnet_is_utf8(text->words[i])) {
+      coverage->first_number = coverage->not_utf8++ > 0 ? coverage->first_number : text->number;
+      break;
+    }
 }
 
 static void warn_of_missing(const struct coverage *coverage) {
+  if (coverage->not_utf8 > 0)
+    tool_warn(
+        "%zu line%s of the text, the first is %zu, %s not UTF-8: a lexicon in UTF-8 lacks such words; convert the "
+        "text with iconv",
+        coverage->not_utf8, linnet_plural(coverage->not_utf8), coverage->first_number,
+        coverage->not_utf8 == 1 ? "is" : "are");
   if (coverage->missing > coverage->words / 2)
     tool_warn("%s: lacks %zu of the %zu words of the text, the first is '%s', so the two models hardly share a word: "
               "write the text as this model has its words, for example in upper case and without punctuation",

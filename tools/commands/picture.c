@@ -23,7 +23,11 @@ static bool find_view(const struct picture *p, const struct rows *rows, double s
       (double)rows->count; /* limit before converting: the value of --start may be too large for a size_t */
   size_t first = (size_t)fmin(fmax(p->start / seconds, 0), maximum),
          end = (size_t)ceil(fmin(p->end / seconds, maximum));
-  if (first >= end || rows->count == 0) {
+  if (rows->count == 0) {
+    tool_fail("%s: is too short to draw: it has no frame", p->title);
+    return false;
+  }
+  if (first >= end) {
     tool_fail("%s: the time from %.3f to %.3f s is too short to draw; the recording has %.3f s", p->title, p->start,
               p->end, (double)p->sample_count / p->sample_rate);
     return false;

@@ -242,8 +242,11 @@ static bool compare(struct linnet_context *context, const char *reference, struc
     good =
         succeeded(context, linnet_scorer_compare(report->scorer, other, bootstrap_unit(report),
                                                  (size_t)options.bootstrap, options.seed_value, &report->comparison));
-  if (good)
-    report->other_score = linnet_scorer_sum(other).score;
+  if (good) {
+    const struct linnet_score_sum sum = linnet_scorer_sum(other);
+    report->other_score = sum.score;
+    report->other_missing = sum.num_missing;
+  }
   linnet_scorer_destroy(other);
   return good;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "common/tool.h"
 
@@ -172,6 +173,9 @@ static void write_comparison(const struct report *report, FILE *stream) {
   char line[LINNET_SCORE_LINE];
   linnet_score_line(&report->other_score, report->rate, line, sizeof line);
   fprintf(stream, "%s: %s\n", report->other, line);
+  if (report->other_missing > 0)
+    fprintf(stream, "%s: %zu utterance%s not present, counted as deleted\n", report->other, report->other_missing,
+            linnet_plural(report->other_missing));
   fprintf(stream, "difference %+.2f", c->difference);
   if (report->interval_known)
     fprintf(stream, ", 95 %% interval %+.2f to %+.2f, probability of improvement %.3f", c->interval.low,
@@ -211,6 +215,7 @@ static void write_json_comparison(const struct report *report, FILE *stream) {
   fputs(", \"compare\": {\"file\": ", stream);
   tool_write_json_string(stream, report->other);
   write_number(stream, "percent", percent_of(&report->other_score));
+  fprintf(stream, ", \"num_missing\": %zu", report->other_missing);
   write_number(stream, "difference", c->difference);
   write_number(stream, "low", report->interval_known ? c->interval.low : NAN);
   write_number(stream, "high", report->interval_known ? c->interval.high : NAN);

@@ -19,6 +19,7 @@ struct report {
   struct linnet_interval interval;
   const char *other; /* the file of --compare, or NULL */
   struct linnet_score other_score;
+  size_t other_missing; /* utterances */
   struct linnet_comparison comparison;
 };
 

@@ -1,6 +1,7 @@
 /* Reads the configuration of `linnet train` and applies KEY=VALUE settings from the command line. */
 #include "train_parts.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -490,6 +491,17 @@ static bool read_root(struct linnet_context *context, const char *path, const js
   return false;
 }
 
+/* Skips the byte order mark of UTF-8, with which no JSON begins. */
+static void skip_mark(FILE *stream) {
+  const int first = getc(stream);
+  if (first != 0xEF) {
+    ungetc(first, stream);
+    return;
+  }
+  getc(stream);
+  getc(stream);
+}
+
 /* NULL after a message. */
 static json_t *load_root(const char *path) {
   struct stat status;
@@ -504,13 +516,17 @@ static json_t *load_root(const char *path) {
     tool_fail("%s: is a folder; --config needs a file of JSON", path);
     return NULL;
   }
-  json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  FILE *stream = fopen(path, "rb");
+  if (!stream) {
+    tool_fail("%s: %s", path, strerror(errno));
+    return NULL;
+  }
+  skip_mark(stream);
+  json_t *root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);
+  fclose(stream);
   if (json_is_object(root))
     return root;
-  if (!root && error.line < 0)
-    tool_fail("%s", error.text); /* it names the file */
-  else
-    tool_fail("%s:%d: %s", path, root ? 1 : error.line, root ? "not a JSON object" : error.text);
+  tool_fail("%s:%d: %s", path, root ? 1 : error.line, root ? "not a JSON object" : error.text);
   json_decref(root);
   return NULL;
 }

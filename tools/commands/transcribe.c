@@ -275,7 +275,7 @@ int tool_transcribe(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"model", 'm', TOOL_INPUT, &model_option, 0,
        "model file (phones), folder of a recognizer, or the name of an installed one, such as english-live (default: "
-       "$LINNET_MODEL, else the recognizer that ships)",
+       "$LINNET_MODEL, else the recognizer that ships: english, with --live english-live)",
        "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
       {"endpoints", 0, POPT_ARG_NONE, &endpoints_option, 0,

@@ -169,9 +169,13 @@ static bool name_files(struct inputs *inputs) {
   return false;
 }
 
-/* The files that the arguments name. */
-static bool find_files(struct inputs *inputs, const char **paths, size_t count) {
-  if (!walk_paths(&inputs->walk, paths, count, options.recursive, options.raw.format != NULL))
+/* The files that the arguments name: some at least. */
+static bool find_files(struct inputs *inputs, const char **paths, size_t count, int *code) {
+  if (!walk_paths(&inputs->walk, paths, count, options.recursive, options.raw.format != NULL)) {
+    *code = inputs->walk.misused ? TOOL_USAGE : TOOL_FAILURE;
+    return false;
+  }
+  if (inputs->walk.count == 0)
     return false;
   inputs->paths = (const char *const *)inputs->walk.paths;
   inputs->count = inputs->walk.count;
@@ -234,7 +238,7 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
     return false;
   inputs->stream_seconds = stream_seconds(recognizer);
   *code = TOOL_FAILURE;
-  bool good = options.data ? open_folder(inputs, context, recognizer) : find_files(inputs, paths, count);
+  bool good = options.data ? open_folder(inputs, context, recognizer) : find_files(inputs, paths, count, code);
   if (good && (!options.recursive || separate_check_inputs(inputs->paths, inputs->count)))
     return true;
   if (good)

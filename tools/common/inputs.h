@@ -19,13 +19,15 @@ struct walk {
   char **paths;  /* (count) */
   size_t *roots; /* (count): offset of the path within the folder that was walked; 0: the command line names the path */
   size_t count, capacity;
+  bool misused;      /* a folder without --recursive */
+  size_t num_failed; /* folders that could not be read, or have no audio */
   size_t num_others; /* files in folders whose format is not supported; the first one: */
   char other[256];
 };
 
 /* Keeps the order of the command line; sorts the files of a folder by name, folder by folder. Skips names that begin
- * with a dot, and, unless `all`, names without an extension of audio. False after printing why it failed; release the
- * list in either case. */
+ * with a dot, and, unless `all`, names without an extension of audio. Prints and counts folders that fail, and goes on.
+ * False after printing why there is no list; release it in either case. */
 bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recursive, bool all);
 void walk_release(struct walk *walk);
 

@@ -458,7 +458,9 @@ static int report(const struct results *results, int parallel) {
   if (count > 1 && results->seconds > 0)
     fprintf(stderr, "%zu file%s, %.1f s of audio in %.2f s (real-time factor %.4f)\n", results->done,
             linnet_plural(results->done), results->seconds, seconds, seconds / results->seconds);
-  return results->failures + results->untried > 0 ? report_failures(results) : TOOL_OK;
+  if (results->failures + results->untried > 0)
+    return report_failures(results);
+  return results->inputs->walk.num_failed > 0 ? TOOL_FAILURE : TOOL_OK; /* it has messages */
 }
 
 /* Standard output has its own message at the end. */

@@ -69,9 +69,10 @@ struct poptOption recognizer_options_table[] = {
      "W"},
     {"second-pass", 0, TOOL_INPUT, &second_pass_option, 0,
      "folder of another recognizer, or the name of an installed one, which recognises each utterance or segment again "
-     "when it has ended, and gives the final result; none: no second pass. Default: as the recognizer says. The "
-     "installed live recognizer uses english, and with transcribe --endpoints a recognizer that is not causal is its "
-     "own second pass, unless a search option other than --hotwords or --grammar is given",
+     "when it has ended, and gives the final result; none: no second pass. Default: as the recognizer says. With "
+     "listen and transcribe --live the installed live recognizer uses english, and with transcribe --endpoints a "
+     "recognizer that is not causal is its own second pass, unless a search option other than --hotwords or --grammar "
+     "is given",
      "PATH"},
     POPT_TABLEEND};
 

@@ -64,7 +64,7 @@ static int by_name(const FTSENT **a, const FTSENT **b) {
   return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* Handles an entry of a folder whose path has `length` bytes; false after printing what is wrong. */
+/* Handles an entry of a folder whose path has `length` bytes; false without memory, with a message. */
 static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bool all) {
   if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
     fts_set(tree, entry, FTS_SKIP);
@@ -72,7 +72,8 @@ static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bo
   }
   if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
     tool_fail("%s: cannot read the folder: %s", entry->fts_path, strerror(entry->fts_errno));
-    return false;
+    walk->num_failed++;
+    return true;
   }
   const bool dangling = entry->fts_info == FTS_SLNONE && walk_is_audio(entry->fts_name); /* opening it tells why */
   if (entry->fts_info != FTS_F && !dangling)
@@ -87,20 +88,20 @@ static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bo
 
 static bool walk_folder(struct walk *walk, const char *path, bool all) {
   char *roots[] = {(char *)(uintptr_t)path, NULL};
-  size_t before = walk->count;
+  const size_t before = walk->count, failed = walk->num_failed;
   bool good = true;
   FTS *tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
   for (FTSENT *entry; good && tree && (entry = fts_read(tree));)
     good = visit(walk, tree, entry, strlen(path), all);
   if (!tree || (good && errno != 0)) {
     tool_fail("%s: cannot read the folder: %s", path, strerror(errno));
-    good = false;
+    walk->num_failed++;
   }
   if (tree)
     fts_close(tree);
-  if (good && walk->count == before) {
+  if (good && walk->count == before && walk->num_failed == failed) {
     tool_fail("%s: this folder has no audio file: names must end in .wav, .flac, .mp3, .ogg, .sph, ...", path);
-    good = false;
+    walk->num_failed++;
   }
   return good;
 }
@@ -123,8 +124,9 @@ bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recurs
   for (size_t i = 0; i < count; i++) {
     bool folder = is_folder(paths[i]);
     if (folder && !recursive) {
-      tool_fail("%s: is a folder: use --recursive for the audio files in it, or --data for a Kaldi data folder",
-                paths[i]);
+      tool_usage("%s: is a folder: use --recursive for the audio files in it, or --data for a Kaldi data folder",
+                 paths[i]);
+      walk->misused = true;
       return false;
     }
     if (!(folder ? walk_folder(walk, paths[i], all) : add(walk, paths[i], 0))) {

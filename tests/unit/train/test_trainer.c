@@ -486,6 +486,32 @@ static void test_bad_labels(void) {
   remove_folder(folder);
 }
 
+/* A mean has no calibration, which is that of one model; the "mean" of one model keeps it. */
+static void test_average_calibration(void) {
+  static const char *const metadata[] = {"confidence", "{\"slope\": 1, \"offset\": 1}", "name", "x", NULL};
+  char folder[64], path[128], output[128];
+  struct run a = make_run(transformer, 1, 1);
+  a.metadata = metadata;
+  train(&a, make_folder(folder));
+  CHECK(a.status == LINNET_OK, "%s", a.error);
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  snprintf(output, sizeof output, "%s/epoch-099.safetensors", folder);
+  struct linnet_context *context = test_context();
+  const char *const paths[] = {path, path};
+  for (size_t count = 1; count <= 2; count++) {
+    struct linnet_model *model = NULL;
+    CHECK(linnet_model_average(context, paths, count, 0, output) == LINNET_OK &&
+              linnet_model_load(context, output, &model) == LINNET_OK,
+          "%s", linnet_context_error(context));
+    CHECK(model && (linnet_model_metadata(model, "confidence") != NULL) == (count == 1) &&
+              linnet_model_metadata(model, "name"),
+          "metadata of a mean of %zu", count);
+    linnet_model_destroy(model);
+  }
+  linnet_context_destroy(context);
+  remove_folder(folder);
+}
+
 static void test_average(void) {
   char folder[64], inputs[2][128], output[128];
   struct run a = make_run(transformer, 1, 2);
@@ -708,6 +734,7 @@ int main(void) {
   test_metadata();
   test_bad_labels();
   test_average();
+  test_average_calibration();
   test_average_others();
   test_other_model();
   test_begun_anew();
