@@ -275,7 +275,8 @@ LINNET_API enum linnet_status linnet_train_measure_chunk(struct linnet_context *
                                                          size_t *chunk);
 
 /* Writes a model whose weights are the mean of those of several models of one training. Everything else comes from the
- * first. If `half` is not 0, weights are stored as float16. A single model is copied or converted.
+ * first, but for calibrations ("confidence", "word_confidence"), which are of one model only: a mean of several has
+ * none, with a warning. If `half` is not 0, weights are stored as float16. A single model is copied or converted.
  * LINNET_ERROR_ARGUMENT, which names the file and the difference, if a model has another network than the first, other
  * symbols, other features or other statistics for CMVN. */
 LINNET_API enum linnet_status linnet_model_average(struct linnet_context *context, const char *const *paths,
