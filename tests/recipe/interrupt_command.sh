@@ -210,6 +210,8 @@ printf 'in/a.wav\nin/b/a.wav\nin/b/c/d.WAV\n' > expected
 same got expected 'the files of a folder'
 check 2 "two inputs have the name 'a'" "$linnet" transcribe --output-dir each in/a.wav in/b/a.wav
 [[ ! -e each ]] || fail 'a refused --output-dir exists'
+check 2 '--output is empty: name a file' "$linnet" transcribe --output '' in/a.wav
+check 2 '--output-dir is empty: name a folder' "$linnet" transcribe --output-dir '' in/a.wav
 check 2 'only one of --output and --output-dir' "$linnet" transcribe --output-dir each --output x in/a.wav
 for format in text:txt ctm:ctm textgrid:TextGrid; do
   rm -rf each

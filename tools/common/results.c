@@ -373,7 +373,9 @@ void results_put(struct results *results, size_t item, const struct linnet_outpu
 
 /* False after printing what is wrong with the options. */
 static bool check_output(void) {
-  if (output_folder && output_path)
+  if ((output_folder && !*output_folder) || (output_path && !*output_path))
+    tool_usage("--%s is empty: name a %s", output_folder ? "output-dir" : "output", output_folder ? "folder" : "file");
+  else if (output_folder && output_path)
     tool_usage("only one of --output and --output-dir");
   else if (resume && !output_folder && (!output_path || !journal_possible(output_path)))
     tool_usage("--resume needs --output FILE or --output-dir DIR: %s is no regular file",
