@@ -267,12 +267,13 @@ static enum linnet_status add_words(struct linnet_search_stream *s, const struct
   append_words(s, h->words, h->num_words);
   append_phones(s, h->segments, h->num_segments);
   set_boundaries(s, h->num_words, h->num_segments);
-  s->alternatives[s->result.num_alternatives++] = (struct linnet_alternative){.score = h->score,
-                                                                              .acoustic = h->acoustic,
-                                                                              .language = h->language,
-                                                                              .num_words = h->num_words,
-                                                                              .num_phones = h->num_segments,
-                                                                              .incomplete = !h->complete};
+  s->alternatives[s->result.num_alternatives++] =
+      (struct linnet_alternative){.score = h->score,
+                                  .acoustic = h->acoustic,
+                                  .language = h->language,
+                                  .num_words = h->num_words,
+                                  .num_phones = h->num_segments,
+                                  .incomplete = !h->complete && h->num_words > 0};
   return LINNET_OK;
 }
 

@@ -254,7 +254,7 @@ static enum linnet_status check_usable(const struct linnet_recognizer_stream *s)
   if (s->running)
     return linnet_fail(
         s->context, LINNET_ERROR_STATE,
-        "the stream is in a call, and its hook must not call functions of the stream; if an exception or "
+        "the stream is in a call, and its hook or sink must not call functions of the stream; if an exception or "
         "longjmp has left that call, reset the stream first");
   return s->stopped ? linnet_fail_stopped(s->context) : LINNET_OK;
 }

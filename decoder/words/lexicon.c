@@ -294,8 +294,7 @@ static enum linnet_status fail_unknown_phone(const struct builder *b, const char
   if (!b->probable && is_probability(name, &number))
     return linnet_fail(
         b->context, LINNET_ERROR_FORMAT,
-        "%s:%zu: '%.40s' is a probability, but the first word of the file has none: write one after each "
-        "word, or after none",
+        "%s:%zu: '%.40s' is no phone; if it is a probability, write one after each word of the file, or after none",
         b->text.name, b->text.line, name);
   return linnet_fail(b->context, LINNET_ERROR_FORMAT,
                      "%s:%zu: phone '%.100s' is unknown: correct it or add it to the symbols", b->text.name,

@@ -316,11 +316,9 @@ static bool has_error(const struct linnet_decoder *decoder) {
 
 /* Whether the file seems to be incomplete; `reason` says why. */
 static bool find_reason(const struct linnet_decoder *decoder, char *reason, size_t size) {
-  static const char *const ogg_reasons[] = {
-      [LINNET_OGG_CUT] = "its last page is cut",
-      [LINNET_OGG_OPEN] = "its last page does not end the stream",
-      [LINNET_OGG_MORE_STREAMS] =
-          "only the first of its streams is decoded; 'ffmpeg -i FILE FILE.wav' converts all of them"};
+  static const char *const ogg_reasons[] = {[LINNET_OGG_CUT] = "its last page is cut",
+                                            [LINNET_OGG_OPEN] = "its last page does not end the stream",
+                                            [LINNET_OGG_MORE_STREAMS] = "only the first of its streams is decoded"};
   const SF_INFO *info = &decoder->info;
   if (has_error(decoder))
     describe_error(decoder->file, reason, size);

@@ -49,8 +49,8 @@ struct linnet_alternative {
   double score, acoustic, language;         /* natural logarithms */
   const struct linnet_span *words, *phones; /* words NULL: phones alone */
   size_t num_words, num_phones;
-  int incomplete; /* 1: the words are only the beginning of a sentence of the grammar (grammar.h), or the last word was
-                     cut off and is not among them */
+  int incomplete; /* 1: there are words, but they are only the beginning of a sentence of the grammar (grammar.h), or
+                     the last word was cut off and is not among them */
 };
 
 /* One recording. The formats write words or, if `words` is NULL, phones; TextGrid and JSON contain both, and
@@ -80,7 +80,7 @@ struct linnet_output {
   size_t num_segments;
   const char *recording; /* in JSON: the id of the longer recording that this is a part of; NULL: none */
   double begins;         /* in JSON: where in it this part begins, in seconds; other times do not change */
-  int incomplete;        /* in JSON: as of linnet_alternative, for `words` */
+  int incomplete;        /* in JSON: 1: the words, or those of a segment, are `incomplete`: see linnet_alternative */
 };
 
 /* Receives pieces of text. If it returns non-zero, the writing function stops with LINNET_ERROR_IO. */

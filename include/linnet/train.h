@@ -228,10 +228,10 @@ struct linnet_train_events {
 
 struct linnet_trainer;
 
-/* Creates a trainer that writes into `folder`, which must exist. If the folder has a checkpoint, training continues
- * from it. Settings, model, teacher and corpora must then be the same; otherwise LINNET_ERROR_STATE, which names the
- * difference. A checkpoint has a checksum. If the checkpoint is damaged or missing, training continues from the one
- * before, checkpoint-previous.safetensors, with a warning in the log, and the damaged file is renamed to
+/* Creates a trainer that writes into `folder`, which must exist (LINNET_ERROR_IO). If it has a checkpoint, training
+ * continues from it. Settings, model, teacher and corpora must then be the same; otherwise LINNET_ERROR_STATE, which
+ * names the difference. A checkpoint has a checksum. If the checkpoint is damaged or missing, training continues from
+ * the one before, checkpoint-previous.safetensors, with a warning in the log, and the damaged file is renamed to
  * checkpoint-damaged.safetensors. If there is no intact checkpoint, the status is LINNET_ERROR_FORMAT.
  * LINNET_ERROR_UNSUPPORTED for checkpoints of versions without a checksum. The trainer removes temporary files of a
  * process that was killed, so that only one trainer may use a folder. It copies all arguments except the corpora's

@@ -302,7 +302,8 @@ static enum linnet_status open_folder(struct linnet_trainer *t, struct linnet_ch
   struct stat status;
   if (stat(t->folder, &status) == 0 && S_ISDIR(status.st_mode))
     return linnet_trainer_open_checkpoint(t, file);
-  return linnet_fail(t->context, LINNET_ERROR_IO, "%s: is not a folder: create it before the training", t->folder);
+  return linnet_fail(t->context, LINNET_ERROR_IO, "%s: cannot be used as a folder: create it before the training",
+                     t->folder);
 }
 
 /* What a rank does alone. Rank 0 opens its checkpoint. */

@@ -128,9 +128,11 @@ enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t) {
       return status;
   }
   LINNET_TRY(fall_back(t, &path, why, &fell_back));
-  return fell_back || status == LINNET_OK
-             ? LINNET_OK
-             : linnet_fail(t->context, status, "%s; to start anew, remove the checkpoint or use another folder", why);
+  if (fell_back || status == LINNET_OK)
+    return LINNET_OK;
+  return linnet_fail(t->context, status, "%s%s", why,
+                     status == LINNET_ERROR_FORMAT ? "; to start anew, remove the checkpoint or use another folder"
+                                                   : "");
 }
 
 enum linnet_status linnet_trainer_open_checkpoint(struct linnet_trainer *t, struct linnet_checkpoint_file *file) {

@@ -13,6 +13,9 @@ models=$here/../../models/english
 check 0 'Usage: linnet align' "$linnet" align --help
 check 2 'FILE is missing' "$linnet" align --text a
 check 1 'no-such-file.wav: No such file or directory' "$linnet" align no-such-file.wav
+printf 'one' > silent.txt
+check 1 'silent.wav: No such file or directory' "$linnet" align silent.wav
+[[ $(grep -c 'No such file' out) -eq 1 ]] || fail "audio that is missing: $(cat out)"
 : > textless.wav
 check 1 'textless.wav: has no text: there is neither textless.txt nor textless.lab' "$linnet" align textless.wav
 check 2 'standard input has no text beside it' "$linnet" align one.wav -

@@ -197,6 +197,7 @@ check 1 'this folder has no audio file' "$linnet" transcribe --recursive empty
 # A folder that fails does not keep the others from being recognised.
 check 1 'this folder has no audio file' "$linnet" transcribe --recursive --output rest empty in
 [[ $(wc -l < rest) -eq 3 ]] || fail "files beside an empty folder: $(cat rest)"
+[[ $(tail -n 1 out) == 'linnet transcribe: 1 folder could not be read or had no audio' ]] || fail "the last line: $(cat out)"
 if ((EUID != 0)); then
   mkdir shut && chmod 0 shut
   check 1 'shut: cannot read the folder: Permission denied' "$linnet" transcribe --recursive --output rest shut in

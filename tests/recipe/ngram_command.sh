@@ -20,7 +20,7 @@ check 2 '--order -1: must be 1 to 8' "$linnet" ngram --order -1 --arpa a "$text"
 check 2 'one of --model, which reads a model, and --text' "$linnet" ngram --model m --text t
 check 2 'can be standard input' "$linnet" ngram --arpa a --perplexity -
 check 1 'no-such-file: No such file' "$linnet" ngram --arpa a --text no-such-file
-check 0 'warning: 1 line of the text, the first is 3, is not UTF-8' "$linnet" ngram --discount-fallback --order 1 --arpa - \
+check 0 ':3: is not UTF-8, as 1 line of the texts' "$linnet" ngram --discount-fallback --order 1 --arpa - \
   <(printf 'a b\na c\ncaf\351 a\n')
 check 1 'no-such-file: No such file' "$linnet" ngram --model no-such-file
 check 1 'no text' "$linnet" ngram --arpa a

@@ -152,17 +152,13 @@ remedy() {
     printf "$format\t%s\n" u3 'e' u1 'AH0 B IH1' > named
     [[ $format != *-1 ]] || printf "${format%1}2\t%s\n" u3 x u1 y >> named
     check 1 "$1" "$linnet" score ref named
-    bash -c "$(sed -n "s/.*\(awk .*'\).*/\1/p" out) named" > best
+    bash -c "$(sed -n "s/.*\(awk '[^']*'\).*/\1/p" out) named" > best
     check 0 '%PER 33.33 [ 2 / 6, 0 ins, 2 del, 0 sub ]' "$linnet" score ref best
   done
 }
 remedy 'end in ranks of n-best lists, ID-1' %s-1
 remedy 'end in ranks of n-best lists of files' d/%s.wav-1 d/%s-1 d.x/%s-1 d.x/%s.wav-1 %s.wav-1 d-1/%s-1
 remedy 'are paths of files' d/%s.wav d/%s d.x/%s d.x/%s.wav %s.wav
-# A name with a space: the awk command of the message makes one id of it.
-printf 'd/u1.wav\tAH0 B IH1\nd/my u3.wav\te\n' > named
-check 1 'are paths of files' "$linnet" score ref named
-[[ $(bash -c "$(sed -n "s/.*\(awk .*'\).*/\1/p" out) named") == $'u1 AH0 B IH1\nmy_u3 e' ]] || fail "ids: $(cat out)"
 
 # One id of many may look like a rank or a path.
 printf 'foo x\nu1-1 AH0 B IH1\n' > some

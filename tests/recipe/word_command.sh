@@ -83,6 +83,10 @@ for beam in 1 2 5; do
   ! grep -q '"score":null' hyp || fail "beam $beam: a sentence that is not in the grammar: $(cat hyp)"
   [[ $(grep -o '"incomplete":true}' hyp | wc -l) -eq 2 ]] || fail "beam $beam: not said to be incomplete: $(cat hyp)"
 done
+# Silence has no words, so nothing of it is incomplete.
+(echo 'u1 [' && row 0 && row 0 && echo ']') > silence.txt
+"$linnet" decode --symbols symbols --words --lexicon lexicon --grammar phrases --frame-shift 30 --format json silence.txt > hyp
+grep -q '"words":\[\]' hyp && ! grep -q incomplete hyp || fail "silence with a grammar: $(cat hyp)"
 
 # --- words that the lexicon lacks are guessed
 printf '%s\n' 'TU T UW' 'FO F AO' 'TUFO T UW F AO' 'FOTU F AO T UW' 'TUTU T UW T UW' 'FOFO F AO F AO' > spelled
@@ -138,7 +142,7 @@ grep -qx 'u1 ' hyp || fail "an empty result: $(cat hyp)"
 # --- wrong options and files
 decode=(decode --symbols symbols --words)
 (printf 'NEW F\n' && cat lexiconp) > mixed
-check 1 "mixed:2: '0.5' is a probability, but the first word of the file has none" "${decode[@]}" --lexicon mixed post.txt
+check 1 "mixed:2: '0.5' is no phone; if it is a probability, write one after each word of the file" "${decode[@]}" --lexicon mixed post.txt
 check 2 'name a lexicon with --lexicon FILE' "${decode[@]}" post.txt
 check 2 '--lexicon: needs --words' decode --symbols symbols --lexicon lexicon post.txt
 check 2 '--hotwords: needs --words' transcribe --phones --hotwords phrases post.txt

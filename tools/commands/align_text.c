@@ -73,7 +73,7 @@ char *align_find_beside(const char *audio) {
     tool_fail("%s: out of memory", audio);
   else if (has_text && has_label)
     tool_fail("%s: has two texts, %s and %s: remove or rename one of them", audio, text, label);
-  else if (access(audio, F_OK) != 0)
+  else if (!has_text && !has_label && access(audio, F_OK) != 0 && !strchr(audio, ':')) /* no entry of an archive */
     tool_fail("%s: %s", audio, strerror(errno));
   else if (!has_text && !has_label)
     tool_fail("%s: has no text: there is neither %s nor %s: write one of them, or give --text, --text-file or --phones",

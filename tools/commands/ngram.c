@@ -144,9 +144,10 @@ static bool next_sentence(struct text *text, bool *good) {
 struct coverage {
   const struct linnet_ngram *other; /* NULL: none */
   size_t words, missing;
-  char first[80];      /* that is missing */
-  size_t not_utf8;     /* sentences */
-  size_t first_number; /* the line of the first of these in its text */
+  char first[80];  /* that is missing */
+  size_t not_utf8; /* sentences; the first of them: */
+  const char *path;
+  size_t line;
 };
 
 static void cover(struct coverage *coverage, const struct text *text) {
@@ -157,20 +158,18 @@ static void cover(struct coverage *coverage, const struct text *text) {
     coverage->missing += missing;
   }
   coverage->words += text->count;
-  for (size_t i = 0; i < text->count; i++)
-    if (!linnet_is_utf8(text->words[i])) {
-      coverage->first_number = coverage->not_utf8++ > 0 ? coverage->first_number : text->number;
-      break;
-    }
+  bool utf8 = true;
+  for (size_t i = 0; i < text->count && utf8; i++)
+    utf8 = linnet_is_utf8(text->words[i]);
+  if (!utf8 && coverage->not_utf8++ == 0)
+    coverage->path = text->name, coverage->line = text->number;
 }
 
 static void warn_of_missing(const struct coverage *coverage) {
   if (coverage->not_utf8 > 0)
-    tool_warn(
-        "%zu line%s of the text, the first is %zu, %s not UTF-8: a lexicon in UTF-8 lacks such words; convert the "
-        "text with iconv",
-        coverage->not_utf8, linnet_plural(coverage->not_utf8), coverage->first_number,
-        coverage->not_utf8 == 1 ? "is" : "are");
+    tool_warn("%s:%zu: is not UTF-8, as %zu line%s of the texts: lexicons in UTF-8 lack such words; convert the texts "
+              "with iconv",
+              coverage->path, coverage->line, coverage->not_utf8, linnet_plural(coverage->not_utf8));
   if (coverage->missing > coverage->words / 2)
     tool_warn("%s: lacks %zu of the %zu words of the text, the first is '%s', so the two models hardly share a word: "
               "write the text as this model has its words, for example in upper case and without punctuation",

@@ -220,7 +220,7 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
     tool_fail_context(context);
   else {
     picture->samples = p->samples;
-    code = plot(p, context) ? TOOL_OK : TOOL_FAILURE;
+    code = plot(p, context) && p->inputs.walk.num_failed == 0 ? TOOL_OK : TOOL_FAILURE;
   }
   linnet_aligned_text_destroy(p->text);
   linnet_recognizer_stream_destroy(p->stream);

@@ -136,11 +136,10 @@ static int finish(struct linnet_context *context, const struct posteriors *p) {
   fprintf(stderr, "%zu utterance%s, %zu frame%s, one every %g ms\n", p->utterances - p->failures,
           linnet_plural(p->utterances - p->failures), p->all_frames, linnet_plural(p->all_frames),
           1000 * linnet_model_frame_seconds(p->model));
-  if (p->failures == 0 && p->inputs.walk.num_failed > 0)
-    return TOOL_FAILURE; /* it has messages */
+  const int folders = inputs_report_folders(&p->inputs);
   return p->failures > 0
              ? tool_fail("%zu of %zu utterance%s failed", p->failures, p->utterances, linnet_plural(p->utterances))
-             : TOOL_OK;
+             : folders;
 }
 
 /* False if reading the archives or writing failed. */

@@ -217,15 +217,13 @@ static bool cut_rank_and_path(char **id) {
 static const struct naming {
   bool (*cut)(char **id);
   const char *are, *remedy;
-} namings[] = {
-    {cut_rank, "end in ranks of n-best lists, ID-1, ID-2 ...",
-     "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
-    {cut_rank_and_path, "end in ranks of n-best lists of files, PATH-1, PATH-2 ...",
-     "make ids of the first of each: awk -F '\\t' "
-     "'sub(\"-1$\", \"\", $1) {sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1); gsub(\" \", \"_\", $1); print}'"},
-    {cut_path, "are paths of files",
-     "make ids of them: awk -F '\\t' "
-     "'{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1); gsub(\" \", \"_\", $1)} 1'"}};
+} namings[] = {{cut_rank, "end in ranks of n-best lists, ID-1, ID-2 ...",
+                "keep the first of each (awk 'sub(/-1$/, \"\", $1)'), or score the best by --oracle nbest"},
+               {cut_rank_and_path, "end in ranks of n-best lists of files, PATH-1, PATH-2 ...",
+                "make ids of the first of each: "
+                "awk 'sub(\"-1$\", \"\", $1) {sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1); print}'"},
+               {cut_path, "are paths of files",
+                "make ids of them: awk '{sub(\".*/\", \"\", $1); sub(\"[.][^.]*$\", \"\", $1)} 1'"}};
 
 /* The first hypothesis that has the id of a reference, which `cut` makes of it if it is not NULL. NULL: none has, or
  * there is an id that `cut` does not fit. */

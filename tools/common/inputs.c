@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
 #include "default_model.h"
 #include "file_keys.h"
 #include "separate.h"
@@ -255,6 +256,11 @@ void inputs_close(struct inputs *inputs) {
   speakers_close(inputs->speakers);
   linnet_data_folder_destroy(inputs->folder);
   *inputs = (struct inputs){.paths = NULL};
+}
+
+int inputs_report_folders(const struct inputs *inputs) {
+  const size_t count = inputs->walk.num_failed;
+  return count > 0 ? tool_fail("%zu folder%s could not be read or had no audio", count, linnet_plural(count)) : TOOL_OK;
 }
 
 const char *inputs_name(const struct inputs *inputs, size_t item) {

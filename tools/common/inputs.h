@@ -114,6 +114,9 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
                  const char **paths, size_t count, int *code);
 void inputs_close(struct inputs *inputs);
 
+/* Prints how many folders failed, at the end of a run that may have been long: TOOL_FAILURE; or TOOL_OK. */
+int inputs_report_folders(const struct inputs *inputs);
+
 /* The utterance's id, or the path. */
 const char *inputs_name(const struct inputs *inputs, size_t item);
 

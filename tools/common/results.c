@@ -401,7 +401,8 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
   find_folder();
   if (!find_format(results) || !check_output())
     return false;
-  bool folder = output_folder || (linnet_output_format_is_single(results->format) && inputs->count > 1);
+  bool folder =
+      output_folder || (linnet_output_format_is_single(results->format) && inputs->count + inputs->walk.num_failed > 1);
   char what[64];
   snprintf(what, sizeof what, "--format %s%s", format_name, output_folder ? " in --output-dir" : "");
   if ((names_by_id() || folder) && !results_check_ids(inputs, what))
@@ -460,9 +461,8 @@ static int report(const struct results *results, int parallel) {
   if (count > 1 && results->seconds > 0)
     fprintf(stderr, "%zu file%s, %.1f s of audio in %.2f s (real-time factor %.4f)\n", results->done,
             linnet_plural(results->done), results->seconds, seconds, seconds / results->seconds);
-  if (results->failures + results->untried > 0)
-    return report_failures(results);
-  return results->inputs->walk.num_failed > 0 ? TOOL_FAILURE : TOOL_OK; /* it has messages */
+  const int folders = inputs_report_folders(results->inputs);
+  return results->failures + results->untried > 0 ? report_failures(results) : folders;
 }
 
 /* Standard output has its own message at the end. */

@@ -70,13 +70,14 @@ static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bo
     fts_set(tree, entry, FTS_SKIP);
     return true;
   }
-  if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
+  const bool hidden = entry->fts_info == FTS_NS && entry->fts_level > 0; /* in a folder without the right to search */
+  if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || (entry->fts_info == FTS_NS && !hidden)) {
     tool_fail("%s: cannot read the folder: %s", entry->fts_path, strerror(entry->fts_errno));
     walk->num_failed++;
     return true;
   }
-  const bool dangling = entry->fts_info == FTS_SLNONE && walk_is_audio(entry->fts_name); /* opening it tells why */
-  if (entry->fts_info != FTS_F && !dangling)
+  const bool dangling = (hidden || entry->fts_info == FTS_SLNONE) && walk_is_audio(entry->fts_name);
+  if (entry->fts_info != FTS_F && !dangling) /* opening a dangling name tells why it fails */
     return true;
   if (!all && !walk_is_audio(entry->fts_name)) {
     if (ends_in(entry->fts_name, others, sizeof others / sizeof *others))
