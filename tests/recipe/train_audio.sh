@@ -42,7 +42,7 @@ train() {
 }
 same() { cmp "$1/model.safetensors" "$2/model.safetensors" || fail "$2: the model is not that of $1"; }
 
-check 1 'linnet train: unable to open nowhere.json: No such file' "$linnet" train --train audio --dev audio --exp wrong.exp \
+check 1 'linnet train: nowhere.json: No such file' "$linnet" train --train audio --dev audio --exp wrong.exp \
   --config nowhere.json
 train 0 'training on 0.0' held.exp
 [[ $(find audio parts -name '.linnet-*' | wc -l) -eq 3 ]] || fail "indices: $(ls -A audio parts)"
