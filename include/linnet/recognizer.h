@@ -267,8 +267,8 @@ LINNET_API enum linnet_status linnet_recognizer_stream_accept_features(struct li
  *
  * The last frames of the audio are recognised only when what follows them is known: linnet_model_lookahead + 2 frames
  * of linnet_model_frame_seconds. They belong to the next segment. If a word may end with the audio, record that much
- * more before the call, and 0.1 s for models that give symbols late (`emission_delay`), and the delay of the resampler
- * at other rates (linnet_stream_set_sample_rate): docs/embedding.md has figures.
+ * more before the call. Add 0.1 s, because causal models give symbols late, and the delay of the resampler at other
+ * rates (linnet_stream_set_sample_rate). docs/embedding.md has figures.
  *
  * Call it between two calls that take audio, in the thread that uses the stream, also for streams of a batch. It can be
  * cancelled like these calls. LINNET_ERROR_UNSUPPORTED if results do not come while audio arrives

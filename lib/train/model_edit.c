@@ -125,17 +125,16 @@ static enum linnet_status add_model(struct linnet_context *context, const struct
   return status;
 }
 
-/* The entries that hold for a mean of `count` models: calibrations are of the first one's confidences. */
+/* Copies the entries that hold for a mean of `count` models: not calibrations, which are of the first model. */
 static size_t copy_metadata(const struct linnet_model *first, size_t count, struct linnet_metadata *metadata) {
   size_t kept = 0;
   for (size_t i = 0; i < first->num_metadata; i++) {
-    const bool calibration =
-        strcmp(first->metadata[i].key, "confidence") == 0 || strcmp(first->metadata[i].key, "word_confidence") == 0;
-    if (count == 1 || !calibration)
+    const char *key = first->metadata[i].key;
+    if (count == 1 || (strcmp(key, LINNET_CALIBRATION_KEY) != 0 && strcmp(key, LINNET_WORD_CALIBRATION_KEY) != 0))
       metadata[kept++] = first->metadata[i];
     else
       linnet_log(first->context, LINNET_LOG_WARNING,
-                 "the mean has no \"%s\": the calibration is that of one model only", first->metadata[i].key);
+                 "the mean has no \"%s\": the calibration is that of one model only", key);
   }
   return kept;
 }
